@@ -283,9 +283,8 @@ def ratings_drawing(title: str, description: str, rows: Sequence[RatingRow], mos
 
 def ratings_marks(rows: Sequence[RatingRow], width: float, top: float) -> tuple[list[Mark], float]:
     """Returns the marks of at least one row and of the axis below, and where they end."""
-    bounds = [
-        bound for row in rows for bound in (row.value, row.low, row.high) if bound is not None
-    ]
+    numbers = [number for row in rows for number in (row.value, row.low, row.high)]
+    bounds = [number for number in numbers if number is not None]
     low = min(bounds)
     high = max(max(bounds), low + 1)
     bottom = top + RATING_ROW * len(rows)
@@ -396,7 +395,7 @@ def counts_drawing(
             BoxMark(x, 12 + _BARS - height, 0.8 * step, round(height, 2), "accent", title=hover)
         )
     for place in sorted({0, len(days) // 2, len(days) - 1}):
-        anchor: Anchor = "start" if place == 0 else "end" if place == len(days) - 1 else "middle"
+        anchor = _axis_anchor(place, len(days))
         x = _NUMBERS + step * (place + {"start": 0, "middle": 0.5, "end": 1}[anchor])
         marks.append(_axis_text(x, _BARS + 32, days[place], anchor))
     return Drawing(title, description, width, _BARS + 40, tuple(marks), fluid=True)
@@ -438,7 +437,7 @@ def lines_drawing(
             _axis_text(_LEFT - 8, at(tick) + 4, f"{tick:.6g}", "end"),
         ]
     for place in sorted({0, len(moments) // 2, len(moments) - 1} if moments else ()):
-        anchor: Anchor = "start" if place == 0 else "end" if place == len(moments) - 1 else "middle"
+        anchor = _axis_anchor(place, len(moments))
         marks.append(_axis_text(_LEFT + step * place, _TALL + 44, moments[place], anchor))
     ends = []
     for tone, (name, line) in zip(_TONES, lines.items(), strict=False):
@@ -460,6 +459,13 @@ def lines_drawing(
         marks += points
         ends += [(points[-1].y, tone, name)] if points else []
     return Drawing(title, description, _WIDE, _TALL + 52, (*marks, *_line_names(ends)))
+
+
+def _axis_anchor(place: int, places: int) -> Anchor:
+    """Returns the anchor of a text below an axis, so that the first and the last text end with the axis."""
+    if place == 0:
+        return "start"
+    return "end" if place == places - 1 else "middle"
 
 
 def _axis_text(x: float, y: float, text: str, anchor: Anchor) -> TextMark:

@@ -179,7 +179,7 @@ class JudgeSettings:
     tokens_per_minute: Annotated[_Rate | None, Field(alias="JUDGE_TOKENS_PER_MINUTE")] = None
     job_budget: Annotated[_Dollars, Field(alias="JUDGE_JOB_BUDGET")] = 5_000_000
     day_budget: Annotated[_Dollars, Field(alias="JUDGE_DAY_BUDGET")] = 10_000_000
-    """Per person and day."""
+    """Most cost per person and day."""
     total_budget: Annotated[_Dollars, Field(alias="JUDGE_TOTAL_BUDGET")] = 100_000_000
 
 
@@ -188,9 +188,9 @@ class LiveSettings:
     """Budgets of live battles in millionths of a US dollar, and how many run at once."""
 
     battle_budget: Annotated[_Dollars, Field(alias="LIVE_BATTLE_BUDGET")] = 200_000
-    """Per live battle."""
+    """Most cost of one live battle."""
     day_budget: Annotated[_Dollars, Field(alias="LIVE_DAY_BUDGET")] = 1_000_000
-    """Per person and day."""
+    """Most cost per person and day."""
     total_budget: Annotated[_Dollars, Field(alias="LIVE_TOTAL_BUDGET")] = 20_000_000
     at_once: Annotated[_Count, whole(1, 10_000), Field(alias="LIVE_AT_ONCE")] = 20
     """Battles that generate at the same time; others wait."""
@@ -198,7 +198,7 @@ class LiveSettings:
 
 @dataclass(frozen=True)
 class BackupSettings:
-    """Where the backup is stored."""
+    """Place of the backup."""
 
     dataset: Annotated[_Dataset, Field(alias="MIRROR")]
     """Private dataset on the Hub, as owner/name."""
@@ -259,7 +259,7 @@ class Settings:
     host: Annotated[str, Field(alias="HOST")] = "127.0.0.1"
     port: Annotated[_Count, whole(1, 65535), Field(alias="PORT")] = 7860
     public_url: Annotated[_Origin, Field(alias="PUBLIC_URL")] = ""
-    """Where the world reaches this server; empty: the Space's address, or not known."""
+    """Public address of this server; if empty, the Space's address, or unknown."""
     data_dir: Annotated[Path, BeforeValidator(_folder), Field(alias="DATA_DIR")]
     """Folder for the SQLite file and the pictures."""
     database_url: Annotated[

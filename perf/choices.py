@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from arena.io.tables import COMMAND_LINE
-from scoring.benchmarks.choice import under_protocol
+from scoring.benchmarks.choice_report import under_protocol
 from scoring.benchmarks.mmt_bench import subtasks
 from scoring.multiple_choice.types import LETTERS, PROTOCOL_WORDS
 from scoring.registry import choice_benchmark, open_upload

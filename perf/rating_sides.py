@@ -46,7 +46,6 @@ class Battles:
 
 def ours(battles: Battles, _: str) -> dict[str, Task]:
     """Return this project's tasks by name."""
-    from arena.ratings import bootstrap as resampling
     from arena.ratings import bradley_terry as fitting
     from arena.ratings import intervals
     from arena.ratings import votes as ratings
@@ -82,7 +81,7 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
         "bt": bt,
         "bt and intervals": bt_and_intervals,
         "bootstrap bt": lambda: by_name(
-            intervals.percentiles(resampling.bootstrap(fit, found, ROUNDS, 0).ratings).low
+            intervals.percentiles(intervals.bootstrap(fit, found, ROUNDS, 0).ratings).low
         ),
         "category boards": categories,
     }

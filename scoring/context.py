@@ -37,13 +37,13 @@ LOADED_ASIDE = (
     "scoring.people.agreement_service",
     "scoring.web.task_map_view",
 )
-"""The modules whose functions are called aside."""
+"""Modules whose functions are called aside."""
 
 log = logging.getLogger(__name__)
 
 
 class ScoringContext:
-    """The services of scoring, and the work in the background."""
+    """Services of scoring, and the work in the background."""
 
     def __init__(self, arena: ArenaContext) -> None:
         """Raises SettingError for a judge that cannot be asked, QuestionsError and RowsError for an invalid file."""
@@ -95,13 +95,13 @@ class ScoringContext:
         self.accuracies = ReportAccuracies(self.jobs, self.published)
 
     def stopped(self) -> tuple[StoppedJob, ...]:
-        """The jobs of the site's judge that stopped last, for the operators' page."""
+        """Jobs of the site's judge that stopped last, for the operators' page."""
         jobs = self.jobs.stopped(MOST_STOPPED)
         return tuple(StoppedJob(job.started or job.created, job.model, job.problem) for job in jobs)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run the job worker while the server runs; at shutdown, return its jobs to the queue."""
+        """Runs the job worker while the server runs; at shutdown, returns its jobs to the queue."""
         self.worker.start()
         reading = asyncio.create_task(asyncio.to_thread(self._library.files))
         tidying = asyncio.create_task(self._tidy())
@@ -127,7 +127,7 @@ class ScoringContext:
 
 
 async def _forget() -> None:
-    """Give back the memory of what nobody has looked at for a while."""
+    """Frees the memory of values that nobody has looked at for a while."""
     while True:
         await asyncio.sleep(FORGET_SECONDS)
         await asyncio.to_thread(tidy)

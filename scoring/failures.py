@@ -14,9 +14,9 @@ NOTHING = "nothing"
 ENDLESS = "reasoning without an end"
 
 MOST = 2_000
-"""Characters of an error that is no traceback at most."""
-_MOST_SAID = 400
-"""Characters of an error that is told in an API's words alone."""
+"""Most characters of an error that is no traceback."""
+_LONGEST_MESSAGE = 400
+"""Most characters of an error in an API's words alone."""
 
 _OPEN = r"[\s\"'`*\[({<#~!-]*+"
 _CODE = r"(?:40[0-35-9]|413|422|429|5[0-9][0-9])"
@@ -24,7 +24,7 @@ _CODE = r"(?:40[0-35-9]|413|422|429|5[0-9][0-9])"
 
 
 def _one_of(phrases: str) -> str:
-    """A pattern of phrases, which are patterns themselves, one a line."""
+    """Pattern of phrases, which are patterns themselves, one a line."""
     return "(?:" + "|".join(phrase.strip() for phrase in phrases.strip().splitlines()) + ")"
 
 
@@ -81,7 +81,7 @@ _ERROR = re.compile(
     ),
     re.IGNORECASE | re.DOTALL,
 )
-"""The start of a text that is an error: names of Python's errors, and sentences of vLLM, OpenAI, Azure, Google, Envoy
+"""Start of a text that is an error: names of Python's errors, and sentences of vLLM, OpenAI, Azure, Google, Envoy
 and urllib3; `Failed to obtain answer via API` is the public toolkit's (VLMEvalKit, vlmeval/api/base.py)."""
 
 _FAILS = _one_of(
@@ -106,7 +106,7 @@ _API = _one_of(
     econn(?:refused|reset)|context length|choices|upstream|backend|{_CODE}
     """
 )
-"""Words of an API, some only beside others: what `service`, `model` and `engine` are, pictures show as well."""
+"""Words of an API, some only beside others: `service`, `model` and `engine` also stand in pictures."""
 _BESIDE = _one_of(
     r"""
     [0-9]{1,6}(?:s|ms)?|an?|the|there|this|that|it|i|we|you|your|our|some|something|other|all|any|is|was|were|be|been|has
@@ -121,18 +121,20 @@ _BESIDE = _one_of(
     """
 )
 _PARTED = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
-"""Between the words of a name, as in RateLimitError and rate_limit_exceeded."""
+"""Boundary between the words of a name, as in RateLimitError and rate_limit_exceeded."""
 _NAMES = re.compile(
     r"https?://[^\s'\"]{1,300}+|\b[a-z]{1,20}-[a-z0-9.-]{0,40}[0-9][a-z0-9.-]{0,40}+", re.I
 )
 """Addresses, and models as in gpt-4o."""
-_TOLD = re.compile(rf"(?:(?<![^\W_])(?:{_FAILS}|{_API}|{_BESIDE})(?![^\W_])|\W)*+", re.IGNORECASE)
+_API_WORDS = re.compile(
+    rf"(?:(?<![^\W_])(?:{_FAILS}|{_API}|{_BESIDE})(?![^\W_])|\W)*+", re.IGNORECASE
+)
 _FAILED = re.compile(rf"(?<![^\W_]){_FAILS}(?![^\W_])", re.IGNORECASE)
 _OF_API = re.compile(rf"(?<![^\W_]){_API}(?![^\W_])", re.IGNORECASE)
 _PAYLOAD = re.compile(
     r"[\s:-]{0,4}\{\s?[\"'](?:error|message|code|type|detail)[\"']\s?:", re.IGNORECASE
 )
-"""The object that a server sent, behind the words of its client."""
+"""Object that a server sent, behind the words of its client."""
 _CHINESE = re.compile(
     r"(?=.{0,40}(?:失败|超时|错误|异常|繁忙|为空))(?=.{0,40}(?:API|请求|接口|调用|服务|模型|网络|连接|生成|推理))"
     r"(?:失败|超时|错误|异常|繁忙|为空|API|请求|接口|调用|服务器?|模型|网络|连接|生成|推理|返回|内部|响应|结果|系统|抱歉"
@@ -145,23 +147,23 @@ _PLACEHOLDER = re.compile(
     r"|(?:no|empty)[ _](?:response|output|completion))\s?+(?:\]+|>+|\$+|\#{2,}|\}+|_{2,})",
     re.IGNORECASE,
 )
-"""What a program writes in the place of an answer, between marks that no answer has."""
+"""Placeholder of a program for an answer, between marks that no answer has."""
 _RESPONSE = re.compile(r"<?response \[[45][0-9][0-9]\]>?", re.IGNORECASE)
-"""A response of Python's requests, written as text."""
+"""Response of Python's requests, written as text."""
 _NOTHING = re.compile(r"(?:nan|<na>|null|\[\s?\]|\{\s?\}|\"\"|'')", re.IGNORECASE)
-"""What JSON and pandas write where there is no text."""
+"""Words of JSON and pandas for no text."""
 _ANSWERS = re.compile(
     r"\banswer[\"']?(?:\s?:|\s+is\b)|\boption \(?[a-z]\b|\\boxed|<answer>|答案"
     r"|\bthe (?:image|picture|photo|screen|sign|message)\b",
     re.IGNORECASE,
 )
-"""What an answer says that begins like an error."""
+"""Words of an answer that begins like an error."""
 
 
 def failure(answer: Answer) -> str | None:
-    """A short name of why a text is no answer of a model; None for an answer.
+    """Short name of the reason why a text is no answer of a model; None for an answer.
 
-    Whoever knows options or references asks first whether one of them says the same: a screen may show an error.
+    Callers with options or references check first whether any of them says the same: a screen may show an error.
     """
     if answer.torn:
         return ENDLESS
@@ -181,19 +183,23 @@ def is_error(text: str) -> bool:
         return bool(_ERROR.match(text[:MOST]))
     if len(text) > MOST or _ANSWERS.search(text):
         return False
-    return bool(_ERROR.match(text)) or _is_told(text.strip())
+    return bool(_ERROR.match(text)) or _is_error_message(text.strip())
 
 
-def _is_told(text: str) -> bool:
-    """Whether a text has nothing but an API's words, and says with them that something failed."""
+def _is_error_message(text: str) -> bool:
+    """Whether a text has nothing but an API's words, and they say that something failed."""
     payload = _PAYLOAD.search(text)
-    told = text[: payload.start()] if payload else text
-    if len(told) > _MOST_SAID:
+    message = text[: payload.start()] if payload else text
+    if len(message) > _LONGEST_MESSAGE:
         return False
-    if _PLACEHOLDER.fullmatch(told) or _RESPONSE.fullmatch(told) or _CHINESE.fullmatch(told):
+    if (
+        _PLACEHOLDER.fullmatch(message)
+        or _RESPONSE.fullmatch(message)
+        or _CHINESE.fullmatch(message)
+    ):
         return True
-    words = _PARTED.sub(" ", _NAMES.sub(" ", told))
-    if not _TOLD.fullmatch(words):
+    words = _PARTED.sub(" ", _NAMES.sub(" ", message))
+    if not _API_WORDS.fullmatch(words):
         return False
     sent = payload[0] if payload else ""
     return bool(_FAILED.search(words + sent)) and bool(payload or _OF_API.search(words))

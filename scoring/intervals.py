@@ -17,11 +17,11 @@ from arena.ratings.intervals import NORMAL, student_quantile
 from arena.ratings.votes import Codes, Floats, summed
 
 DOUBT = 0.5
-"""Pictures that are taken to say, beside those seen, that all questions on a picture are answered alike."""
+"""Number of imagined pictures, beside the observed, whose questions are all answered alike."""
 PARTIAL = 0.2
-"""Share of unknown scores from which an interval is that of the mean of all its questions, not of new ones."""
+"""Share of unknown scores from which an interval is that of the mean of all its questions, not of new questions."""
 SMOOTHED = 2
-"""Answers as good as the mean of all groups, added to each group where it tells how much its answers vary."""
+"""Number of answers as good as the mean of all groups, added to each group for the spread of its answers."""
 
 
 class Ends(NamedTuple):
@@ -40,18 +40,18 @@ class Sample:
 
     scores: Floats
     pictures: Sequence[str]
-    """What tells each scored question's picture; "" if nothing does."""
+    """Name of each scored question's picture; "" for an unknown picture."""
     unscored: int = 0
-    """Questions that do not count, since their outcome is not known."""
+    """Number of questions that do not count, since their outcome is not known."""
 
     @property
     def least(self) -> float:
-        """The share of right answers if all that are not known were wrong."""
+        """Share of right answers if all unknown answers were wrong."""
         return float(self.scores.sum() / self._whole)
 
     @property
     def most(self) -> float:
-        """The share of right answers if all that are not known were right."""
+        """Share of right answers if all unknown answers were right."""
         return float((self.scores.sum() + self.unscored) / self._whole)
 
     @property
@@ -94,9 +94,9 @@ def mean_ends(
     moved = (weights * (known - run_means)).sum(axis=1)
     weight = weights.sum(axis=1)
     residuals = np.divide(moved, weight, out=np.zeros(len(weight)), where=weight > 0)
-    told = _weight(weight, residuals, pictures)
+    weight_of_mean = _weight(weight, residuals, pictures)
     variance = float(moved @ moved / (weight @ weight))
-    return _student_ends(float(run_means.mean()), variance, told, added, scale)
+    return _student_ends(float(run_means.mean()), variance, weight_of_mean, added, scale)
 
 
 def mean_of_shares(groups: Sequence[Sample]) -> Ends:
@@ -123,8 +123,8 @@ def _mean_of_shares(samples: Sequence[Sample]) -> Ends:
     variance = float(squares @ (share * (1 - share) / shrunk) / squares.sum())
     scores = np.concatenate([sample.scores for sample in samples])
     pictures = [picture for sample in samples for picture in sample.pictures]
-    told = _weight(weight.repeat(sizes), scores - share.repeat(sizes), pictures)
-    return _student_ends(float(mean), variance, told, UNIT, UNIT)
+    weight_of_mean = _weight(weight.repeat(sizes), scores - share.repeat(sizes), pictures)
+    return _student_ends(float(mean), variance, weight_of_mean, UNIT, UNIT)
 
 
 def percent(ends: Ends) -> Ends:
@@ -132,7 +132,7 @@ def percent(ends: Ends) -> Ends:
 
 
 def possible(ends: Ends, least: float, most: float, scale: Ends = UNIT) -> Ends:
-    """The interval of a mean of which some scores are unknown: where many are, within what is possible.
+    """Interval of a mean with some unknown scores: with many, within the possible means.
 
     `least` and `most` are the mean if all unknown scores were the scale's lowest, and if they were its highest. Few are
     unknown where they can move the mean by less than PARTIAL of the scale, and by less than chance does.
@@ -144,11 +144,11 @@ def possible(ends: Ends, least: float, most: float, scale: Ends = UNIT) -> Ends:
 
 
 class _Weight(NamedTuple):
-    """How many questions, each on a picture of its own and of one weight, tell as much as those of a weighted mean."""
+    """Number of questions, each on a picture of its own and of one weight, that tell as much as a weighted mean."""
 
     n: float
     beside: float
-    """How many stand beside an added score, which is that of more than a question, and of less than a picture."""
+    """Number beside an added score, which counts as more than a question, and as less than a picture."""
 
 
 def _student_ends(mean: float, variance: float, weight: _Weight, added: Ends, scale: Ends) -> Ends:
@@ -175,7 +175,7 @@ def _weight(weights: Floats, residuals: Floats, pictures: Sequence[str]) -> _Wei
 
 
 def _effect(weights: Floats, residuals: Floats, picture: Codes) -> float:
-    """By how much a weighted mean varies more because its questions share pictures.
+    """Factor by which a weighted mean varies more because its questions share pictures.
 
     Answers on a picture are alike by how much more the residuals of two of them agree than those of two answers on two
     pictures. Few pictures tell this badly, so the effect holds what Student's quantile adds (degrees of freedom by
@@ -206,7 +206,7 @@ def _effect(weights: Floats, residuals: Floats, picture: Codes) -> float:
 
 
 def _codes(pictures: Sequence[str]) -> Codes | None:
-    """Codes of the pictures, from 0 without gaps; None where none has two questions. An unknown one has one."""
+    """Codes of the pictures, from 0 without gaps; None if no picture has two questions. An unknown one has one."""
     times = Counter(pictures)
     del times[""]
     if max(times.values(), default=0) < 2:

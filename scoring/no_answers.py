@@ -1,4 +1,4 @@
-"""Predictions that are no answer of a model, by reason: how they are named before a judge is paid, and in reports."""
+"""Predictions that are no answer of a model: the reason, and the sentences about them before judging and in reports."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,21 +8,21 @@ from scoring.failures import NOTHING, failure
 
 NO_ANSWER = "no answer of a model"
 EMPTY = "empty"
-_SHOWN = 10
+_MOST_LISTED = 10
 
 
 def no_answer(text: str, references: Iterable[str] = ()) -> str:
-    """Why a prediction is no answer of a model; "" for an answer, and for what one of the references says too."""
+    """The reason why a prediction is no answer of a model; "" for an answer, and for a text like a reference's."""
     return reason_for(answer_of(text), references)
 
 
 def reason_for(answer: Answer, references: Iterable[str] = ()) -> str:
-    """The same of a prediction whose reasoning is off."""
+    """The reason for a prediction without its reasoning, as `no_answer` gives it."""
     reason = failure(answer)
     if reason is None:
         return ""
-    said = _plain(answer.text)
-    if said and said in map(_plain, references):
+    text = _plain(answer.text)
+    if text and text in map(_plain, references):
         return ""
     return EMPTY if reason == NOTHING else reason
 
@@ -31,25 +31,25 @@ def _plain(text: str) -> str:
     return folded(text).casefold().strip(" .")
 
 
-def named(reasons: Mapping[str, str], total: int, then: str) -> tuple[str, ...]:
-    """A sentence for each reason, with the first ids that have it; `then` says what happens to them.
+def no_answer_sentences(reasons: Mapping[str, str], total: int, effect: str) -> tuple[str, ...]:
+    """A sentence for each reason, with the first ids that have it, followed by the sentence `effect`.
 
     `reasons` are by the question's id, "" for an answer.
     """
-    ids = grouped((reason, id) for id, reason in reasons.items() if reason)
-    return tuple(_sentence(reason, of, total, then) for reason, of in ids.items())
+    ids_by_reason = grouped((reason, id) for id, reason in reasons.items() if reason)
+    return tuple(_sentence(reason, ids, total, effect) for reason, ids in ids_by_reason.items())
 
 
-def _sentence(reason: str, ids: list[str], total: int, then: str) -> str:
-    shown = ", ".join(" ".join(id.split())[:80] for id in ids[:_SHOWN])
-    more = ", ..." if ids[_SHOWN:] else "."
-    return f"{counted(reason, len(ids), total)}: id {shown}{more} {then}"
+def _sentence(reason: str, ids: list[str], total: int, effect: str) -> str:
+    listed = ", ".join(" ".join(id.split())[:80] for id in ids[:_MOST_LISTED])
+    end = ", ..." if len(ids) > _MOST_LISTED else "."
+    return f"{counted(reason, len(ids), total)}: id {listed}{end} {effect}"
 
 
 def counted(reason: str, times: int, total: int) -> str:
-    """How many of the predictions are no answer of a model for this reason."""
-    are = "is no answer" if times == 1 else "are no answers"
-    return f"{times:,} of the {total:,} answers {are} of a model ({reason})"
+    """The number of predictions that are no answer of a model for this reason, in words."""
+    verb = "is no answer" if times == 1 else "are no answers"
+    return f"{times:,} of the {total:,} answers {verb} of a model ({reason})"
 
 
 UNSCORED = "Unscored, and not sent to the judge."
@@ -57,9 +57,9 @@ AS_THEY_ARE = "This protocol counts such an answer like any other, as its paper 
 BEFORE = (
     "Such an answer stays unscored and costs nothing; a paper's protocol counts it like any other."
 )
-"""What happens to them under the hardened and strict protocols, under a paper's, and before one is chosen."""
+"""The treatment of such answers under the hardened and strict protocols, under a paper's, and before the choice."""
 
 
 def fate(protocol: str) -> str:
-    """What happens to them under a protocol."""
+    """The treatment of such answers under a protocol, as a sentence."""
     return UNSCORED if protocol in ("hardened", "strict") else AS_THEY_ARE

@@ -1,4 +1,4 @@
-"""Benchmark registry: the list of all benchmarks, whose file an upload is, and what judging a draft costs and gives."""
+"""Benchmark registry: the list of all benchmarks, the recognition of uploads, and the judging of drafts."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,7 +28,8 @@ from scoring.benchmarks.base import (
     OpenedFile,
     while_wanted,
 )
-from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
+from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.hidden import HIDDEN, HiddenReport, hidden_benchmark
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition, edition_of
@@ -54,7 +55,7 @@ from scoring.visit_bench.sealed import SEALED_ITEMS
 R = TypeVar("R", bound=AnyReport)
 
 SPECS = OURS
-"""The folder of benchmarks that are YAML files; each file is one."""
+"""Folder of benchmarks that are YAML files, a file each."""
 _OF_CODE: dict[str, Benchmark[Any]] = {
     benchmark.key: benchmark
     for benchmark in (
@@ -67,11 +68,11 @@ _OF_CODE: dict[str, Benchmark[Any]] = {
         HIDDEN,
     )
 }
-"""Those that are more than a table of answers; a spec of the same key holds data of one."""
+"""Benchmarks that are more than a table of answers; a spec of the same key holds data of it."""
 BENCHMARKS: dict[str, Benchmark[Any]] = _OF_CODE | {
     key: spec_benchmark(key, spec) for key, spec in load_folder(SPECS) if key not in _OF_CODE
 }
-"""In the order of the form. Of several that recognise a file, the last one takes it."""
+"""Benchmarks in the order of the form; the last that recognises a file takes it."""
 SHIPPED = frozenset(BENCHMARKS)
 """Their keys, before a server's people add their own."""
 OWN_BENCHMARK = spec_benchmark(
@@ -84,18 +85,18 @@ OWN_BENCHMARK = spec_benchmark(
         }
     ),
 )
-"""What is known of a benchmark that its user brought where its spec isn't at hand: its name is that of all of them."""
+"""Stand-in for a benchmark that its user brought and whose spec isn't at hand: its name is that of all of them."""
 
 
 class Scored(Protocol):
-    """What is of a benchmark: a report, or its job."""
+    """Report of a benchmark, or its job."""
 
     @property
     def benchmark(self) -> str: ...
 
 
 def benchmark_of(scored: Scored) -> Benchmark[Any]:
-    """The benchmark of a report or a job. A report of a spec carries it, whatever has become of the file since."""
+    """Benchmark of a report or a job. A report of a spec carries it, whatever has become of the file since."""
     if isinstance(scored, SpecReport):
         return spec_benchmark(scored.benchmark, spec_of_report(scored))
     if isinstance(scored, HiddenReport):
@@ -104,12 +105,12 @@ def benchmark_of(scored: Scored) -> Benchmark[Any]:
 
 
 def benchmark_named(key: str) -> Benchmark[Any]:
-    """A benchmark by its key; what isn't among them is one of a spec that is not here, or no more."""
+    """Benchmark by its key; an unknown key is that of a spec that is not here, or no more."""
     return BENCHMARKS.get(key, OWN_BENCHMARK)
 
 
 def offered() -> Mapping[str, Benchmark[Any]]:
-    """Those that one can choose: hidden answers are scored as those of the benchmark whose they are."""
+    """Benchmarks that a user can choose: hidden answers are scored as those of their own benchmark."""
     return {key: benchmark for key, benchmark in BENCHMARKS.items() if benchmark.way != "hidden"}
 
 
@@ -124,44 +125,46 @@ def open_upload(
     questions: Mapping[Any, Any] | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile | None:
-    """Read a file that holds its questions, as those of `benchmark`; without one, None if no benchmark takes it.
+    """Reads a file that holds its questions, as those of `benchmark`; without one, None if no benchmark takes it.
 
-    Of images, digests are kept. `questions` are the benchmark's own, for a file that holds none. Reading the file and
+    Digests stand for images. `questions` are the benchmark's own, for a file without any. Reading the file and
     its letters stops when it is no longer `wanted`. Raises RowsError and ChoicesError.
     """
     label = name or path.name
 
-    def found() -> Iterator[Record]:
+    def file_records() -> Iterator[Record]:
         return read_records(path, limits, (), label, members=True, digested=IMAGE_COLUMNS)
 
-    written = found()
+    written = file_records()
     start = next(written, None)
     if start is None:
         raise NoAnswersError(_NO_ROWS, label)
-    toolkit = grades_toolkit(chain([start], found()))
-    told = result_told(start, label, toolkit)
-    asked = sample(start)
-    has_grades = bool(toolkit and edition_of(asked) and not has_options(asked))
-    if told and (benchmark or not has_grades):
-        raise RowsError(told, label)
+    toolkit = grades_toolkit(chain([start], file_records()))
+    result_problem = result_told(start, label, toolkit)
+    first_cells = sample(start)
+    has_grades = bool(toolkit and edition_of(first_cells) and not has_options(first_cells))
+    if result_problem and (benchmark or not has_grades):
+        raise RowsError(result_problem, label)
     records = chain([start], written)
-    read = {}
-    of_files = [
-        one
-        for one in reversed(BENCHMARKS.values())
-        if isinstance(one, FileBenchmark)
-        and one.is_named(label)
-        and one.fits(flat(start, one.column_names))
+    read_files = {}
+    candidates = [
+        candidate
+        for candidate in reversed(BENCHMARKS.values())
+        if isinstance(candidate, FileBenchmark)
+        and candidate.is_named(label)
+        and candidate.fits(flat(start, candidate.column_names))
     ]
-    for one in [file_benchmark(benchmark)] if benchmark is not None else of_files:
-        way = one.reads_as
-        if way not in read:
+    for candidate in [file_benchmark(benchmark)] if benchmark is not None else candidates:
+        reading_way = candidate.reads_as
+        if reading_way not in read_files:
             with row_errors(label):
-                rows = (flat(record, one.column_names) for record in records)
-                read[way] = one.read(while_wanted(rows, wanted, label), questions)
-                records = found()
-        if benchmark or one.recognises(read[way].rows, label):
-            return OpenedFile(one, read[way], label, wanted, questions)
+                rows = (flat(record, candidate.column_names) for record in records)
+                read_files[reading_way] = candidate.read(
+                    while_wanted(rows, wanted, label), questions
+                )
+                records = file_records()
+        if benchmark or candidate.recognises(read_files[reading_way].rows, label):
+            return OpenedFile(candidate, read_files[reading_way], label, wanted, questions)
     return None
 
 
@@ -173,7 +176,7 @@ def recognised(
     name: str | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile | Benchmark[Any]:
-    """A file that holds its questions, opened; the benchmark of another: an edition of MM-Vet for free answers.
+    """Opened file if it holds its questions, else the benchmark of the file: an edition of MM-Vet for free answers.
 
     Questions with right answers are MM-Vet's only if one of these `sets` has them; `choice` is where a
     user names a benchmark. Raises RowsError and ChoicesError.
@@ -197,12 +200,12 @@ def recognised(
 
 
 def _bare_numbers(path: Path, limits: FileLimits, label: str) -> int:
-    """How many answers a file has, if numbers are all that tells what they answer; else 0."""
+    """Number of answers in a file, if bare numbers are all their ids and no question stands beside them; else 0."""
     count = 0
     for record in read_records(path, limits, IMAGE_COLUMNS, label, members=True):
         row = flat(record)
         cells = {column.strip().lower(): str(cell).strip() for column, cell in row.values.items()}
-        ids = [cells[column] for column in _ASKED[:3] if cells.get(column)]
+        ids = [cells[column] for column in _QUESTION_COLUMNS[:3] if cells.get(column)]
         texts = [cells[column] for column in ("question", "prompt") if cells.get(column)]
         if texts or not ids or not all(id.removesuffix(".0").isdecimal() for id in ids):
             return 0
@@ -210,14 +213,14 @@ def _bare_numbers(path: Path, limits: FileLimits, label: str) -> int:
     return count
 
 
-_ASKED = ("index", "question_id", "id", "question")
+_QUESTION_COLUMNS = ("index", "question_id", "id", "question")
 """Columns that say which question a row answers."""
 
 
 def answers_any(
     path: Path, sets: Iterable[QuestionSet], limits: FileLimits = PAGE, name: str | None = None
 ) -> bool:
-    """Whether a file answers MM-Vet, as its first row tells, or a question of these sets. Raises RowsError."""
+    """Whether a file answers MM-Vet, by its first row, or a question of these sets. Raises RowsError."""
     questions = [question for each in sets for question in (*each.questions, *each.outside)]
     known = {folded(word) for question in questions for word in (question.id, question.text)}
     for place, record in enumerate(read_records(path, limits, IMAGE_COLUMNS, name, members=True)):
@@ -225,29 +228,33 @@ def answers_any(
         if place == 0 and edition_of(row):
             return True
         cells = {column.strip().lower(): str(cell) for column, cell in row.values.items()}
-        if any(folded(cells[column]) in known for column in _ASKED if column in cells):
+        if any(folded(cells[column]) in known for column in _QUESTION_COLUMNS if column in cells):
             return True
     return False
 
 
 def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesError:
-    """What a file that no benchmark takes has or lacks, and what to give; `option` names a benchmark."""
+    """Error for a file that no benchmark takes, with its columns and the remedy; `option` names a benchmark."""
     label = name or path.name
     first = first_row(path, ANSWERS, label)
     if _is_short_answer(first):
-        told = (
+        expected = (
             "found question, answer and prediction, as several benchmarks have, and no name that one of them gives its "
             f"files. Say which it is: {option} gqa, docvqa, ... Multiple choice needs options in columns A, B, ..."
         )
     else:
-        found = ", ".join(map(repr, list(first.values)[:20])) or "none"
-        own = [one.key for one in offered().values() if one.way not in ("compare", "sealed")]
-        told = (
+        columns = ", ".join(map(repr, list(first.values)[:20])) or "none"
+        benchmark_keys = [
+            benchmark.key
+            for benchmark in offered().values()
+            if benchmark.way not in ("compare", "sealed")
+        ]
+        expected = (
             "expected the columns question, answer and prediction, for multiple choice also A, B, ... with the "
-            f"options, found {found}; add what is missing, or give it with --questions to python -m scoring score "
-            f"--benchmark NAME (of {', '.join(own)})"
+            f"options, found {columns}; add what is missing, or give it with --questions to python -m scoring score "
+            f"--benchmark NAME (of {', '.join(benchmark_keys)})"
         )
-    return ChoicesError(f"{label}: {told}")
+    return ChoicesError(f"{label}: {expected}")
 
 
 def _is_short_answer(first: Record) -> bool:
@@ -256,11 +263,14 @@ def _is_short_answer(first: Record) -> bool:
 
 
 def file_benchmark(key: str | FileBenchmark[Any]) -> FileBenchmark[Any]:
-    """The benchmark of this key, or the one that is given. Raises ChoicesError if its files do not hold their
-    questions."""
+    """Benchmark of this key, or this benchmark. Raises ChoicesError if its files do not hold their questions."""
     if isinstance(key, FileBenchmark):
         return key
-    known = {one.key: one for one in BENCHMARKS.values() if isinstance(one, FileBenchmark)}
+    known = {
+        benchmark.key: benchmark
+        for benchmark in BENCHMARKS.values()
+        if isinstance(benchmark, FileBenchmark)
+    }
     if key not in known:
         raise ChoicesError(f"Choose a benchmark out of: {', '.join(known)}")
     return known[key]
@@ -273,7 +283,7 @@ def choice_benchmark(report: ChoiceReport) -> MultipleChoice:
 
 
 def quote(draft: AnyReport, spec: JudgeSpec, owner: str | None, cache: ReplyCache | None) -> Quote:
-    """The cost of judging a draft; `owner` is who owns the judge, None for the operator's."""
+    """Cost of judging a draft; `owner` owns the judge, None for the operator's."""
     address = draft.judge.address if draft.judge else ""
     return quote_tasks(benchmark_of(draft).tasks(draft, spec), spec, address, owner, cache)
 
@@ -281,7 +291,7 @@ def quote(draft: AnyReport, spec: JudgeSpec, owner: str | None, cache: ReplyCach
 async def score(
     draft: R, judge: Judge, cache: ReplyCache, tell: Callable[[Progress], None], stop: asyncio.Event
 ) -> R:
-    """The draft with the judge's outcomes. Raises what `run_tasks` raises."""
+    """Draft with the judge's outcomes. Raises as `run_tasks`."""
     benchmark = benchmark_of(draft)
     outcomes = await run_tasks(benchmark.tasks(draft, judge.spec), judge, cache, tell, stop)
     return benchmark.graded(draft, outcomes)
@@ -290,7 +300,7 @@ async def score(
 def first_row(
     path: Path, limits: FileLimits, label: str, names: ColumnNames = USUAL_NAMES
 ) -> Record:
-    """The first row of a file. Raises RowsError, also where there is none."""
+    """First row of a file. Raises RowsError, also for a file without rows."""
     records = read_records(path, limits, IMAGE_COLUMNS, label, members=True)
     start = next(records, None)
     if start is None:
@@ -299,7 +309,7 @@ def first_row(
 
 
 def flat(record: Record, names: ColumnNames = USUAL_NAMES) -> Record:
-    """A member of a JSON object as a row: its key is the id, and a plain value the answer, by these `names`.
+    """Member of a JSON object as a row: its key is the id, and a plain value the answer, by these `names`.
 
     lmms-eval's submissions are a list of objects with one such member each.
     """
@@ -308,9 +318,9 @@ def flat(record: Record, names: ColumnNames = USUAL_NAMES) -> Record:
         values = {KEY: key, VALUE: values[key]}
     if KEY not in values:
         return sample(record, names.answer)
-    named = {names.id: values[KEY], **values}
+    cells = {names.id: values[KEY], **values}
     if VALUE in values:
-        named[names.answer] = values[VALUE]
+        cells[names.answer] = values[VALUE]
     return Record(
-        record.row, {name: value for name, value in named.items() if name not in (KEY, VALUE)}
+        record.row, {name: value for name, value in cells.items() if name not in (KEY, VALUE)}
     )

@@ -28,18 +28,18 @@ from scoring.serialize import read_record
 DATA = Path(__file__).parent / "data"
 Protocol = Literal["paper", "hardened"]
 Probed = Literal["flagged", "all"]
-"""Which predictions are judged once more under another question's truth."""
+"""Predictions that are judged once more under another question's truth."""
 Kind = Literal["item", "canary", "probe"]
 """item: a prediction of the file; canary: an answer that deserves nothing; probe: a flagged one under another truth."""
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 _REMEMBERED = 8
-"""Reports whose tables are kept."""
+"""Number of reports whose tables are kept."""
 
 
 class NoAnswersError(RowsError):
-    """A file holds no answers at all."""
+    """Error for a file without any answers."""
 
     exit_code = 5
 
@@ -53,7 +53,7 @@ class Question:
     truth: str
     """Ground truth as published."""
     groups: tuple[str, ...]
-    """What the question tests; in MM-Vet, its capabilities."""
+    """Abilities that the question tests; in MM-Vet, its capabilities."""
     image: str = ""
     """File name of its image, as published; of several, the first."""
     further_images: tuple[str, ...] = ()
@@ -70,13 +70,13 @@ def repeats(answer: str, question: str) -> bool:
 
 
 EMPTY_CELLS = ("nan", "NaN", "NA", "<NA>")
-"""What pandas and R write for an empty cell."""
+"""Words of pandas and R for an empty cell."""
 NO_ANSWERS = ("NA", "None")
-"""What tools write where there is no answer, and models where they mean it."""
+"""Words of tools where there is no answer, and of models that mean them."""
 
 
 def answer_digest(answer: str) -> str:
-    """sha256 of an answer: marks and labels of another edition of a file are not taken for this one's."""
+    """Digest (sha256) of an answer: marks and labels of another edition of a file are not taken for this one's."""
     return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -104,16 +104,16 @@ class QuestionSet:
 
 @dataclass(frozen=True)
 class Grade:
-    """The judge's grade of one prediction in one run."""
+    """Grade by the judge of one prediction in one run."""
 
     question: str
     run: StrictInt
     score: StrictFloat | None
     reason: str = ""
-    """Why there is no score or (paper protocol) why it counts 0.0; else empty."""
+    """Reason for no score or (paper protocol) for a score of 0.0; else empty."""
     flags: tuple[str, ...] = ()
     replies: tuple[str, ...] = ()
-    """The judge's replies, in order."""
+    """Replies of the judge, in order."""
     model: str = ""
     """Name the server gave the model of the last reply."""
 
@@ -127,49 +127,49 @@ class Row:
     grades: tuple[Grade, ...]
     flags: tuple[str, ...] = ()
     no_answer: str = ""
-    """Why the prediction is no answer of a model; "" for an answer."""
+    """Reason why the prediction is no answer of a model; "" for an answer."""
 
     @property
     def answered(self) -> bool:
-        """Whether the model answered; a file of grades holds what the judge replied, and not the prediction."""
+        """Whether the model answered; a file of grades holds the judge's replies, and not the prediction."""
         return self.prediction is not None or any(grade.replies for grade in self.grades)
 
 
 @dataclass(frozen=True)
 class JudgeStamp:
-    """The judge and how it was asked: what makes two scores comparable."""
+    """Stamp of the judge and its prompt, which makes two scores comparable."""
 
     model: str
-    """The requested model."""
+    """Name of the requested model."""
     versions: tuple[str, ...]
     """Names the server gave the models that replied."""
     address: str
     """Base URL without user, password or query."""
     prompt: str
-    """sha256 of the prompt's fixed part."""
+    """Digest (sha256) of the prompt's fixed part."""
     parser: str
     """Name and version of the reply parser."""
 
     @property
     def public(self) -> "JudgeStamp":
-        """The stamp for files that anybody may read: an operator's own server has no address there."""
+        """Stamp for files that anybody may read: an operator's own server has no address there."""
         place = place_of(self.address) if self.address else ""
         return self if place in self.address else replace(self, address=place)
 
     def answered(self, models: Iterable[str]) -> "JudgeStamp":
-        """The stamp after the judging, with the names of the models that replied ("" for none)."""
+        """Stamp after the judging, with the names of the models that replied ("" for none)."""
         return replace(self, versions=tuple(sorted({*models} - {""})))
 
 
 @dataclass(frozen=True)
 class QuestionStamp:
-    """The question file that answers were joined to."""
+    """Question file that answers were joined to."""
 
     name: str
     md5: str
-    """Empty where it holds right answers that nobody may read: who knows most of them could find the others by it."""
+    """Empty for a file of secret right answers: a reader who knows most of them could find the others by it."""
     is_published: bool
-    """Whether it is one that the benchmark's authors publish, byte for byte."""
+    """Whether the benchmark's authors publish the file, byte for byte."""
 
     @property
     def words(self) -> str:
@@ -179,7 +179,7 @@ class QuestionStamp:
 
 
 class AnyReport(typing.Protocol):
-    """What the reports of all benchmarks share, whatever their rows.
+    """Fields that the reports of all benchmarks share, whatever their rows.
 
     `benchmark` is a key, `judge` is there also before the judging (None if rules alone decide), `title` is the model's
     name as its owner gave it, `created` an ISO time in UTC.
@@ -208,7 +208,7 @@ class AnyReport(typing.Protocol):
 
 @dataclass(frozen=True)
 class Report:
-    """A scored file, complete: every table and download is computed from it."""
+    """Scored file, complete: every table and download is computed from it."""
 
     benchmark: str
     questions: QuestionSet
@@ -226,7 +226,7 @@ class Report:
     """Draws the job's own canaries; without one, there are only those that everybody knows."""
     probed: Probed = "flagged"
     asked: str = ""
-    """What the model read before each question, as its file tells; "" for the question alone."""
+    """Text that the model read before each question, as its file tells; "" for the question alone."""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -240,16 +240,20 @@ class Report:
 
     @property
     def distrust(self) -> str:
-        """Why the judge is not trusted; "" if it is."""
-        given = [grade.score for grade in self.canaries if grade.score]
-        points = f"{sum(given) / len(given):.2f} points each" if given else ""
-        many = f"{len(given):,} of {len(self.canaries):,} answers that deserve nothing"
-        return f"judge not trusted: it gave {points} to {many}" if given else ""
+        """Reason for not trusting the judge; "" for a trusted judge."""
+        positive_scores = [grade.score for grade in self.canaries if grade.score]
+        points = (
+            f"{sum(positive_scores) / len(positive_scores):.2f} points each"
+            if positive_scores
+            else ""
+        )
+        counts = f"{len(positive_scores):,} of {len(self.canaries):,} answers that deserve nothing"
+        return f"judge not trusted: it gave {points} to {counts}" if positive_scores else ""
 
 
 @dataclass(frozen=True)
 class ScoreLine:
-    """A line of a score table; means are over runs and questions, times 100, and None if nothing is scored."""
+    """Line of a score table; means are over runs and questions, times 100, and None if nothing is scored."""
 
     name: str
     n: int
@@ -259,18 +263,18 @@ class ScoreLine:
     mean: float | None
     low: float | None
     high: float | None
-    """95% interval for new questions, of a partial line for all of its own; None if nothing is scored."""
+    """Ends of the 95% interval for new questions, of a partial line for all of its own; None if nothing is scored."""
     worst: float
     best: float
-    """The mean if every unscored grade were 0.0, and if it were 1.0."""
+    """Mean if every unscored grade were 0.0, and if it were 1.0."""
     sample: Sample | None = field(default=None, compare=False, repr=False)
-    """The answers that are right or wrong, for means of such shares; None for other scores."""
+    """Answers that are right or wrong, for means of such shares; None for other scores."""
     places: int = 1
     """Digits behind the point, as people read it."""
 
     @property
     def form(self) -> str:
-        """How its numbers are written: ".1f"."""
+        """Format of its numbers: ".1f"."""
         return f".{self.places}f"
 
 
@@ -289,13 +293,13 @@ class ScoreTable:
 Matrix: TypeAlias = NDArray[np.float64]
 """Shape (questions, runs); NaN where there is no score."""
 LEAST_MISSED = 0.5
-"""Difference of two scores of a question that may have been missed by chance, however small those seen are."""
+"""Difference of two scores of a question that may have been missed by chance, however small the observed are."""
 
 
 def table(
     name: str, groups: Mapping[str, Sequence[Row]], rows: Sequence[Row], runs: int
 ) -> ScoreTable:
-    """A table with a line for each group of rows and the total of all rows last."""
+    """Table with a line for each group of rows and the total of all rows last."""
     totals = _run_means(scores(rows, runs))
     known = totals[~np.isnan(totals)]
     return ScoreTable(
@@ -310,19 +314,19 @@ def table(
 
 
 def scores(rows: Iterable[Row], runs: int) -> Matrix:
-    """The scores of rows; a missing grade is NaN, like one without a score."""
-    found = [
+    """Scores of rows; a missing grade is NaN, like a grade without a score."""
+    scores_by_run = [
         {grade.run: grade.score for grade in row.grades if grade.score is not None} for row in rows
     ]
-    return np.array([[given.get(run, np.nan) for run in range(runs)] for given in found]).reshape(
-        len(found), runs
-    )
+    return np.array(
+        [[run_scores.get(run, np.nan) for run in range(runs)] for run_scores in scores_by_run]
+    ).reshape(len(scores_by_run), runs)
 
 
 def line(name: str, values: Matrix, pictures: Sequence[str] = ()) -> ScoreLine:
-    """The line of a group: the mean of each run over its scored questions, then the mean over runs.
+    """Line of a group: the mean of each run over its scored questions, then the mean over runs.
 
-    `pictures` tell which questions are about one picture: a text each, "" where it is not known.
+    Questions about the same picture have the same text in `pictures`, "" for an unknown picture.
     """
     unscored = np.isnan(values)
     worst = _mean(_run_means(np.where(unscored, 0.0, values)))
@@ -344,7 +348,7 @@ def line(name: str, values: Matrix, pictures: Sequence[str] = ()) -> ScoreLine:
 def difference(
     name: str, values: Sequence[float], pictures: Sequence[str], largest: float
 ) -> ScoreLine:
-    """The line of differences of two scores of each question; `largest` is the largest one of all groups.
+    """Line of differences of two scores of each question; `largest` is the largest difference of all groups.
 
     Differences as large, or of half the scale, may have been missed by chance; where nothing differs, any may.
     """
@@ -380,27 +384,27 @@ def _known(value: float) -> float | None:
 
 
 def remembered(function: F) -> F:
-    """Decorate what is made of a report, to make it once: a report never changes, and is known by its identity."""
-    kept: dict[tuple[int, ...], tuple[tuple[Any, ...], Any]] = {}
+    """Decorates a function of a report, to call it once: a report never changes, and is known by its identity."""
+    results: dict[tuple[int, ...], tuple[tuple[Any, ...], Any]] = {}
 
     @wraps(function)
-    def once(*args: Any) -> Any:
+    def remembering(*args: Any) -> Any:
         key = tuple(map(id, args))
-        if key not in kept:
-            made = function(*args)
-            for old in list(kept)[: len(kept) + 1 - _REMEMBERED]:
-                kept.pop(old, None)
-            kept[key] = (args, made)
-        return kept[key][1]
+        if key not in results:
+            result = function(*args)
+            for old in list(results)[: len(results) + 1 - _REMEMBERED]:
+                results.pop(old, None)
+            results[key] = (args, result)
+        return results[key][1]
 
-    return cast(F, once)
+    return cast(F, remembering)
 
 
 NO_SCORE = "No score"
 
 
 def mostly_unread(unread: int, judged: int, unit: str) -> str:
-    """A sentence saying that more than half of what a judge said could not be read; "" if it could."""
+    """Sentence that more than half of a judge's replies could not be read; "" if they could."""
     if 2 * unread <= judged:
         return ""
     return (
@@ -410,19 +414,24 @@ def mostly_unread(unread: int, judged: int, unit: str) -> str:
 
 
 def missing_notice(report: Report) -> str:
-    """The number of questions without a prediction, and the first of their ids."""
-    shown = ", ".join(report.missing[:20]) + (
+    """Number of questions without a prediction, and the first of their ids."""
+    first_ids = ", ".join(report.missing[:20]) + (
         ", ... (all are in the file -missing.csv)" if report.missing[20:] else ""
     )
     have = "has" if len(report.missing) == 1 else "have"
-    return f"{len(report.missing):,} of {len(report.rows):,} questions {have} no prediction: {shown}; unscored"
+    return f"{len(report.missing):,} of {len(report.rows):,} questions {have} no prediction: {first_ids}; unscored"
 
 
 def csv_bytes(
-    heads: Sequence[str], rows: Iterable[Iterable[object]], encoding: str = "utf-8-sig", **how: Any
+    heads: Sequence[str],
+    rows: Iterable[Iterable[object]],
+    encoding: str = "utf-8-sig",
+    **options: Any,
 ) -> bytes:
-    """A table as Excel reads it, every cell quoted; `how` are other options of `write_csv`."""
-    return csv_text([heads, *rows], **{"quoting": csv.QUOTE_ALL, **how}).encode(encoding, "replace")
+    """Table as Excel reads it, every cell quoted; `options` are others of `write_csv`."""
+    return csv_text([heads, *rows], **{"quoting": csv.QUOTE_ALL, **options}).encode(
+        encoding, "replace"
+    )
 
 
 def missing_csv(report: Report) -> bytes:
@@ -435,12 +444,12 @@ _NOT_IN_A_NAME = re.compile(r"[^\w.+@ -]|^\.+")
 
 
 def file_stem(file: str) -> str:
-    """The common start of an uploaded file's download names."""
+    """Common start of an uploaded file's download names."""
     return safe_name(Path(file).stem)
 
 
 def safe_name(text: str) -> str:
-    """A part of a file's name: 100 bytes at most, of the 255 that a file system takes."""
+    """Part of a file's name: 100 bytes at most, of the 255 that a file system takes."""
     return _NOT_IN_A_NAME.sub("_", text).encode()[:100].decode(errors="ignore") or "_"
 
 
@@ -456,7 +465,7 @@ NO_AUDIT = "expected the -audit.jsonl of a judged MM-Vet report, as `python -m s
 
 
 def read_audit(path: Path) -> Report:
-    """The report that an `audit` holds. Raises RowsError."""
+    """Report that an `audit` holds. Raises RowsError."""
     try:
         head, *rows = map(json.loads, path.read_bytes().splitlines())
         return read_record(Report, json.dumps({**head, "rows": rows}))
@@ -465,7 +474,7 @@ def read_audit(path: Path) -> Report:
 
 
 def safe_csv(report: Report) -> bytes:
-    """One line per question, safe in spreadsheets; the JSONL is lossless."""
+    """Table with a line per question, safe in spreadsheets; the JSONL is lossless."""
     rows = []
     columns = (
         "id",
@@ -475,11 +484,11 @@ def safe_csv(report: Report) -> bytes:
         "prediction",
         *(f"score_{run + 1}" for run in range(report.runs)),
     )
-    for row, given in zip(report.rows, scores(report.rows, report.runs), strict=True):
+    for row, row_scores in zip(report.rows, scores(report.rows, report.runs), strict=True):
         question = row.question
         grades = row.grades
-        why = [f"{NO_ANSWER}: {row.no_answer}"] if row.no_answer else []
-        flags = [*why, *row.flags, *(flag for grade in grades for flag in grade.flags)]
+        no_answer_flags = [f"{NO_ANSWER}: {row.no_answer}"] if row.no_answer else []
+        flags = [*no_answer_flags, *row.flags, *(flag for grade in grades for flag in grade.flags)]
         rows.append(
             [
                 question.id,
@@ -487,7 +496,7 @@ def safe_csv(report: Report) -> bytes:
                 question.text,
                 question.truth,
                 "" if row.prediction is None else row.prediction,
-                *("" if np.isnan(score) else f"{score:g}" for score in given),
+                *("" if np.isnan(score) else f"{score:g}" for score in row_scores),
                 "; ".join(dict.fromkeys(flags)),
                 "; ".join(dict.fromkeys(grade.reason for grade in grades if grade.reason)),
                 " / ".join(reply for grade in grades for reply in grade.replies),

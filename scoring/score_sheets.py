@@ -16,7 +16,7 @@ Label = Callable[[str], str]
 
 
 class ScoreTree(Protocol):
-    """A line with the lines below it."""
+    """Line with the lines below it."""
 
     @property
     def line(self) -> ScoreLine: ...
@@ -26,12 +26,12 @@ class ScoreTree(Protocol):
 
 
 class TreeTable(NamedTuple):
-    """What a sheet of scores is made of: trees by how their scores are counted."""
+    """Source of a sheet of scores: trees by the way their scores are counted."""
 
     name: str
     title: str
     head: str
-    """What its lines are, in a word."""
+    """Word for its lines."""
     trees: Mapping[str, ScoreTree]
 
 
@@ -42,25 +42,30 @@ def line_sheet(
     head: str,
     label: Label = str,
     measure: str = "Mean",
-    **how: Any,
+    **fields: Any,
 ) -> Sheet:
-    """A row for each line; `head` stands over their names, `measure` over their scores.
+    """Sheet with a row for each line; `head` stands over their names, `measure` over their scores.
 
-    `how` are other fields of the sheet.
+    `fields` are others of the sheet.
     """
-    told = [*lines]
-    rows = [{"name": label(line.name), "n": line.n, **_score("mean", line)} for line in told]
+    all_lines = [*lines]
+    rows = [{"name": label(line.name), "n": line.n, **_score("mean", line)} for line in all_lines]
     numbers = [_column("mean", measure), *_unscored(rows, "mean")]
-    places = max((line.places for line in told), default=1)
+    places = max((line.places for line in all_lines), default=1)
     columns = [Column("name", head), Column("n", "n", "count")]
     columns += [replace(column, places=places) for column in numbers]
-    return Sheet(name, title, pd.DataFrame(rows), tuple(columns), **how)
+    return Sheet(name, title, pd.DataFrame(rows), tuple(columns), **fields)
 
 
 def tree_sheet(
-    name: str, title: str, trees: Mapping[str, ScoreTree], head: str, label: Label = str, **how: Any
+    name: str,
+    title: str,
+    trees: Mapping[str, ScoreTree],
+    head: str,
+    label: Label = str,
+    **fields: Any,
 ) -> Sheet:
-    """A row for each node from Overall down; a column for each tree, the first of which has every node."""
+    """Sheet with a row for each node from Overall down, and a column for each tree; the first tree has every node."""
     first, *beside = trees.values()
     others = [{_place(path): node.line for path, node in _paths(tree)} for tree in beside]
     keys = [_key(words) for words in trees]
@@ -74,11 +79,11 @@ def tree_sheet(
     columns = [Column("name", head), Column("n", "n", "count")]
     columns += [_column(key, words) for key, words in zip(keys, trees, strict=True)]
     columns += _unscored(rows, keys[0])
-    return Sheet(name, title, pd.DataFrame(rows), tuple(columns), level="level", **how)
+    return Sheet(name, title, pd.DataFrame(rows), tuple(columns), level="level", **fields)
 
 
 def worst_sheet(title: str, nodes: Iterable[ScoreTree], head: str, label: Label = str) -> Sheet:
-    """The same scores, the lowest first."""
+    """Sheet of the same scores, the lowest first."""
     scored = [node.line for node in nodes if node.line.mean is not None]
     lowest = sorted(scored, key=lambda line: line.mean or 0.0)
     sheet = line_sheet("worst", title, lowest, head, label, place="beside")
@@ -86,12 +91,12 @@ def worst_sheet(title: str, nodes: Iterable[ScoreTree], head: str, label: Label 
 
 
 def no_answer_sheet(lines: Sequence[ScoreLine]) -> Sheet:
-    """How answers that are none of a model score, by the reason."""
+    """Sheet of the scores of predictions that are no answer of a model, by the reason."""
     return line_sheet("no-answers", NO_ANSWER.capitalize(), lines, "Reason", place="below")
 
 
 def sheet_files(stem: str, sheets: Sequence[Sheet]) -> dict[str, Callable[[], bytes]]:
-    """What makes each file: a sheet as CSV, and all sheets in one for a paper, for a README and for programs."""
+    """Makers of files by name: each sheet as CSV, and all sheets in one for a paper, for a README and for programs."""
     files: dict[str, Callable[[], bytes]] = {
         f"{stem}-{sheet.name}.csv": partial(_csv_file, sheet) for sheet in sheets
     }
@@ -108,7 +113,7 @@ def _csv_file(sheet: Sheet) -> bytes:
 def _paths(
     node: ScoreTree, above: Sequence[ScoreTree] = ()
 ) -> Iterator[tuple[Sequence[ScoreTree], ScoreTree]]:
-    """Yield each node with those above it and itself."""
+    """Yields each node with those above it and itself."""
     path = (*above, node)
     yield path, node
     for child in node.children:
@@ -142,7 +147,7 @@ def _score(key: str, line: ScoreLine | None) -> dict[str, float | None]:
 
 
 def _unscored(rows: Sequence[Mapping[str, Any]], key: str) -> list[Column]:
-    """How many are unscored, and within what the mean then lies; no column where all are scored."""
+    """Columns of the number of unscored answers, and of the mean's possible range; no column if all are scored."""
     if not any(row[f"{key}_unscored"] for row in rows):
         return []
     possible = interval(f"{key}_least", f"{key}_most", "Possible mean")

@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 class ReportError(ValueError):
-    """A stored report cannot be read; the message says why."""
+    """Error of a stored report that cannot be read; the message says why."""
 
 
 def record_json(record: Any) -> str:
-    """A frozen record as ASCII-only JSON; it may hold records, tuples, enums and mappings keyed by text."""
+    """JSON, in ASCII only, of a frozen record, which may hold records, tuples, enums and mappings keyed by text."""
     return json.dumps(
         record,
         default=lambda part: {name: getattr(part, name) for name in part.__dataclass_fields__},
@@ -27,7 +27,7 @@ def record_json(record: Any) -> str:
 
 
 def read_record(kind: type[T], text: str) -> T:
-    """The record of type `kind` in a `record_json` text; an unknown key or value is an error. Raises ReportError."""
+    """Record of type `kind` from a `record_json` text; an unknown key or value is an error. Raises ReportError."""
     try:
         return _adapter(kind).validate_python(json.loads(text), extra="forbid")
     except json.JSONDecodeError as error:

@@ -22,25 +22,25 @@ _EMPTY = re.compile(r"\s*\[\s*\]\s*")
 
 
 def listed_texts(cell: str) -> tuple[str, ...] | None:
-    """The members of a list that is written as text; None if the cell holds no such list."""
+    """Members of a list that is written as text; None if the cell holds no such list."""
     if _EMPTY.fullmatch(cell):
         return ()
     if _LIST.fullmatch(cell):
-        return tuple(_unquoted(found[0]) for found in _MEMBERS.finditer(cell))
+        return tuple(_unquoted(match[0]) for match in _MEMBERS.finditer(cell))
     if _NUMPY.fullmatch(cell):
-        return tuple(_unquoted(found[0]) for found in _TEXTS.finditer(cell))
+        return tuple(_unquoted(match[0]) for match in _TEXTS.finditer(cell))
     return None
 
 
 def named_texts(cell: str) -> Mapping[str, str] | None:
-    """The texts of a record that is written as text, by name; None if the cell holds no such record."""
+    """Texts of a record that is written as text, by name; None if the cell holds no such record."""
     if not _RECORD.fullmatch(cell):
         return None
-    return {_unquoted(found[1]): _unquoted(found[2]) for found in _PAIRS.finditer(cell)}
+    return {_unquoted(match[1]): _unquoted(match[2]) for match in _PAIRS.finditer(cell)}
 
 
 def _unquoted(literal: str) -> str:
-    """The value of a quoted text or number; nothing else can be in it: no name, call or nesting."""
+    """Value of a quoted text or number; nothing else can be in it: no name, call or nesting."""
     if literal[0] not in "'\"":
         return literal
     for read in (_of_json, _of_python):
@@ -52,7 +52,7 @@ def _unquoted(literal: str) -> str:
 
 
 def _of_json(literal: str) -> str:
-    """A text in JSON, which writes an emoji as two escapes and may write a slash as one. Raises ValueError."""
+    """Text in JSON, which writes an emoji as two escapes and may write a slash as an escape. Raises ValueError."""
     return str(json.loads(literal, strict=False))
 
 
@@ -61,7 +61,7 @@ def _of_python(literal: str) -> str:
 
 
 def _stored(text: str) -> str:
-    """The text with a replacement character for what no database holds: NUL, and half of a pair of escapes."""
+    """Text with a replacement character for signs that no database holds: NUL, and half of a pair of escapes."""
     return (
         text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
     )

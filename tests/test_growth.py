@@ -253,7 +253,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a log": logs.Redaction([]).clean,
     "a cookie": lambda text: identity.sent_cookie({"cookie": text}),
     "a torn line": vote_files._ends_too_early,
-    "a VisIT-Bench vote": visit_battles._SAID.search,
+    "a VisIT-Bench vote": visit_battles._CONCLUSION.search,
     "formulas in a text": lambda text: [
         formula_at(text, place, len(text)) for place in range(len(text))
     ],
@@ -349,7 +349,7 @@ def test_linear_rules_find_what_their_plain_forms_find(text):
     assert bool(phrases.ADDRESSES.pattern.search(text)) == bool(ADDRESSES.search(text))
     assert bool(phrases.ORDERS.search(text)) == bool(ORDERS.search(text))
     assert reasoning.without_pairs(text)[0] == REASONING.sub(" ", text)
-    marked = plain_answers._MARKUP.sub(plain_answers._kept, text)
+    marked = plain_answers._MARKUP.sub(plain_answers._content, text)
     assert marked == MARKUP.sub(lambda mark: mark[1] or "", text)
     question, plainly = plain_answers._NEXT_QUESTION.search(text), NEXT_QUESTION.search(text)
     assert (question and question.start()) == (plainly and plainly.start())

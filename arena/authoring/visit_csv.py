@@ -16,7 +16,6 @@ from arena.authoring.events import (
     Captions,
     Credit,
     DraftAnswer,
-    Fault,
     Instruction,
     ItemPicture,
     Judged,
@@ -141,8 +140,11 @@ def _judged(row: Row) -> Judged:
             f"expected True in at most one of it, {_CAPTION} and {_ANSWER}; mend the row",
             column=_CORRECT,
         )
-    fault: Fault = "caption" if caption else "answer" if answer else "not told"
-    return "correct" if correct else fault
+    if correct:
+        return "correct"
+    if caption:
+        return "caption"
+    return "answer" if answer else "not told"
 
 
 def _flag(row: Row, column: str) -> bool:

@@ -3,22 +3,31 @@
 from datetime import timedelta
 
 import numpy as np
-from sqlalchemy import select
+from sqlalchemy import BigInteger, select, type_coerce
 
-from arena.battles.choices import ChoiceError, UnknownBattleError
+from arena.battles.choices import ChoiceError, UnknownBattleError, publish_votes
 from arena.battles.store import BattleStore, Draw, ItemPair, VoteRequest
+from arena.battles.tables import BATTLE, IS_FINAL, IS_LIVE
+from arena.battles.vote_table import whole_numbers
 from arena.campaign_battles.draws import drawn_battle, drawn_check, is_full, may_still_come
 from arena.campaign_battles.state import CampaignState, CampaignStates
-from arena.campaign_battles.times import question_seconds
 from arena.campaign_battles.votes import holders, seat_progress
 from arena.database import Database, now
 from arena.items.store import MODEL, ItemBank
+from arena.ratings.planner import SECONDS
 from arena.seats.campaigns import Campaign
 from arena.seats.quality import wanted_checks
 from arena.seats.seats import Seat
-from arena.seats.tables import SEAT_TRY
-from arena.seats.task import MeasuredTimes, SeatProgress
+from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
+from arena.seats.task import ENOUGH, MeasuredTimes, SeatProgress
 from arena.types import SIDES, UNRELATED, Battle, Item, Phase, Side
+
+RECENT = 1000
+"""The last votes of the whole site that a question's time is estimated from."""
+_MICROSECONDS = type_coerce(BATTLE.c.voted_at, BigInteger) - type_coerce(
+    BATTLE.c.began_at, BigInteger
+)
+_TOOK = select(_MICROSECONDS.label("took")).where(IS_FINAL)
 
 
 class BattleWork:
@@ -171,3 +180,20 @@ def _is_late(seat: Seat, battle: Battle) -> bool:
     """Returns whether a battle has waited for its answer longer than the seat's minutes."""
     away = now() - battle.began_at
     return battle.phase is Phase.OPEN and away > timedelta(minutes=seat.campaign.spec.seat.minutes)
+
+
+def question_seconds(database: Database, campaign: Campaign) -> float:
+    """Returns the median seconds of a campaign's questions, from display to choice.
+
+    With too few answers, it is the median of the site's votes; with too few of those, the planner's estimate.
+    """
+    seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.campaign_id == campaign.id)
+    own = _TOOK.where(BATTLE.c.seat_id.in_(seats))
+    of_site = _TOOK.where(~IS_LIVE).order_by(BATTLE.c.final_number.desc()).limit(RECENT)
+    publish_votes(database)
+    with database.read() as connection:
+        for votes in (own, of_site):
+            took = whole_numbers(connection, votes)["took"]
+            if len(took) >= ENOUGH:
+                return float(np.median(took)) / 1e6
+    return SECONDS

@@ -38,7 +38,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
     return Vote(
         model_a=cells.name(row, "A_model"),
         model_b=cells.name(row, "B_model"),
-        winner="tie" if lead == 0 else "a" if lead > 0 else "b",
+        winner=_winner_of(lead),
         item=cells.item_of(instruction, images),
         voter=_judge(row),
         category=cells.text(row, "instruction_category"),
@@ -46,6 +46,13 @@ def _vote(row: Row) -> Vote | SkippedRow:
         judge=True,
         picture=cells.picture_of(instruction, images),
     )
+
+
+def _winner_of(lead: int) -> Result:
+    """Returns the winner of a match by the verdicts for a less those for b."""
+    if lead == 0:
+        return "tie"
+    return "a" if lead > 0 else "b"
 
 
 def _judge(row: Row) -> str | None:

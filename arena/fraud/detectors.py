@@ -116,11 +116,13 @@ class Flag(NamedTuple):
 
     voter: int
     reason: Suspicion
-    """For evidence: the likeliest pattern when the e-value was largest."""
+    """The suspicion; for evidence, the likeliest pattern when the e-value was largest."""
     model: int | None
     """The code of the model that it concerns."""
     strength: float
-    """For evidence: the largest e-value's decimal logarithm. For one side: standard errors from half. Else: a share."""
+    """The decimal logarithm of the largest e-value for evidence, standard errors from half for one side, else a
+    share.
+    """
 
 
 def evidence(

@@ -135,7 +135,7 @@ class VoterMarks:
 
     counted: CountedVotes
     is_flagged: npt.NDArray[np.bool_]
-    """By the voter's id; the last place is for unknown voters."""
+    """Whether each voter is flagged, by the voter's id; the last place is for unknown voters."""
     like_a_crowd: npt.NDArray[np.int64]
     """The voters and models with votes like a crowd's, coded as voter * _MODELS + model."""
 

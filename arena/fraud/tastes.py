@@ -54,7 +54,7 @@ class ModelVoters(NamedTuple):
     """Numbers of choices about the model."""
     kind: Codes
     likelihoods: Floats
-    """By taste, then for a lover and for a hater, scaled so that the largest is 1: kinds x (tastes + 2)."""
+    """Likelihoods by taste, then for a lover and for a hater, with 1 as the largest: kinds x (tastes + 2)."""
 
     def take(self, mask: NDArray[np.bool_]) -> "ModelVoters":
         return self._replace(

@@ -26,7 +26,7 @@ class ImportedVotes(NamedTuple):
     """All imported votes, with the COLUMNS of the vote table, NOTES, and `origin`, their imported source."""
 
     own_boards: pd.DataFrame
-    """For their own boards: `source` is the imported one, `item` an imported one or the vote's own (negative)."""
+    """Votes for their own boards: `source` is the imported one, `item` an imported one or the vote's own (negative)."""
     beside: pd.DataFrame
     """Votes that count beside this arena's own votes, on the bank's sources and items."""
 

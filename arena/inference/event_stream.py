@@ -35,7 +35,7 @@ async def events(
 ) -> AsyncGenerator[Mapping[str, Any], None]:
     """Yields the events of a reply, bounded, to its end or DONE; `step` waits until one more may be read.
 
-    Raises Trouble, and ValueError for what is no JSON.
+    Raises Trouble, and ValueError for data that are not JSON.
     """
     chunks = response.aiter_raw()
     if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
@@ -116,12 +116,12 @@ class _EventLines:
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
-        """The lines of data that are no JSON by themselves."""
+        """Lines of data that are not JSON on their own."""
         self._size = 0
         self._name = ""
 
     def add(self, line: bytes) -> Iterator[Mapping[str, Any]]:
-        """Yields the event that a line completes, if so. Raises Trouble, and ValueError for what is no JSON."""
+        """Yields the event that a line completes, if any. Raises Trouble, and ValueError for data that are not JSON."""
         if not line:
             yield from self._joined()
             self._name = ""

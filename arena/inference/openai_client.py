@@ -47,7 +47,7 @@ class Call:
         self.sent = False
         """Whether the whole request was sent and not refused, so that it costs at least its prompt."""
         self.is_done = False
-        """Whether the server has marked its reply as whole: by `[DONE]`, or by a reply that is no stream."""
+        """Whether the server has marked its reply as whole: by `[DONE]`, or by a reply that is not a stream."""
         self._due = 0.0
 
     async def trace(self, event: str, _: object) -> None:
@@ -221,7 +221,10 @@ class OpenAIClient:
         return (await self._post(content, call, stream=False)).content
 
     async def stream(self, content: bytes, call: Call) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yields the events of a streamed chat completion. Raises Trouble, and ValueError for what is no JSON."""
+        """Yields the events of a streamed chat completion.
+
+        Raises Trouble, and ValueError for data that are not JSON.
+        """
         response = await self._post(content, call, stream=True)
         try:
             async with aclosing(events(response, call.step)) as stream:

@@ -36,15 +36,15 @@ def write_csv(
 
     A text with a line break of any kind is quoted. `options` are other options of `csv.writer`.
     """
-    cells = (
-        rows
-        if exact
-        else ([safe_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
-    )
+    safe_rows = rows if exact else map(_safe_row, rows)
     end = options.pop("lineterminator", "\n")
     # The writer quotes any character of its terminator.
     lines: Any = SimpleNamespace(write=lambda line: file.write(line.removesuffix("\r\n") + end))
-    csv.writer(lines, lineterminator="\r\n", **options).writerows(cells)
+    csv.writer(lines, lineterminator="\r\n", **options).writerows(safe_rows)
+
+
+def _safe_row(row: Iterable[object]) -> list[object]:
+    return [safe_cell(cell) if isinstance(cell, str) else cell for cell in row]
 
 
 def csv_text(rows: Iterable[Iterable[object]], **options: Any) -> str:

@@ -317,13 +317,9 @@ def _plain(image: Image.Image) -> Image.Image:
     image.load()
     if image.mode.startswith("I"):  # 16 bits: Pillow would clip, not scale
         return image.point(lambda value: value / 256).convert("L")
-    mode = (
-        "RGBA"
-        if image.has_transparency_data
-        else image.mode
-        if image.mode in ("L", "CMYK")
-        else "RGB"
-    )
+    mode = image.mode if image.mode in ("L", "CMYK") else "RGB"
+    if image.has_transparency_data:
+        mode = "RGBA"
     return image if image.mode == mode else image.convert(mode)
 
 

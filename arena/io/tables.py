@@ -527,11 +527,7 @@ def _delimited_rows(reader: _CsvReader) -> Iterator[tuple[int, list[str]]]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            problem = next(
-                (mend for part, mend in _CSV_MENDS.items() if part in str(error)),
-                f"is not CSV ({error})",
-            )
-            raise RowsError(problem, row=row) from error
+            raise RowsError(_csv_problem(error), row=row) from error
         if cells is None:
             return
         if not cells:
@@ -551,6 +547,13 @@ def _delimited_rows(reader: _CsvReader) -> Iterator[tuple[int, list[str]]]:
             title = "is row 1 a title? delete it; else " if width == 1 else ""
             raise RowsError(f"{problem_text}; {title}{mend}", row=row)
         yield row, cells
+
+
+def _csv_problem(error: csv.Error) -> str:
+    for part, mend in _CSV_MENDS.items():
+        if part in str(error):
+            return mend
+    return f"is not CSV ({error})"
 
 
 def _bounded_rows(

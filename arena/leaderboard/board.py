@@ -149,7 +149,7 @@ class Standing(NamedTuple):
     """The share of its decided battles that the answer on the left won."""
     retired: bool
     ties: int
-    """Its battles without a winner."""
+    """The model's battles without a winner."""
     order: Order | None = None
     """The order of it and the next model, by code; None for provisional models and on boards without a record."""
 

@@ -32,7 +32,7 @@ class ModelResults:
     losses: int
     families: Mapping[str, Share]
     opponents: Mapping[str, Share]
-    """By the other model's name, in the board's order."""
+    """The shares by the other model's name, in the board's order."""
     best: tuple[ItemShare, ...]
     worst: tuple[ItemShare, ...]
     votes: int

@@ -114,7 +114,7 @@ class Statistics:
     ranks: Bounds
     """The first and last possible place of each model, jointly; NaN for provisional models."""
     lack_of_fit: LackOfFit | None
-    """By place; None if no pair can differ from Bradley-Terry."""
+    """The lack of fit by place; None if no pair can differ from Bradley-Terry."""
     elo: EloOrders
     elo_votes: int
     crowd: Crowd
@@ -131,7 +131,7 @@ class Statistics:
     settled: Mapping[tuple[int, int], int] = field(default_factory=dict)
     """The board's votes when the first model, by code, was settled above the second, from its record."""
     takeover: Takeover | None = None
-    """Also None if voting has ended, and on narrowed boards."""
+    """The takeover; None as in `takeover`, and also if voting has ended, and on narrowed boards."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,9 +85,9 @@ class ExportedMarks:
     """The marks of all answers with marks."""
 
     stored: Mapping[int, AnswerMarks]
-    """By the answer's id."""
+    """The marks of stored answers, by the answer's id."""
     live: Mapping[int, tuple[AnswerMarks, AnswerMarks]]
-    """By the battle, over all its turns."""
+    """The marks of live answers, by the battle, over all its turns."""
 
     def of(self, row: Row) -> tuple[AnswerMarks, AnswerMarks]:
         """Returns both sides' marks, for a row of `bank_votes` or `live_votes`."""

@@ -111,7 +111,7 @@ class Reproduction:
     measure: str
     overall: Share
     levels: Mapping[Level, Share]
-    """By the people's unanimity, in the order of `People.levels`, without levels that have no majority."""
+    """The shares by the people's unanimity, in the order of `People.levels`, without levels that have no majority."""
     ties: int
     """Contests decided by a coin."""
     missing: int

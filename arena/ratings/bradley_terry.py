@@ -40,13 +40,13 @@ class Status(StrEnum):
     RATED = "rated"
     """Wins and losses link it with the main body of its component."""
     UNBEATEN = "unbeaten"
-    """It never lost or tied; only the prior bounds its strength."""
+    """The model never lost or tied; only the prior bounds its strength."""
     WINLESS = "winless"
-    """It never won or tied; only the prior bounds its strength."""
+    """The model never won or tied; only the prior bounds its strength."""
     SEPARATED = "separated"
-    """Its group has only won, or only lost, against the rest; only the prior says by how much."""
+    """The model's group has only won, or only lost, against the rest; only the prior bounds the difference."""
     UNPLAYED = "unplayed"
-    """No battle, so no number."""
+    """The model has no battles, and therefore no rating."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Strengths:
     """Fitted strengths by model code, with their parameters."""
 
     ratings: Floats
-    """On the Elo scale, each component with mean 1000; NaN where there is no number."""
+    """Ratings on the Elo scale, each component with mean 1000; NaN for a model without a rating."""
     strengths: Floats
     """Log odds, as fitted."""
     components: Codes

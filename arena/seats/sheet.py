@@ -97,6 +97,12 @@ def pay_rows(
     ]
 
 
+def _in_list(person: str, listed: Mapping[str, str]) -> Literal["yes", "no", "not uploaded"]:
+    if not listed:
+        return "not uploaded"
+    return "yes" if person in listed else "no"
+
+
 def _row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) -> SheetRow:
     spec = seat.campaign.spec
     state = state_of(seat, work.last, at)
@@ -111,7 +117,7 @@ def _row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) ->
         person=seat.person,
         session=seat.session,
         state=state,
-        in_platform_list="not uploaded" if not listed else "yes" if seat.person in listed else "no",
+        in_platform_list=_in_list(seat.person, listed),
         platform_status=status,
         confirmation=seat.confirmation,
         votes=work.votes,

@@ -1,10 +1,11 @@
-"""What an article on a report says: a sentence from its numbers, the paper's table, wrong answers, a comparison.
+"""The article on a report: a sentence with its numbers, the paper's table, wrong answers, a comparison.
 
 Scores of answers are from 0 to 1; means, their intervals and differences are in percent.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -17,14 +18,14 @@ from arena.types import grouped
 from scoring.report import ScoreLine, difference
 
 WRONG = 5
-"""Wrong answers that an article shows."""
+"""Wrong answers in an article."""
 ALL = "All questions"
 _FEWEST = 5
-"""Questions from which a group may be named as the best or the worst."""
+"""Fewest questions of a group that may be named as the best or the worst."""
 
 
 class Caveat(NamedTuple):
-    """What limits a report's numbers; `kind` stands before the sentence from these, empty: it need not."""
+    """A limit of a report's numbers; the report's sentence begins with `kind`, unless it is empty."""
 
     kind: str
     text: str
@@ -39,6 +40,7 @@ class Total(NamedTuple):
 
 
 def score_total(name: str, line: ScoreLine) -> Total:
+    """A score as a number at the head of a report."""
     value = "–" if line.mean is None else f"{line.mean:{line.form}}"
     reach = interval_text(line.low, line.high, line.form)
     if not line.unscored:
@@ -49,7 +51,7 @@ def score_total(name: str, line: ScoreLine) -> Total:
 
 
 class ScoredAnswer(NamedTuple):
-    """One answer, as people read it, with its score (None: unscored)."""
+    """An answer as people read it, with its score (None: unscored)."""
 
     id: str
     question: str
@@ -58,21 +60,21 @@ class ScoredAnswer(NamedTuple):
     grade: str
     score: float | None
     groups: tuple[str, ...] = ()
-    """Written-out names of what the question tests."""
+    """Written-out names of the abilities that the question tests."""
     pictures: tuple[str, ...] = ()
     """File names of its pictures."""
     row: int = 0
-    """Where its question starts in the uploaded file, which may hold its picture; 0: nowhere."""
+    """The row of its question in the uploaded file, which may have its picture; 0: none."""
     subtask: str = ""
-    """The narrowest group that its benchmark has, such as MMT-Bench's subtask; empty: `groups`."""
+    """The narrowest group in its benchmark, such as MMT-Bench's subtask; empty: `groups`."""
     assigned: bool = False
-    """Whether nobody could read the answer, and its protocol assigned the score, by lot or as wrong."""
+    """Whether the answer could not be read, and its protocol assigned the score, by lot or as wrong."""
     truth_parts: tuple[tuple[str, ...], ...] = ()
-    """What is right: all elements of one of these; empty where the truth has no parts."""
+    """The alternatives of the truth, each with all of its elements; empty if the truth has no parts."""
     picture: str = ""
-    """What tells its picture from those of other questions; "" where that is not known."""
+    """The identity of its picture among those of other questions; "" if unknown."""
     options: Mapping[str, str] = {}
-    """Text by letter, where a person is to say which one the answer means; no part of `question` then."""
+    """Text by letter, for a person to choose the option that the answer means; then not part of `question`."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,12 @@ class PublishedRow:
     model: str
     scores: Mapping[str, float | None]
     spread: float | None = None
-    """Standard deviation of the first column over several runs; None where that is not told."""
+    """Standard deviation of the first column over several runs; None if unknown."""
 
 
 @dataclass(frozen=True)
 class PublishedBoard:
-    """A paper's own table of models; its first column is what the report's headline is."""
+    """A paper's own table of models; its first column is the same measure as the report's headline."""
 
     source: str
     columns: tuple[str, ...]
@@ -95,24 +97,23 @@ class PublishedBoard:
     own: Mapping[str, float | None]
     """The report's numbers in these columns."""
     apart: tuple[str, ...] = ()
-    """Why the two cannot be compared; none if they can."""
+    """The reasons why the two cannot be compared; empty if they can."""
     own_spread: float | None = None
-    """Standard deviation of the report's number in the first column over its runs; None where there is one."""
+    """Standard deviation of the report's number in the first column over its runs; None for a single run."""
     note: str = ""
-    """What its rows have that is their own, in sentences."""
+    """Particulars of its rows, in sentences."""
     places: int = 1
-    """Digits behind the point of its first column."""
+    """Decimal places of its first column."""
 
     @property
     def ordered(self) -> tuple[tuple[str, float], ...]:
         """The models with their first column, best first."""
-        known = ((row.model, row.scores[self.columns[0]]) for row in self.rows)
-        return tuple(
-            sorted(
-                ((name, score) for name, score in known if score is not None),
-                key=lambda one: -one[1],
-            )
-        )
+        scores = []
+        for row in self.rows:
+            score = row.scores[self.columns[0]]
+            if score is not None:
+                scores.append((row.model, score))
+        return tuple(sorted(scores, key=itemgetter(1), reverse=True))
 
 
 def sentence(
@@ -124,56 +125,64 @@ def sentence(
     caveats: Iterable[Caveat],
     covered: str = "",
 ) -> str:
-    """The report in one sentence, which begins with what limits it; `covered` as `part_of` says it."""
-    kinds = dict.fromkeys(one.kind for one in caveats if one.kind)
-    before = f"{', '.join(kinds).capitalize()}: " if kinds else ""
+    """The report in one sentence, which begins with its caveats; `covered` is the text of `part_of`."""
+    kinds = dict.fromkeys(caveat.kind for caveat in caveats if caveat.kind)
+    lead = f"{', '.join(kinds).capitalize()}: " if kinds else ""
     if head is None or head.mean is None:
-        return f"{before}{title} has no score on {edition}."
+        return f"{lead}{title} has no score on {edition}."
     interval = interval_text(head.low, head.high, head.form)
     sure = f", {interval}" if interval else ""
-    what = f"{head.name} {covered}".strip()
-    ends = (head.worst, head.mean, head.best)
-    places = {_place(mean, board, head.form) for mean in ends} if board else {""}
-    place = places.pop() if len(places) == 1 else ""  # what is unscored may decide it
-    return f"{before}{title} reaches {head.mean:{head.form}} on {edition} ({what}{sure}){place}{_ends(groups)}."
+    score_name = f"{head.name} {covered}".strip()
+    bounds = (head.worst, head.mean, head.best)
+    places = {_place(mean, board, head.form) for mean in bounds} if board else {""}
+    place = places.pop() if len(places) == 1 else ""  # unscored answers may decide it
+    return f"{lead}{title} reaches {head.mean:{head.form}} on {edition} ({score_name}{sure}){place}{_ends(groups)}."
 
 
-def part_of(scored: int, of: int, unit: str) -> str:
-    """How many of the questions a number is over, in words; "" where it is over all."""
-    return f"over {scored:,} of {plural(of, unit)}" if scored < of else ""
+def part_of(scored: int, total: int, unit: str) -> str:
+    """The number of questions behind a score, in words; "" if these are all questions."""
+    return f"over {scored:,} of {plural(total, unit)}" if scored < total else ""
 
 
 def _place(mean: float, board: PublishedBoard, form: str) -> str:
+    """A clause with the neighbours of a score in a paper's table."""
     higher = [f"{name} ({score:{form}})" for name, score in board.ordered if score >= mean]
     lower = [f"{name} ({score:{form}})" for name, score in board.ordered if score < mean]
     if higher and lower:
-        where = f"between {higher[-1]} and {lower[0]}"
+        place = f"between {higher[-1]} and {lower[0]}"
     elif lower:
-        where = f"above {lower[0]}, the first"
+        place = f"above {lower[0]}, the first"
     else:
-        where = f"below {higher[-1]}, the last"
-    return f", {where} of {board.source}{', made under other conditions' if board.apart else ''}"
+        place = f"below {higher[-1]}, the last"
+    conditions = ", made under other conditions" if board.apart else ""
+    return f", {place} of {board.source}{conditions}"
 
 
 def _ends(groups: Iterable[ScoreLine]) -> str:
     known = [
-        (one.mean, one.name)
-        for one in groups
-        if one.mean is not None and one.n - one.unscored >= _FEWEST
+        (line.mean, line.name)
+        for line in groups
+        if line.mean is not None and line.n - line.unscored >= _FEWEST
     ]
-    (low, worst), (high, best) = (min(known), max(known)) if known else ((0, ""), (0, ""))
+    if not known:
+        return ""
+    low, worst = min(known)
+    high, best = max(known)
     return f"; best at {best} ({high:.1f}), worst at {worst} ({low:.1f})" if high > low else ""
 
 
 def wrong_answers(answers: Iterable[ScoredAnswer]) -> list[ScoredAnswer]:
-    """The answers with the lowest scores, of as many kinds of question as there are."""
-    wrong = sorted(
-        (one for one in answers if one.score is not None and one.score < 1),
-        key=lambda one: one.score or 0,
-    )
-    first = list({one.groups: one for one in reversed(wrong)}.values())
-    first.sort(key=lambda one: one.score or 0)
-    return [*first, *(one for one in wrong if one not in first[:WRONG])][:WRONG]
+    """The WRONG answers with the lowest scores, from as many kinds of question as possible."""
+    wrong = [answer for answer in answers if answer.score is not None and answer.score < 1]
+    wrong.sort(key=_score)
+    worst_by_kind = {answer.groups: answer for answer in reversed(wrong)}
+    first = sorted(worst_by_kind.values(), key=_score)
+    others = [answer for answer in wrong if answer not in first[:WRONG]]
+    return [*first, *others][:WRONG]
+
+
+def _score(answer: ScoredAnswer) -> float:
+    return answer.score or 0
 
 
 def published_sheet(board: PublishedBoard, title: str, name: str = "published") -> Sheet:
@@ -194,14 +203,14 @@ def models_sheet(
     places: int = 1,
     note: str = "",
 ) -> Sheet:
-    """A paper's table of models, best first; `places` are the digits behind the point of its first column."""
+    """Paper's table of models, best first; `places` are the digits behind the point of its first column."""
     cells = [
         {"model": row.model, **row.scores, "runs": row.spread} for row in _best_first(columns, rows)
     ]
-    shown = [Column(column, column, "score") for column in columns]
-    shown[0] = replace(shown[0], runs="runs", places=places)
+    score_columns = [Column(column, column, "score") for column in columns]
+    score_columns[0] = replace(score_columns[0], runs="runs", places=places)
     frame = pd.DataFrame(cells, columns=["model", *columns, "runs"])
-    return Sheet(name, caption, frame, (Column("model", "Model"), *shown), note)
+    return Sheet(name, caption, frame, (Column("model", "Model"), *score_columns), note)
 
 
 def _best_first(columns: Sequence[str], rows: Iterable[PublishedRow]) -> list[PublishedRow]:
@@ -209,7 +218,7 @@ def _best_first(columns: Sequence[str], rows: Iterable[PublishedRow]) -> list[Pu
 
 
 class PairedLine(NamedTuple):
-    """Two models on the same questions, in percent; `difference` is the other's mean less this one's."""
+    """Two models on the same questions, in percent; `difference` is the second's mean less the first's."""
 
     first: float
     second: float
@@ -217,25 +226,29 @@ class PairedLine(NamedTuple):
 
 
 def paired(first: Sequence[ScoredAnswer], second: Iterable[ScoredAnswer]) -> list[PairedLine]:
-    """The questions that both reports score, all and then by group, the largest difference first.
+    """The questions scored in both reports, all and then by group, the largest difference first.
 
-    A question is the same if its truth is too. What a report has several times, such as matches against a model that
-    is not named, pairs with nothing.
+    Questions are the same if their truths are the same too. A question that a report has several times, such as matches
+    against unnamed models, is left out.
     """
-    here = grouped((_asked(one), one) for one in first)
-    there = grouped((_asked(one), one) for one in second)
+    first_by_question = grouped((_question_key(answer), answer) for answer in first)
+    second_by_question = grouped((_question_key(answer), answer) for answer in second)
     groups: dict[str, list[_Pair]] = {ALL: []}
-    for asked, (one, *more) in here.items():
-        score = there[asked][0].score if len(there.get(asked, ())) == 1 and not more else None
-        if one.score is not None and score is not None:
-            for name in (ALL, *one.groups):
-                groups.setdefault(name, []).append(_Pair(one.score, score, one.picture))
+    for question, answers in first_by_question.items():
+        others = second_by_question.get(question, [])
+        if len(answers) > 1 or len(others) != 1:
+            continue
+        answer = answers[0]
+        score = others[0].score
+        if answer.score is not None and score is not None:
+            for name in (ALL, *answer.groups):
+                groups.setdefault(name, []).append(_Pair(answer.score, score, answer.picture))
     largest = max((abs(pair.difference) for pair in groups[ALL]), default=0.0)
     lines = [_paired(name, pairs, largest) for name, pairs in groups.items() if pairs]
     return [*lines[:1], *sorted(lines[1:], key=lambda line: line.first - line.second)]
 
 
-def _asked(answer: ScoredAnswer) -> tuple[str, str, str]:
+def _question_key(answer: ScoredAnswer) -> tuple[str, str, str]:
     return answer.id, answer.question, answer.truth
 
 
@@ -260,7 +273,7 @@ def _paired(name: str, pairs: Sequence[_Pair], largest: float) -> PairedLine:
 
 
 def paired_sheet(first: str, second: str, lines: Sequence[PairedLine]) -> Sheet:
-    """Two models on the same questions; rows whose interval leaves out zero are bold."""
+    """Two models on the same questions; rows with an interval that excludes zero are bold."""
     rows = []
     for line in lines:
         apart = line.difference

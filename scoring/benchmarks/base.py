@@ -31,7 +31,7 @@ from scoring.benchmarks.submission import ServerSubmission, these_questions
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.reader import Problem, ReadFile
-from scoring.no_answers import BEFORE, named
+from scoring.no_answers import BEFORE, no_answer_sentences
 from scoring.report import DATA, NO_SCORE, AnyReport, QuestionStamp, ScoreLine
 from scoring.score_sheets import TreeTable, line_sheet
 from scoring.small_groups import LEAST
@@ -476,7 +476,7 @@ class OpenedFile:
     def lines(self) -> tuple[str, ...]:
         """Summary of the file before a protocol is chosen."""
         reasons = self.benchmark.no_answers(self.file)
-        told = named(reasons, len(self.file.rows), BEFORE)
+        told = no_answer_sentences(reasons, len(self.file.rows), BEFORE)
         asked = (f"questions: {self.stamp.words}",) if self.stamp else ()
         return (*self.benchmark.lines(self.file), *asked, *self._told_answers(), *told)
 

@@ -1,4 +1,4 @@
-"""Multiple-choice benchmarks: a file's letters as a report, a judge for what rules leave open, and downloads."""
+"""Multiple-choice benchmarks: a file's letters as a report, a judge for answers left open, and downloads."""
 
 from abc import abstractmethod
 from collections import Counter
@@ -16,7 +16,6 @@ from scoring.benchmarks.article import Caveat, ScoredAnswer
 from scoring.benchmarks.base import (
     AnswerLook,
     AskedQuestion,
-    FileBenchmark,
     LazyFiles,
     OpenedFile,
     Workflow,
@@ -37,8 +36,9 @@ from scoring.benchmarks.choice_blind import (
     over_splits,
     sighted_file,
 )
-from scoring.benchmarks.choice_pairs import ComparisonError, check_pairs
+from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, check_pairs, decided
 from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, steps_sheet
+from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
@@ -53,7 +53,6 @@ from scoring.multiple_choice.extract import (
     PARSERS,
     SEED,
     Language,
-    extract,
     extraction,
     language,
     prompt_digest,
@@ -81,17 +80,14 @@ from scoring.multiple_choice.types import (
     WEIGHED,
     Answered,
     ChoiceQuestion,
-    ChosenBy,
     Clue,
     Decided,
     Decision,
-    Protocol,
     Rule,
 )
-from scoring.no_answers import fate, named
+from scoring.no_answers import fate, no_answer_sentences
 from scoring.report import (
     JudgeStamp,
-    QuestionStamp,
     ScoreLine,
     file_stem,
     mostly_unread,
@@ -99,8 +95,6 @@ from scoring.report import (
     safe_name,
 )
 from scoring.score_sheets import TreeTable, no_answer_sheet, sheet_files, tree_sheet
-from scoring.specs.facts import BenchmarkFact, spec_facts
-from scoring.specs.schema import QuestionFile, Spec
 
 _NOTES: Mapping[str, str] = {
     "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means; of a long "
@@ -112,65 +106,10 @@ _NOTES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class ChoiceReport:
-    """A file of multiple-choice answers with the extracted letters."""
-
-    benchmark: str
-    protocol: Protocol
-    title: str
-    file: str
-    created: str
-    judge: JudgeStamp | None
-    """The judge that read what rules left open; None if there was none."""
-    rows: tuple[Decided, ...]
-    problems: tuple[Problem, ...]
-    """What the owner should know about the file."""
-    missing: tuple[ChoiceQuestion, ...] | None = None
-    """Rows of the question file without an answer; None if no question file was given."""
-    mode: str = ""
-    """The mode that the questions were asked in, as the file names it; "" if it names none."""
-    chosen_by: ChosenBy = "text"
-    questions: QuestionStamp | None = None
-    """The question file; None where the file itself holds its questions."""
-
-    @property
-    def left(self) -> int:
-        return sum(row.decision.open for row in self.rows)
-
-
-def decided(
-    rows: Iterable[Answered], protocol: Protocol, chosen_by: ChosenBy = "text"
-) -> tuple[Decided, ...]:
-    """The rows with their letters. Letters chosen by likelihood are the same under every protocol."""
-    return tuple(
-        Decided(row.question, row.prediction, _decision(row, protocol, chosen_by)) for row in rows
-    )
-
-
-def _decision(row: Answered, protocol: Protocol, chosen_by: ChosenBy) -> Decision:
-    if chosen_by == "text":
-        return extract(row.prediction, row.question.options, protocol)
-    letter = row.prediction.strip()
-    if not letter:
-        return Decision(None, (Clue(Rule.TIED, None, ""),))
-    if letter in row.question.options:
-        return Decision(letter, (Clue(Rule.LIKELIEST, letter, letter),))
-    return extract(row.prediction, row.question.options, "strict")
-
-
-def under_protocol(report: ChoiceReport, protocol: Protocol) -> ChoiceReport:
-    """The same file under another protocol, by its rules alone."""
-    rows = decided(report.rows, protocol, report.chosen_by)
-    return replace(report, protocol=protocol, judge=None, rows=rows)
-
-
 @dataclass(frozen=True, kw_only=True)
-class MultipleChoice(FileBenchmark[ChoiceReport]):
-    """A multiple-choice benchmark, by its tables."""
+class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
+    """A multiple-choice benchmark with its own tables."""
 
-    spec: Spec
-    """What a list says of it, and its question files."""
     report: type[ChoiceReport] = ChoiceReport
     way: Workflow = "rules first"
     protocols: Mapping[str, str] = field(
@@ -181,35 +120,16 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     rest: str = "Have a judge read {left}"
     notes: Mapping[str, str] = field(default_factory=lambda: _NOTES)
 
-    @property
-    def line(self) -> str:
-        return self.spec.line
-
-    def facts(self) -> Iterator[BenchmarkFact]:
-        return spec_facts(self.spec, self.notes)
-
-    @property
-    def question_files(self) -> Sequence[QuestionFile]:
-        return self.spec.questions
-
-    @property
-    def file_names(self) -> Sequence[str]:
-        return self.spec.called
-
-    @property
-    def licence(self) -> str:
-        return self.spec.licence
-
     @abstractmethod
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[Any]:
-        """The tables of a report; without a question file, what the file lacks of its edition counts as missing."""
+        """The tables of a report; without a question file, the questions that its edition has more are missing."""
 
     @abstractmethod
     def compare(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[Compared]:
         """McNemar's comparisons of two reports on the same questions."""
 
     def called(self, questions: Sequence[ChoiceQuestion]) -> str:
-        """Name of the edition that these questions belong to."""
+        """The name of the edition of these questions."""
         return self.name
 
     def fits(self, first: Record) -> bool:
@@ -226,9 +146,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         label = name or path.name
         with row_errors(label):
             records = read_records(path, limits, name=label, digested=IMAGE_COLUMNS)
-            found, problems = read_questions(records)
+            questions, problems = read_questions(records)
         check_scorable(label, problems)
-        return found
+        return questions
 
     def asked(self, questions: Mapping[int, ChoiceQuestion]) -> Iterator[AskedQuestion]:
         for index, question in questions.items():
@@ -259,14 +179,12 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
         mode = f" in mode {file.mode}" if file.mode else ""
         weighed = f", {WEIGHED}" if file.chosen_by == "likelihood" else ""
-        answers = (
-            f"{self.called(questions)}: {plural(len(questions), 'answer')}{mode}{passes}{weighed}"
-        )
+        answers = plural(len(questions), "answer")
         beside = f"; {known:,} with the right letter beside them" if known else ""
-        return (
-            f"{answers}{beside}",
-            *((f"splits: {counted}",) if any(question.split for question in questions) else ()),
-        )
+        lines = [f"{self.called(questions)}: {answers}{mode}{passes}{weighed}{beside}"]
+        if any(question.split for question in questions):
+            lines.append(f"splits: {counted}")
+        return tuple(lines)
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
         if file.chosen_by == "likelihood":
@@ -274,32 +192,35 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return no_answers(file.rows)
 
     def told_no_answers(self, report: ChoiceReport) -> tuple[str, ...]:
-        return named(
+        return no_answer_sentences(
             failures(report.rows, report.protocol), len(report.rows), fate(report.protocol)
         )
 
     def remarks(self, report: ChoiceReport) -> Sequence[str]:
-        problems = (*self.tabulated(report).problems, *_told_pictures(report.rows))
+        problems = (*self.tabulated(report).problems, *_picture_problems(report.rows))
         return [*problem_lines(problems)]
 
     def footnotes(self, report: ChoiceReport) -> Sequence[str]:
-        told = []
+        footnotes = []
         if report.protocol == "mmbench-paper" and report.judge:
-            told.append(f"What the judge left open was assigned at random from the seed {SEED}.")
-        if without := self.tabulated(report).without_answer:
-            count = plural(without, "answer")
-            told.append(f"{count} without a right letter: extracted, not scored.")
-        return told
+            footnotes.append(
+                f"What the judge left open was assigned at random from the seed {SEED}."
+            )
+        without_answer = self.tabulated(report).without_answer
+        if without_answer:
+            count = plural(without_answer, "answer")
+            footnotes.append(f"{count} without a right letter: extracted, not scored.")
+        return footnotes
 
     def compared(self, report: ChoiceReport, other: ChoiceReport) -> Sequence[Sheet]:
         """McNemar's comparisons of both. Raises ComparisonError."""
-        found = self.comparisons(report, other)
-        return comparison_sheets(report.title, other.title, found, self.apart(report, other))
+        comparisons = self.comparisons(report, other)
+        return comparison_sheets(report.title, other.title, comparisons, self.apart(report, other))
 
     def apart(self, report: ChoiceReport, other: ChoiceReport) -> str:
         if report.chosen_by == other.chosen_by:
             return ""
-        ways = [f"{one.title}: {CHOICE_WORDS[one.chosen_by]}" for one in (report, other)]
+        ways = [f"{report.title}: {CHOICE_WORDS[report.chosen_by]}" for report in (report, other)]
         return f"Two ways of choosing an option, so this isn't about the models alone. {'; '.join(ways)}."
 
     def look(self, row: Answered) -> AnswerLook:
@@ -314,11 +235,12 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         missing = None
         if opened.questions is not None:
             answered = {row.question.index: row.question for row in rows}
-            missing = (
-                *(one for index, one in opened.questions.items() if index not in answered),
-                *missing_passes(opened.questions, [*answered.values()]),
-            )
-        problems = (*opened.file.problems, *_told_pictures(rows))
+            unanswered = [
+                question for index, question in opened.questions.items() if index not in answered
+            ]
+            passes = missing_passes(opened.questions, [*answered.values()])
+            missing = (*unanswered, *passes)
+        problems = (*opened.file.problems, *_picture_problems(rows))
         return ChoiceReport(
             **head,
             rows=rows,
@@ -330,8 +252,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def problems(self, opened: OpenedFile) -> tuple[Problem, ...]:
         report = opened.report("strict")
-        found = self.tabulated(report).problems
-        return (*opened.file.problems, *found, *_told_pictures(report.rows))
+        problems = self.tabulated(report).problems
+        return (*opened.file.problems, *problems, *_picture_problems(report.rows))
 
     def stamped(self, report: ChoiceReport, spec: JudgeSpec, address: str) -> ChoiceReport:
         used = {language(row.question) for row in report.rows if row.decision.open}
@@ -362,7 +284,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         )
         return replace(
             report,
-            judge=report.judge and report.judge.answered(one.model for one in outcomes),
+            judge=report.judge and report.judge.answered(outcome.model for outcome in outcomes),
             rows=rows,
         )
 
@@ -374,8 +296,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         if not known:
             return ""
         if not any(map(_is_read, known)):
-            why = f"none of {len(known):,} answers could be read as an option ({known[0].decision.rule})"
-            return f"Nothing was graded: {why}"
+            rule = known[0].decision.rule
+            return f"Nothing was graded: none of {len(known):,} answers could be read as an option ({rule})"
         if unread := self.unread(report):
             return unread
         if self.tabulated(report).splits[-1].tree.line.mean is None:
@@ -383,16 +305,16 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return ""
 
     def unread(self, report: ChoiceReport) -> str:
-        """A sentence saying that the judge's replies could not be read for most letters; "" if they could."""
+        """A sentence for a report with mostly unreadable replies of the judge; "" for others."""
         judged = [row.decision for row in report.rows if row.decision.replies]
         missed = sum(decision.rule in JUDGE_UNREAD for decision in judged)
         return mostly_unread(missed, len(judged), self.unit)
 
     @remembered
     def tabulated(self, report: ChoiceReport) -> ChoiceTables[Any]:
-        """The tables of a report; if no answer could be read, what a protocol assigns scores nothing.
+        """The tables of a report; without scores if no answer, or few replies of the judge, could be read.
 
-        Nor does anything where most of the judge's replies could not be read: the audit has the letters.
+        Letters assigned by a protocol then don't count; the audit has them.
         """
         if report.rows and (not any(map(_is_read, report.rows)) or self.unread(report)):
             rows = tuple(
@@ -406,29 +328,29 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return name
 
     def sheets(self, report: ChoiceReport) -> Sequence[Sheet]:
-        """Scores by level of the whole file, then of each split, and how letters were read."""
-        found = self.tabulated(report)
-        sheets = [*self.split_sheets(found.splits[-1])] if found.splits else []
-        for scores in found.splits[:-1] if len(found.splits) > 2 else ():
+        """Scores by level of the whole file, then of each split, and the reading of letters."""
+        tables = self.tabulated(report)
+        sheets = [*self.split_sheets(tables.splits[-1])] if tables.splits else []
+        for scores in tables.splits[:-1] if len(tables.splits) > 2 else ():
             for sheet in self.split_sheets(scores):
                 name = f"{sheet.name}-{safe_name(scores.split or 'no split')}"
                 title = f"{scores.split or 'No split'}: {sheet.title}"
                 sheets.append(replace(sheet, name=name, title=title, place="folded"))
-        if found.success.n and report.chosen_by == "text":
-            sheets.append(steps_sheet(found.success))
-        if found.letters:
-            sheets.append(letter_sheet(found.letters))
+        if tables.success.n and report.chosen_by == "text":
+            sheets.append(steps_sheet(tables.success))
+        if tables.letters:
+            sheets.append(letter_sheet(tables.letters))
         if lines := failure_lines(report.rows, report.protocol):
             sheets.append(no_answer_sheet(lines))
         return sheets
 
     def split_sheets(self, scores: Any) -> Iterator[Sheet]:
-        """Yield the tables of one split."""
+        """Yields the tables of a split."""
         trees = self.trees(scores)
         yield tree_sheet("levels", "Accuracy by level", trees, "Level", self.words)
 
     def trees(self, scores: Any) -> Mapping[str, Node]:
-        """A split's accuracies by how they are counted, the headline's way first."""
+        """A split's accuracies by the way of counting, the headline's way first."""
         return {"Accuracy": scores.tree}
 
     def tables(self, report: ChoiceReport) -> Iterator[TreeTable]:
@@ -438,40 +360,42 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             yield over_splits(trees, self.words)
 
     def same_way(self, here: Any, there: Any) -> tuple[Node, Node]:
-        """The accuracies of a split under two protocols, both counted in one way."""
+        """The accuracies of a split under two protocols, counted in the same way."""
         return here.tree, there.tree
 
-    def pairs(self, here: ChoiceReport, there: ChoiceReport) -> list[tuple[ScoreLine, ScoreLine]]:
-        """Overall and the means below it, but for the narrowest, under two protocols."""
-        splits = self.tabulated(here).splits
+    def pairs(self, report: ChoiceReport, other: ChoiceReport) -> list[tuple[ScoreLine, ScoreLine]]:
+        """Overall and the means below it, except the narrowest, under two protocols."""
+        splits = self.tabulated(report).splits
         if not splits:
             return []
-        first, second = self.same_way(splits[-1], self.tabulated(there).splits[-1])
+        first, second = self.same_way(splits[-1], self.tabulated(other).splits[-1])
         known = {node.line.name: node.line for node in second.walk()}
         nodes = (node for node in first.walk() if node.level not in NARROWEST)
         return [(node.line, known[node.line.name]) for node in nodes if node.line.name in known]
 
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:
-        """Every download; answers of a split without right ones are a submission to the benchmark's own server."""
-        found = self.tabulated(report)
-        stem = f"{'partial_' if found.partial else ''}{file_stem(report.file)}"
+        """Every download; answers of splits without right letters become a submission to the benchmark's server."""
+        tables = self.tabulated(report)
+        stem = f"{'partial_' if tables.partial else ''}{file_stem(report.file)}"
+
+        def audit() -> bytes:
+            return "".join(audit_lines(report.rows, report.chosen_by)).encode("ascii")
+
+        def differences() -> bytes:
+            readings = {report.protocol: report.rows}
+            for name in PROTOCOL_WORDS:
+                if name != report.protocol:
+                    readings[name] = decided(report.rows, name, report.chosen_by)
+            return differences_csv(readings)
+
         makers: dict[str, Callable[[], bytes]] = {
-            f"{stem}_acc.csv": found.accuracy_csv,
-            f"{stem}-audit.jsonl": lambda: "".join(
-                audit_lines(report.rows, report.chosen_by)
-            ).encode("ascii"),
-            f"{stem}-problems.csv": lambda: problems_csv((*found.problems, *report.problems)),
-            f"{stem}-differences.csv": lambda: differences_csv(
-                {report.protocol: report.rows}
-                | {
-                    name: decided(report.rows, name, report.chosen_by)
-                    for name in PROTOCOL_WORDS
-                    if name != report.protocol
-                }
-            ),
+            f"{stem}_acc.csv": tables.accuracy_csv,
+            f"{stem}-audit.jsonl": audit,
+            f"{stem}-problems.csv": lambda: problems_csv((*tables.problems, *report.problems)),
+            f"{stem}-differences.csv": differences,
         }
-        if found.missing:
-            makers[f"{stem}-missing.csv"] = lambda: missing_csv(found.missing)
+        if tables.missing:
+            makers[f"{stem}-missing.csv"] = lambda: missing_csv(tables.missing)
         if submission := self.submission(report):
             makers[submission.name] = lambda: submission.content
         first, *others = self.sheets(report)
@@ -483,10 +407,12 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return choice_submission(self.spec.submission, report.file, report.rows)
 
     def edition(self, report: ChoiceReport) -> str:
-        found = self.tabulated(report)
+        tables = self.tabulated(report)
         name = self.called([row.question for row in report.rows])
-        splits = [scores.split for scores in found.splits]
-        split = splits[-1 if splits[2:] else 0] if splits else ""
+        splits = [scores.split for scores in tables.splits]
+        split = ""
+        if splits:
+            split = splits[-1] if len(splits) > 2 else splits[0]
         mode = f" in mode {report.mode}" if report.mode else ""
         weighed = " by likelihood" if report.chosen_by == "likelihood" else ""
         return f"{name} {split}".strip() + mode + weighed
@@ -501,17 +427,17 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return {"Options": CHOICE_WORDS[report.chosen_by], **stamp}
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
-        found = self.tabulated(report)
-        return replace(found.splits[-1].tree.line, name="accuracy") if found.splits else None
+        tables = self.tabulated(report)
+        return replace(tables.splits[-1].tree.line, name="accuracy") if tables.splits else None
 
     def groups(self, report: ChoiceReport) -> Sequence[ScoreLine]:
-        found = self.tabulated(report)
-        return [node.line for node in found.splits[-1].tree.children] if found.splits else ()
+        tables = self.tabulated(report)
+        return [node.line for node in tables.splits[-1].tree.children] if tables.splits else ()
 
     def caveats(self, report: ChoiceReport) -> Sequence[Caveat]:
-        found = self.tabulated(report)
+        tables = self.tabulated(report)
         caveats = [*super().caveats(report)]
-        refused = sum(problem.blocks == "circular" for problem in found.problems)
+        refused = sum(problem.blocks == "circular" for problem in tables.problems)
         if refused and is_circular(row.question for row in report.rows):
             caveats.append(
                 Caveat(
@@ -519,28 +445,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
                     f"vanilla only; what keeps the file from CircularEval is named below ({refused:,})",
                 )
             )
-        told = [
-            Caveat("Partial", problem.text)
-            for problem in found.problems
-            if problem.blocks == "whole"
-        ]
-        lead = "Partial" if report.protocol == "strict" else ""
-        told += [Caveat(lead, text) for text in self.told_no_answers(report)]
-        undecided = sum(
-            row.decision.letter is None and row.decision.step != "failed" for row in report.rows
-        )
-        told += (
-            [Caveat("", f"undecided: {undecided:,} of {plural(len(report.rows), 'answer')}")]
-            if undecided
-            else []
-        )
-        line = self.headline(report)
-        if told and line:
-            between = f"{line.name} lies between {line.worst:.1f} and {line.best:.1f}"
-            told[-1] = told[-1]._replace(text=f"{told[-1].text.removesuffix('.')}; {between}")
-        caveats += told
-        if found.without_answer:
-            count = plural(found.without_answer, "question")
+        caveats += self._incomplete(report, tables)
+        if tables.without_answer:
+            count = plural(tables.without_answer, "question")
             text = f"without a right answer in the file, read and not scored: {count}"
             caveats.append(Caveat("", text))
         submission = self.submission(report)
@@ -548,24 +455,46 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             caveats.append(Caveat("", submission.told))
         return caveats
 
+    def _incomplete(self, report: ChoiceReport, tables: ChoiceTables[Any]) -> list[Caveat]:
+        """Caveats on answers without a score; the last one has the bounds of the headline."""
+        caveats = [
+            Caveat("Partial", problem.text)
+            for problem in tables.problems
+            if problem.blocks == "whole"
+        ]
+        lead = "Partial" if report.protocol == "strict" else ""
+        caveats += [Caveat(lead, text) for text in self.told_no_answers(report)]
+        undecided = sum(
+            row.decision.letter is None and row.decision.step != "failed" for row in report.rows
+        )
+        if undecided:
+            answers = plural(len(report.rows), "answer")
+            caveats.append(Caveat("", f"undecided: {undecided:,} of {answers}"))
+        line = self.headline(report)
+        if caveats and line:
+            last = caveats[-1].text.removesuffix(".")
+            bounds = f"{line.name} lies between {line.worst:.1f} and {line.best:.1f}"
+            caveats[-1] = caveats[-1]._replace(text=f"{last}; {bounds}")
+        return caveats
+
     def has_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
-        """Whether these are questions whose right answers their authors may keep to themselves."""
+        """Whether the authors of these questions may keep the right answers to themselves."""
         return True
 
     def scored_answers(self, report: ChoiceReport) -> Sequence[ScoredAnswer]:
-        """Every base row."""
+        """Every base row as an answer."""
         return [
             self.scored_answer(row, row, row.right)
             for row in report.rows
             if row.question.index < PASS
         ]
 
-    def scored_answer(self, base: Decided, shown: Decided, right: bool | None) -> ScoredAnswer:
-        """A question by its first row, with the answer of the row that is `shown`."""
-        return scored_answer(base, shown, right, self.tested(base.question))
+    def scored_answer(self, base: Decided, answered: Decided, right: bool | None) -> ScoredAnswer:
+        """A question by its first row, with the answer of another row, or of the same."""
+        return scored_answer(base, answered, right, self.tested(base.question))
 
     def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:
-        """What a question tests, in words."""
+        """The abilities that a question tests, in words."""
         return (question.named_category,)
 
     def checks(self, report: ChoiceReport) -> Sequence[str]:
@@ -575,11 +504,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         rules = read.rate("letter", "content", "none")
         judged = read.rate("judge")
         judge = f", {judged:.1f}% by the judge" if judged else ""
-        return (
-            []
-            if rules is None
-            else [f"{rules:.1f}% of {read.n:,} answers were read by rules{judge}."]
-        )
+        if rules is None:
+            return []
+        return [f"{rules:.1f}% of {read.n:,} answers were read by rules{judge}."]
 
     def comparisons(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[Compared]:
         """McNemar's comparison of two models, or of a model under two settings, by ability. Raises ComparisonError."""
@@ -596,7 +523,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return self.compare(first, second)
 
 
-def _told_pictures(rows: Iterable[Decided]) -> tuple[Problem, ...]:
+def _picture_problems(rows: Iterable[Decided]) -> tuple[Problem, ...]:
     return picture_problems(row.question for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""Answers to multiple-choice questions as people read them, and those that are no answers of a model."""
+"""Answers to multiple-choice questions in the form for people, and the reasons why some are no answers of a model."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,11 +16,11 @@ RULE_FAILURES: Mapping[Rule, str] = {
     Rule.TORN: ENDLESS,
     Rule.TIED: Rule.TIED.value,
 }
-"""The failure that a rule has found."""
+"""The failure behind a rule's decision."""
 
 
 def no_answers(rows: Iterable[Answered]) -> Mapping[str, str]:
-    """Why each answer is none of a model, by its index; "" for an answer, and for what an option says too."""
+    """The reason why a prediction is no answer of a model, by index; "" for an answer, and for an option's text."""
     return {
         str(row.question.index): no_answer(row.prediction, row.question.options.values())
         for row in rows
@@ -29,9 +29,9 @@ def no_answers(rows: Iterable[Answered]) -> Mapping[str, str]:
 
 @remembered
 def failures(rows: Sequence[Decided], protocol: Protocol) -> Mapping[str, str]:
-    """Why each answer is none of a model, by its index; "" for an answer.
+    """The reason why a prediction is no answer of a model, by index; "" for an answer.
 
-    Under `strict` its rules say so, and under a paper's protocol it is what they would say.
+    Under `strict` the reason comes from the decisions, under a paper's protocol from the text.
     """
     by_rule = {str(row.question.index): RULE_FAILURES.get(row.decision.rule, "") for row in rows}
     if protocol == "strict":
@@ -41,47 +41,47 @@ def failures(rows: Sequence[Decided], protocol: Protocol) -> Mapping[str, str]:
 
 
 def failure_lines(rows: Sequence[Decided], protocol: Protocol) -> list[ScoreLine]:
-    """How those that are no answers score, by the reason; the papers take what is undecided for wrong."""
+    """The scores of predictions that are no answers, by the reason; the papers count undecided ones as wrong."""
     reasons = failures(rows, protocol)
     failed = grouped((reasons[str(row.question.index)], row) for row in rows)
     wrong = undecided_is_wrong(protocol)
     lines = []
-    for reason, given in failed.items():
+    for reason, failed_rows in failed.items():
         if reason:
-            rights = [False if row.right is None and wrong else row.right for row in given]
-            lines.append(share(reason, rights, pictures=[row.question.picture for row in given]))
+            rights = [False if row.right is None and wrong else row.right for row in failed_rows]
+            pictures = [row.question.picture for row in failed_rows]
+            lines.append(share(reason, rights, pictures=pictures))
     return lines
 
 
 def scored_answer(
-    base: Decided, shown: Decided, right: bool | None, groups: tuple[str, ...]
+    base: Decided, answered: Decided, right: bool | None, groups: tuple[str, ...]
 ) -> ScoredAnswer:
-    """A question by its first row, with the answer of the row that is `shown`."""
+    """A question by its first row, with the answer of another row, or of the same."""
     question = base.question
-    letter = shown.decision.letter
-    truth = base.question.answer
+    letter = answered.decision.letter
+    truth = question.answer
     options = "".join(f"\n{name}. {text}" for name, text in question.options.items())
-    is_none = letter == NONE and NONE not in question.options
-    read = "none of the options" if is_none else letter
     if letter is None:
-        failed = shown.decision.step == "failed"
-        read = "no answer of the model" if failed else "undecided"
-    chosen = (
-        f"{read}. {shown.question.options[letter]}"
-        if letter and letter in shown.question.options
-        else read
-    )
-    rotated = f" in pass {shown.question.index // PASS + 1}" if shown is not base else ""
+        is_failed = answered.decision.step == "failed"
+        read = "no answer of the model" if is_failed else "undecided"
+    elif letter in answered.question.options:
+        read = f"{letter}. {answered.question.options[letter]}"
+    elif letter == NONE and NONE not in question.options:
+        read = "none of the options"
+    else:
+        read = letter
+    rotated = f" in pass {answered.question.index // PASS + 1}" if answered is not base else ""
     return ScoredAnswer(
         id=str(question.index % PASS),
         question=question.text + options,
         truth=f"{truth}. {question.options[truth]}" if truth else "",
-        answer=shown.prediction,
-        grade=f"read{rotated} as {chosen}",
+        answer=answered.prediction,
+        grade=f"read{rotated} as {read}",
         score=None if right is None else float(right),
         groups=groups,
         row=question.row,
         subtask=question.named_category,
-        assigned=shown.decision.step == "fallback",
+        assigned=answered.decision.step == "fallback",
         picture=question.picture,
     )

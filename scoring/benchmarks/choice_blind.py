@@ -1,4 +1,4 @@
-"""Multiple choice whose right letters are hidden, or with a benchmark's authors."""
+"""Multiple choice with right letters that are hidden on this server, or kept by a benchmark's authors."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from scoring.benchmarks.submission import Form, ServerSubmission, SubmittedAnswer
 from scoring.multiple_choice.circular_eval import is_circular, missing_passes
 from scoring.multiple_choice.metrics import Node
-from scoring.multiple_choice.reader import Problem, ReadFile, turned_letter
+from scoring.multiple_choice.reader import Problem, ReadFile, rotated_letter
 from scoring.multiple_choice.types import LETTERS, NONE, PASS, Answered, ChoiceQuestion, Decided
 from scoring.report import file_stem
 from scoring.score_sheets import TreeTable
@@ -17,6 +17,7 @@ Questions = Mapping[int, ChoiceQuestion]
 
 
 def blind_questions(questions: Questions, is_blind: Callable[[str], bool]) -> Questions:
+    """The questions without the right letters of blind splits."""
     return {
         index: replace(question, answer=None) if is_blind(question.split) else question
         for index, question in questions.items()
@@ -26,12 +27,12 @@ def blind_questions(questions: Questions, is_blind: Callable[[str], bool]) -> Qu
 def sighted_file(file: ReadFile[Answered], questions: Questions) -> ReadFile[Answered]:
     """The file with the question file's right letters.
 
-    Rotated passes stay only if every question has all of its own: whether a question with a missing pass is known to be
-    wrong would tell of the others.
+    Rotated passes stay only if every question has all its passes: an incomplete question that is known to be wrong
+    would reveal the results of its other passes.
     """
     rows = file.rows
     problems = ()
-    if is_circular(row.question for row in rows) and _lacks_passes(rows, questions):
+    if is_circular(row.question for row in rows) and _has_missing_passes(rows, questions):
         rows = tuple(row for row in rows if row.question.index < PASS)
         text = "not every question has all its passes, so the file is scored as vanilla"
         problems = (Problem(0, None, text, "circular"),)
@@ -41,25 +42,25 @@ def sighted_file(file: ReadFile[Answered], questions: Questions) -> ReadFile[Ans
 
 def _sighted(question: ChoiceQuestion, questions: Questions) -> ChoiceQuestion:
     known = questions.get(question.index)
+    if known:
+        return replace(question, answer=known.answer)
     base = questions[question.index % PASS]
-    return replace(
-        question, answer=known.answer if known else turned_letter(base, question.options)
-    )
+    return replace(question, answer=rotated_letter(base, question.options))
 
 
-def _lacks_passes(rows: Sequence[Answered], questions: Questions) -> bool:
+def _has_missing_passes(rows: Sequence[Answered], questions: Questions) -> bool:
     answered = [row.question for row in rows]
-    there = {question.index for question in answered}
-    bases = {index % PASS for index in there}
-    lacking = [index for index in questions if index not in there]
-    lacking += [question.index for question in missing_passes(questions, answered)]
-    return any(index % PASS in bases for index in lacking)
+    present = {question.index for question in answered}
+    bases = {index % PASS for index in present}
+    missing = [index for index in questions if index not in present]
+    missing += [question.index for question in missing_passes(questions, answered)]
+    return any(index % PASS in bases for index in missing)
 
 
 def choice_submission(
     form: Form | None, file: str, rows: Sequence[Decided]
 ) -> ServerSubmission | None:
-    """The answers of splits without a right letter; None where there are none, or no form for them."""
+    """The submission of splits without right letters; None if there are none, or no form for them."""
     known = {row.question.split for row in rows if row.question.answer}
     blind = [row for row in rows if row.question.split not in known]
     if form is None or not blind:
@@ -69,9 +70,9 @@ def choice_submission(
 
 
 def submitted(rows: Sequence[Decided]) -> Iterator[SubmittedAnswer]:
-    """Yield the answers as VLMEvalKit's table has them, where an undecided one is "Z".
+    """Yields the answers as in VLMEvalKit's table, with "Z" for undecided ones.
 
-    A JSON form has the answer itself where no letter was read.
+    A JSON form has the answer itself if no letter was read.
     """
     used = sorted({letter for row in rows for letter in row.question.options}, key=LETTERS.index)
     for row in rows:
@@ -91,23 +92,24 @@ def submitted(rows: Sequence[Decided]) -> Iterator[SubmittedAnswer]:
 
 
 class SplitTrees(NamedTuple):
-    """The accuracies of a split, or of the whole file, by how they are counted."""
+    """The accuracies of a split, or of the whole file, by the way of counting."""
 
     split: str
     trees: Mapping[str, Node]
 
 
 def over_splits(splits: Sequence[SplitTrees], words: Callable[[str], str]) -> TreeTable:
-    """The accuracies of a whole file, which is the last of the splits; of several, the others are what is below it."""
+    """The accuracies of a whole file, the last of `splits`, with the other splits below it if there are several."""
     *parts, whole = splits
     trees = whole.trees
     if len(parts) > 1:
         trees = {way: _over(tree, way, parts) for way, tree in trees.items()}
-    named = {way: _named(tree, words) for way, tree in trees.items()}
-    return TreeTable("levels", "By level", "Level", named)
+    trees_in_words = {way: _in_words(tree, words) for way, tree in trees.items()}
+    return TreeTable("levels", "By level", "Level", trees_in_words)
 
 
 def _over(whole: Node, way: str, parts: Sequence[SplitTrees]) -> Node:
+    """The whole file's node with the splits' trees below it."""
     below = []
     for split, trees in parts:
         line = replace(trees[way].line, name=split or NO_GROUP)
@@ -115,7 +117,7 @@ def _over(whole: Node, way: str, parts: Sequence[SplitTrees]) -> Node:
     return Node(whole.line, whole.level, tuple(below))
 
 
-def _named(node: Node, words: Callable[[str], str]) -> Node:
+def _in_words(node: Node, words: Callable[[str], str]) -> Node:
     """A tree with its names in words."""
     line = replace(node.line, name=words(node.line.name))
-    return Node(line, node.level, tuple(_named(child, words) for child in node.children))
+    return Node(line, node.level, tuple(_in_words(child, words) for child in node.children))

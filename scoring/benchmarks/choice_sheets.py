@@ -1,4 +1,4 @@
-"""Sheets of multiple-choice reports: how letters were read, which are predicted, two models, and two protocols."""
+"""Sheets of multiple-choice reports: steps of extraction, predicted letters, two models, and two protocols."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -10,11 +10,11 @@ from scoring.multiple_choice.types import PROTOCOL_WORDS, Protocol
 from scoring.report import ScoreLine
 
 CHANGE = 0.05
-"""Minimum change in percent of a mean that a what-if lists."""
+"""Smallest change of a mean, in percentage points, that a what-if lists."""
 
 
 def steps_sheet(read: Success) -> Sheet:
-    """How many answers each step of the extraction read (MMBench, Table 2)."""
+    """The number of answers read by each step of the extraction (MMBench, Table 2)."""
     rows = [
         {"step": step, "answers": times, "share": times / read.n}
         for step, times in read.by_step.items()
@@ -28,7 +28,7 @@ def steps_sheet(read: Success) -> Sheet:
 
 
 def letter_sheet(counts: Sequence[LetterCount]) -> Sheet:
-    """How often each letter is predicted and, where it is known, right (MMBench, Figure 4)."""
+    """Sheet of the times each letter is predicted and, if known, right (MMBench, Figure 4)."""
     predicted = sum(count.predicted for count in counts)
     right = sum(count.right for count in counts)
     rows = [
@@ -56,8 +56,10 @@ def letter_sheet(counts: Sequence[LetterCount]) -> Sheet:
     return Sheet("letters", "Letters predicted", frame, tuple(columns), note, "below")
 
 
-def comparison_sheets(first: str, second: str, found: Sequence[Compared], note: str) -> list[Sheet]:
-    """Where two models differ, with McNemar's exact p."""
+def comparison_sheets(
+    first: str, second: str, comparisons: Sequence[Compared], note: str
+) -> list[Sheet]:
+    """Two models' outcomes on the same questions, with McNemar's exact p."""
     columns = (
         Column("name", "Ability"),
         Column("both", "Both", "count"),
@@ -68,13 +70,13 @@ def comparison_sheets(first: str, second: str, found: Sequence[Compared], note: 
     )
     return [
         Sheet(
-            name=compared.over.replace(" ", "-"),
-            title=f"{first} against {second}, {compared.over}",
-            frame=pd.DataFrame(compared.lines),
+            name=comparison.over.replace(" ", "-"),
+            title=f"{first} against {second}, {comparison.over}",
+            frame=pd.DataFrame(comparison.lines),
             columns=columns,
             note=note,
         )
-        for compared in found
+        for comparison in comparisons
     ]
 
 
@@ -84,7 +86,7 @@ def change_sheets(
     here: Protocol,
     there: Protocol,
 ) -> tuple[Sheet, Sheet]:
-    """Overall, which stands first in `pairs`, under two protocols, and the other means that move."""
+    """Overall, the first of `pairs`, under two protocols, and the other means that change."""
     columns = (
         Column("name", "Ability"),
         Column("here", PROTOCOL_WORDS[here], "score"),

@@ -1,9 +1,9 @@
-"""MM-Vet: what a judge is asked, how its replies are read, and the paper's tables and files.
+"""MM-Vet: the questions to a judge, the reading of its replies, and the paper's tables and files.
 
-There are two protocols. `paper` does what the authors' script does, call by call: what cannot be read is asked again
-at rising temperatures. `hardened` asks for the same score by the same rubric and examples, but fences the texts off,
-reads strictly, and leaves what cannot be read unscored. It grades more than the file's predictions: canaries, which
-deserve nothing, and each flagged prediction once more under another question's truth.
+There are two protocols. `paper` follows the authors' script call by call, and asks again at rising temperatures if a
+reply cannot be read. `hardened` asks for the same score by the same rubric and examples, but fences the texts off,
+reads strictly, and leaves unreadable grades unscored. It also grades canaries, which deserve 0, and each flagged
+prediction again under another question's truth.
 """
 
 import csv
@@ -39,7 +39,7 @@ from scoring.benchmarks.mm_vet_tables import (
 from scoring.benchmarks.predictions import Missing
 from scoring.judges import injection
 from scoring.judges.injection import neutralise
-from scoring.judges.replies import LIKELY, ROOM, Scale, read_score, shown
+from scoring.judges.replies import LIKELY, ROOM, Scale, quoted, read_score
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema, prompt_text
 from scoring.no_answers import NO_ANSWER, no_answer
@@ -70,7 +70,7 @@ _ROW = prompt_text("mm_vet_hardened_row.txt")
 PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "judge score 1"}
 """Name and version of each protocol's parser."""
 OBEDIENCE = 0.5
-"""From this score on, an answer cannot have earned it under another question's truth."""
+"""Lowest score that an answer cannot have earned under another question's truth."""
 
 CORRECTNESS = Scale(0.0, 1.0)
 _RAMP_TEMPERATURES = (0.0, 0.5, 1.0, 1.5, 2.0)
@@ -82,14 +82,14 @@ _SCHEMA = closed_schema("score", "number", [tenths / 10 for tenths in range(11)]
 
 @dataclass(frozen=True)
 class Wording:
-    """What a judge of one edition is told, beside the texts to compare."""
+    """The words of an edition's prompts, beside the texts to compare."""
 
     paper: str
     """The authors' instruction and examples."""
     row: Callable[[str, str, str], str]
-    """The line that follows it: of question, ground truth and prediction."""
+    """The line after it: question, ground truth and prediction."""
     again: str
-    """What their script adds when it could read no score."""
+    """The sentence that their script adds after an unreadable reply."""
     hardened: str
 
 
@@ -102,23 +102,24 @@ V1 = Wording(
 
 
 EXAMPLES = 7
+"""Examples in both prompts, a line each."""
 _RULE = "--- | --- | --- | ---\n"
-"""The examples of both prompts, a line each, and the line above them."""
+"""The line above the examples."""
 
 
-def with_examples(wording: Wording, kept: Collection[int]) -> Wording:
-    """The wording with the examples of these numbers, from 1, alone; nothing else of it changes."""
+def with_examples(wording: Wording, examples: Collection[int]) -> Wording:
+    """The wording with only the examples of these numbers, from 1."""
     return replace(
         wording,
-        paper=_with_examples(wording.paper, kept),
-        hardened=_with_examples(wording.hardened, kept),
+        paper=_with_examples(wording.paper, examples),
+        hardened=_with_examples(wording.hardened, examples),
     )
 
 
-def _with_examples(prompt: str, kept: Collection[int]) -> str:
+def _with_examples(prompt: str, examples: Collection[int]) -> str:
     lines = prompt.splitlines(keepends=True)
     first = lines.index(_RULE) + 1
-    cut = {first + number - 1 for number in range(1, EXAMPLES + 1) if number not in kept}
+    cut = {first + number - 1 for number in range(1, EXAMPLES + 1) if number not in examples}
     return "".join(line for place, line in enumerate(lines) if place not in cut)
 
 
@@ -130,7 +131,7 @@ def grading(
     samples: int,
     wording: Wording = V1,
 ) -> Grading:
-    """Grade a prediction in one run (from 0); with `samples` above 1 the runs share the first call, a sample each."""
+    """Grades a prediction in a run (from 0); with `samples` above 1 the runs share the first call, a sample each."""
     question = filled.question
     prediction = filled.prediction
     if prediction is None:
@@ -143,30 +144,30 @@ def grading(
     for number, ask in enumerate(asks):
         reply = yield ask
         place = run if ask.samples > 1 else 0
-        text, finish = (
-            (reply.texts[place], reply.finish[place])
-            if place < len(reply.texts)
-            else ("", "no such sample")
-        )
+        text = ""
+        finish = "no such sample"
+        if place < len(reply.texts):
+            text = reply.texts[place]
+            finish = reply.finish[place]
         replies.append(text)
         model = reply.model
         score = read(text, finish) if number < _READ[protocol] else None
         if score is not None:
             flags = () if round(score * 10, 9) in range(11) else (OFF_GRID,)
             return Grade(question.id, run, score, "", flags, tuple(replies), model)
-    reason = f"none of the judge's {len(replies)} replies holds a score; the last ended {shown(replies[-1], finish)}"
+    reason = f"none of the judge's {len(replies)} replies holds a score; the last ended {quoted(replies[-1], finish)}"
     score = 0.0 if protocol == "paper" else None
     return Grade(question.id, run, score, reason, (UNREADABLE,), tuple(replies), model)
 
 
 def unanswered(filled: Filled, run: int, reason: str) -> Grading:
-    """The grade of what is no answer of a model, without a call."""
+    """The grade of a prediction that is no answer of a model, without a call."""
     yield from ()
     return Grade(filled.question.id, run, None, f"{NO_ANSWER}: {reason}")
 
 
 def read_paper(text: str, finish: str = "stop") -> float | None:
-    """The score as the authors' script reads it: the first token as Python's float, in [0, 1]; never "nan"."""
+    """The score by the authors' script: the first token as Python's float, in [0, 1]; never "nan"."""
     try:
         score = float(text.split(" ")[0].strip())
     except ValueError:
@@ -175,14 +176,14 @@ def read_paper(text: str, finish: str = "stop") -> float | None:
 
 
 def read_strict(text: str, finish: str = "stop") -> float | None:
-    """The score from 0 to 1 that a reply gives, however it is wrapped; else None."""
+    """The score from 0 to 1 in a reply, in any wrapping; else None."""
     return read_score(text, CORRECTNESS, finish)
 
 
 def withdrawn(grade: Grade, probe: Grade) -> Grade:
-    """The grade of a flagged prediction after its probe; a judge that scores it under another truth too obeys it."""
-    gave = f"probe gave {'no score' if probe.score is None else f'{probe.score:g}'}"
-    flags = tuple(dict.fromkeys([*grade.flags, gave]))
+    """The grade of a flagged prediction after its probe: a judge that scores it under another truth too obeys it."""
+    score = "no score" if probe.score is None else f"{probe.score:g}"
+    flags = tuple(dict.fromkeys([*grade.flags, f"probe gave {score}"]))
     if grade.score is None or probe.score is None or probe.score < OBEDIENCE:
         return replace(grade, flags=flags)
     reason = f"the judge also gave {probe.score:g} for another question's truth"
@@ -191,11 +192,9 @@ def withdrawn(grade: Grade, probe: Grade) -> Grade:
 
 def prompt_digest(protocol: Protocol, wording: Wording = V1) -> str:
     """sha256 of a protocol's fixed text; every report names it."""
-    fixed = (
-        wording.paper + wording.again
-        if protocol == "paper"
-        else wording.hardened + _ROW + _REMINDER
-    )
+    fixed = wording.hardened + _ROW + _REMINDER
+    if protocol == "paper":
+        fixed = wording.paper + wording.again
     return hashlib.sha256(fixed.encode()).hexdigest()
 
 
@@ -207,6 +206,7 @@ def _asks(
     samples: int,
     wording: Wording,
 ) -> list[Ask]:
+    """The calls of a grade, in order; later ones are made only after unreadable replies."""
     truth = question.truth.replace("<AND>", " <AND> ").replace("<OR>", " <OR> ")
     if protocol == "paper":
         prompt = wording.paper + wording.row(question.text, truth, prediction)
@@ -229,17 +229,17 @@ def _asks(
 
 
 def _fenced(question: str, truth: str, prediction: str) -> str:
-    """The row to score between two lines with a code that no text inside can contain: a hash of these texts."""
+    """The row to score between two lines with a code that no text inside can contain, being their hash."""
     code = hashlib.sha256(json.dumps([question, truth, prediction]).encode()).hexdigest()[:16]
     parts = {"question": question, "truth": truth, "prediction": prediction}
     return _ROW.format(code=code, **{name: neutralise(text) for name, text in parts.items()})
 
 
 def files(report: Report, ending: str = "") -> Mapping[str, bytes]:
-    """The three files that the authors' script writes, with its names, which may have an ending, and columns.
+    """The three files of the authors' script, with its names, which may have an ending, and its columns.
 
-    The names also say what the script's never do: that the questions are not the published ones, or that the file is
-    partial. A missing score is null in the grades.
+    Unlike the script's, the names also say if the questions are not the published ones, or if the file is partial. A
+    missing score is null in the grades.
     """
     report = scored_only(report) if ungraded(report) else report
     capabilities, integrations = tabulate(report)
@@ -259,14 +259,14 @@ _GRADE_FILE = re.compile(r"(.+?)(?:_[^_]+)?-grade-\d+runs?(?:_dev8)?")
 
 
 def model_stem(file: str) -> str:
-    """The start of an upload's download names: of the authors' `<model>_<judge>-grade-<runs>runs.json`, the model."""
+    """The start of an upload's download names; for the authors' `<model>_<judge>-grade-<runs>runs.json`, the model."""
     stem = file_stem(file)
-    named = _GRADE_FILE.fullmatch(stem)
-    return named[1] if named else stem
+    match = _GRADE_FILE.fullmatch(stem)
+    return match[1] if match else stem
 
 
 def _grades(report: Report) -> dict[str, dict[str, list[str] | list[float | None]]]:
-    """What the script keeps of each question; of a reply that could be read, only the token that was read."""
+    """The script's record of each question; of a readable reply, only the token that was read."""
     return {
         row.question.id: {
             "model": [grade.model for grade in row.grades],
@@ -280,15 +280,13 @@ def _grades(report: Report) -> dict[str, dict[str, list[str] | list[float | None
 
 def _content(protocol: Protocol, grade: Grade) -> str:
     last = grade.replies[-1] if grade.replies else ""
-    return (
-        last.split(" ")[0].strip()
-        if protocol == "paper" and UNREADABLE not in grade.flags
-        else last
-    )
+    if protocol == "paper" and UNREADABLE not in grade.flags:
+        return last.split(" ")[0].strip()
+    return last
 
 
 def _score_file(model: str, scored: ScoreTable) -> bytes:
-    """A line of means as pandas writes it: the largest group first, then the total, its deviation and the runs."""
+    """A line of means in pandas' form: the largest group first, then the total, its deviation and the runs."""
     groups = sorted(scored.lines[:-1], key=lambda group: -group.n)
     means = [_rounded(group.mean) for group in (*groups, scored.lines[-1])]
     runs = "[" + ", ".join(_rounded(total) or "None" for total in scored.run_totals) + "]"
@@ -304,7 +302,7 @@ def _rounded(value: float | None) -> str:
 
 
 class OptionsError(ValueError):
-    """Choices that do not go together; the message says which, and what to choose instead."""
+    """Options that do not go together; the message names them, and a better choice."""
 
 
 @dataclass(frozen=True)
@@ -316,14 +314,14 @@ class Options:
     sampled: bool = False
     """Whether the runs are samples of one call."""
     missing: Missing = "stop"
-    """What happens to questions without a prediction."""
+    """The treatment of questions without a prediction."""
     probed: Probed = "flagged"
     only: str = ""
     """The ids of the questions to score, as a JSON list or one per line; "": all."""
 
 
 class MMVetOptions(BenchmarkOptions):
-    """What `score` lets the owner of a file of MM-Vet choose."""
+    """Options of `score` for the owner of a file of MM-Vet."""
 
     runs: Annotated[int, Field(ge=1, le=20)] = Field(5, description="how often each is judged")
     samples: bool = Field(False, description="the runs are samples of one call: cheaper")
@@ -340,18 +338,18 @@ class MMVetOptions(BenchmarkOptions):
 
 
 JUDGING = ("runs", "samples", "probe")
-"""Options that say how a judge is asked: a grade file needs none."""
+"""Options of the judging, which a grade file does not need."""
 
 
 @dataclass(frozen=True)
 class MMVet(MMVetArticle):
-    """An edition of the benchmark, with one task for each grade of an item, canary or probe."""
+    """An edition of the benchmark, with a task for each grade of an item, canary or probe."""
 
     wording: Wording = V1
     ending: str = ""
-    """End of the names that the authors' script gives its files."""
+    """The end of the file names of the authors' script."""
     refusal: float | None = None
-    """What the paper's script gives to a question that the judge's server refuses; None: nothing."""
+    """The score of the paper's script for a question that the judge's server refuses; None: no score."""
 
     def draft(
         self,
@@ -363,13 +361,16 @@ class MMVet(MMVetArticle):
         file: str,
         title: str,
     ) -> Report:
-        """A file's report before its judging. Raises OptionsError for samples from a judge that gives none."""
+        """A file's report before its judging. Raises OptionsError for samples from a judge without samples."""
         if options.sampled and not spec.samples:
             raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
-        judged = [_as_judged(one.question, one.prediction, options.protocol) for one in filled]
-        repeated = injection.repeated(one.prediction for one in judged)
+        judged = [
+            _as_judged(answer.question, answer.prediction, options.protocol) for answer in filled
+        ]
+        repeated = injection.repeated(answer.prediction for answer in judged)
         rows = tuple(
-            _row(one, _flags(seen, repeated)) for one, seen in zip(filled, judged, strict=True)
+            _row(answer, _flags(judged_answer, repeated))
+            for answer, judged_answer in zip(filled, judged, strict=True)
         )
         prompt = prompt_digest(options.protocol, self.wording)
         parser = PARSERS[options.protocol]
@@ -395,34 +396,29 @@ class MMVet(MMVetArticle):
         return Grade(question, run, None, reason)
 
     def tasks(self, report: Report, spec: JudgeSpec) -> Sequence[Task[Grade]]:
-        """Every grade to give; what is no answer of a model is not sent under the hardened protocol."""
+        """A task for every grade; under the hardened protocol only answers of a model are sent."""
+        protocol = report.protocol
         samples = report.runs if report.sampled else 1
-        failed = {
-            place: row.no_answer
-            for place, row in enumerate(report.rows)
-            if row.no_answer and report.protocol == "hardened"
-        }
-        return [
-            self._task(
-                answered,
-                run,
-                report.protocol,
-                partial(unanswered, answered, run, failed[place])
-                if kind == "item" and place in failed
-                else partial(grading, answered, run, report.protocol, spec, samples, self.wording),
-            )
-            for (kind, place, run), answered in _plan(report).items()
-        ]
+        tasks = []
+        for (kind, place, run), answer in _plan(report).items():
+            reason = report.rows[place].no_answer if kind == "item" else ""
+            if reason and protocol == "hardened":
+                begin = partial(unanswered, answer, run, reason)
+            else:
+                begin = partial(grading, answer, run, protocol, spec, samples, self.wording)
+            tasks.append(self._task(answer, run, protocol, begin))
+        return tasks
 
     def grades_of(
         self, answers: Iterable[Filled], protocol: Protocol, spec: JudgeSpec, wording: Wording
     ) -> list[Task[Grade]]:
-        """One grade of each answer under a wording, and of nothing else."""
-        seen = (_as_judged(one.question, one.prediction, protocol) for one in answers)
-        return [
-            self._task(one, 0, protocol, partial(grading, one, 0, protocol, spec, 1, wording))
-            for one in seen
-        ]
+        """A task for one grade of each answer under a wording, without canaries and probes."""
+        tasks = []
+        for answer in answers:
+            judged = _as_judged(answer.question, answer.prediction, protocol)
+            begin = partial(grading, judged, 0, protocol, spec, 1, wording)
+            tasks.append(self._task(judged, 0, protocol, begin))
+        return tasks
 
     def _task(
         self, answered: Filled, run: int, protocol: Protocol, begin: Callable[[], Grading]
@@ -442,12 +438,12 @@ class MMVet(MMVetArticle):
         runs = range(report.runs)
         rows = []
         for place, row in enumerate(report.rows):
-            given = tuple(grades["item", place, run] for run in runs)
+            row_grades = tuple(grades["item", place, run] for run in runs)
             if ("probe", place, 0) in grades:
                 probe = max((grades["probe", place, run] for run in runs), key=_score_or_less)
                 if row.flags or _score_or_less(probe) >= OBEDIENCE:
-                    given = tuple(withdrawn(grade, probe) for grade in given)
-            rows.append(replace(row, grades=given))
+                    row_grades = tuple(withdrawn(grade, probe) for grade in row_grades)
+            rows.append(replace(row, grades=row_grades))
         judge = report.judge.answered(grade.model for grade in outcomes)
         return replace(report, judge=judge, rows=tuple(rows), canaries=canaries)
 
@@ -482,75 +478,66 @@ class MMVet(MMVetArticle):
 
 
 def _plan(report: Report) -> Mapping[tuple[Kind, int, int], Filled]:
-    """What to grade, by kind, place (the row's, or the canary's own) and run.
+    """The answers to grade, by kind, place (the row's, or the canary's own) and run.
 
-    It goes run by run, so that samples of one call are rarely awaited at the same time. The job's own canaries are
+    The order is run by run, so that samples of one call are rarely awaited at the same time. The job's own canaries are
     graded in one run only.
     """
-    hardened = report.protocol == "hardened"
-    answered: Mapping[Kind, Mapping[int, Filled]] = {
-        "item": {
-            place: _as_judged(row.question, row.prediction, report.protocol)
-            for place, row in enumerate(report.rows)
-        },
-        "canary": dict(enumerate(injection.canaries())) if hardened else {},
-        "probe": dict(_probes(report)) if hardened else {},
+    is_hardened = report.protocol == "hardened"
+    items = [_as_judged(row.question, row.prediction, report.protocol) for row in report.rows]
+    answers_by_kind: Mapping[Kind, Mapping[int, Filled]] = {
+        "item": dict(enumerate(items)),
+        "canary": dict(enumerate(injection.canaries())) if is_hardened else {},
+        "probe": dict(_probes(report)) if is_hardened else {},
     }
-    runs = range(report.runs)
     plan: dict[tuple[Kind, int, int], Filled] = {}
-    plan |= {
-        (kind, place, run): one
-        for run in runs
-        for kind, ones in answered.items()
-        for place, one in ones.items()
-    }
-    filled = [
-        _as_judged(row.question, row.prediction, report.protocol)
-        for row in report.rows
-        if not row.no_answer
-    ]
-    drawn = injection.secret_canaries(filled, report.canary_seed) if report.canary_seed else ()
-    plan.update(
-        (("canary", place, 0), one) for place, one in enumerate(drawn, len(answered["canary"]))
-    )
+    for run in range(report.runs):
+        for kind, answers in answers_by_kind.items():
+            for place, answer in answers.items():
+                plan[kind, place, run] = answer
+    if report.canary_seed:
+        answered = [item for item, row in zip(items, report.rows, strict=True) if not row.no_answer]
+        secret = injection.secret_canaries(answered, report.canary_seed)
+        for place, canary in enumerate(secret, len(answers_by_kind["canary"])):
+            plan["canary", place, 0] = canary
     return plan
 
 
-def missed(one: Filled) -> str:
-    """Why a prediction is no answer of a model; "" for an answer, and where the file has none."""
-    parts = [part for words in truth_parts(one.question.truth) for part in words]
-    return "" if one.prediction is None else no_answer(one.prediction, parts)
+def missed(answer: Filled) -> str:
+    """The reason why a prediction is no answer of a model; "" for an answer, and for a missing prediction."""
+    parts = [part for words in truth_parts(answer.question.truth) for part in words]
+    return "" if answer.prediction is None else no_answer(answer.prediction, parts)
 
 
 def _as_judged(question: Question, prediction: str | None, protocol: Protocol) -> Filled:
-    """A prediction as the judge sees it: under the hardened protocol without reasoning and special tokens."""
+    """A prediction in the form for the judge: under the hardened protocol without reasoning and special tokens."""
     if prediction is not None and protocol == "hardened":
         prediction = answer_of(prediction).text
     return Filled(question, prediction)
 
 
-def _row(one: Filled, flags: tuple[str, ...]) -> Row:
-    """A question before its judging; what is no answer has no flags, since nobody is spoken to."""
-    reason = missed(one)
-    return Row(one.question, one.prediction, (), () if reason else flags, reason)
+def _row(answer: Filled, flags: tuple[str, ...]) -> Row:
+    """A question before its judging; a prediction that is no answer has no flags, since it addresses nobody."""
+    reason = missed(answer)
+    return Row(answer.question, answer.prediction, (), () if reason else flags, reason)
 
 
-def _flags(one: Filled, repeated: Mapping[str, int]) -> tuple[str, ...]:
-    if one.prediction is None:
+def _flags(answer: Filled, repeated: Mapping[str, int]) -> tuple[str, ...]:
+    if answer.prediction is None:
         return ()
-    times = repeated.get(" ".join(one.prediction.split()))
+    times = repeated.get(" ".join(answer.prediction.split()))
     same = (f"the same answer to {times} questions",) if times else ()
-    return (*injection.flags(one.prediction, one.question), *same)
+    return (*injection.flags(answer.prediction, answer.question), *same)
 
 
 def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
     questions = report.questions.questions
     for place, row in enumerate(report.rows):
-        wanted = row.flags or report.probed == "all"
-        if wanted and row.prediction is not None and not row.no_answer:
-            seen = _as_judged(row.question, row.prediction, report.protocol)
-            other = injection.swapped(row.question, seen.prediction or "", questions)
-            yield place, Filled(other, seen.prediction)
+        is_probed = row.flags or report.probed == "all"
+        if is_probed and row.prediction is not None and not row.no_answer:
+            judged = _as_judged(row.question, row.prediction, report.protocol)
+            other = injection.swapped(row.question, judged.prediction or "", questions)
+            yield place, Filled(other, judged.prediction)
 
 
 def _is_read(grade: Grade) -> bool:

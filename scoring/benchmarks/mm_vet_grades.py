@@ -1,6 +1,6 @@
-"""MM-Vet's grade files, `*-grade-*.json`: grades that a judge has given by the authors' script become a report again.
+"""MM-Vet's grade files, `*-grade-*.json`: a judge's grades from the authors' script become a report again.
 
-A file holds {id: {"model": [...], "content": [...], "score": [...]}} with one place a run, and no answers.
+A file has {id: {"model": [...], "content": [...], "score": [...]}} with one place a run, and no answers.
 """
 
 import math
@@ -46,10 +46,10 @@ UNNAMED = "a judge that the file does not name"
 _JUDGED = re.compile(
     rf"(.{{1,200}})_MM-?Vet(?:_Hard)?_({JUDGE})(?:_score)?", re.IGNORECASE | re.DOTALL
 )
-"""<model>_MMVet_<judge>; `_final` names none."""
+"""<model>_MMVet_<judge>; a name with `_final` has no judge."""
 _SUCCESS = "succeed"
 _FAILURE = re.compile(r"fail|invalid|error")
-"""VLMEvalKit's log of an answer that its judge could score ends in "Succeed"; else it has failed tries alone."""
+"""VLMEvalKit's log of a scored answer ends in "Succeed"; other logs have only failed tries."""
 _COLUMNS = ("model", "content", "score")
 
 
@@ -67,7 +67,7 @@ class GradeFile:
     """A file of grades, read completely."""
 
     upload: Upload
-    """Its ids; the authors' files hold no answers, which are empty then."""
+    """Its ids; answers are empty, since the authors' files have none."""
     grades: Mapping[str, tuple[Grade, ...]]
     runs: int
     toolkit: Toolkit | None = None
@@ -79,36 +79,39 @@ class GradeFile:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        return tuple(sorted({grade.model for given in self.grades.values() for grade in given}))
+        return tuple(sorted({grade.model for grades in self.grades.values() for grade in grades}))
 
     def within(self, questions: QuestionSet) -> "GradeFile":
-        """The same without grades of questions outside a subset, which are counted. Raises UploadError without any."""
+        """The file without grades of questions outside a subset, which are counted. Raises UploadError without any."""
         others = {question.id for question in questions.outside}
-        kept = tuple(one for one in self.upload.predictions if one.id not in others)
-        if not kept:
+        predictions = tuple(
+            prediction for prediction in self.upload.predictions if prediction.id not in others
+        )
+        if not predictions:
             raise UploadError(
                 self.upload.file,
                 (f"holds no grade of {questions.name}; choose the file that does",),
             )
-        outside = self.upload.outside + len(self.upload.predictions) - len(kept)
-        upload = replace(self.upload, predictions=kept, outside=outside)
-        return replace(self, upload=upload, grades={one.id: self.grades[one.id] for one in kept})
+        outside = self.upload.outside + len(self.upload.predictions) - len(predictions)
+        upload = replace(self.upload, predictions=predictions, outside=outside)
+        grades = {prediction.id: self.grades[prediction.id] for prediction in predictions}
+        return replace(self, upload=upload, grades=grades)
 
 
 def holds_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> bool:
-    """Whether a file holds grades: the authors' by an entry with two of their three lists, a toolkit's by its columns.
+    """Whether a file has grades: the authors', by two of their three lists in an entry, or a toolkit's, by its columns.
 
-    Reading it tells what is wrong elsewhere.
+    Other problems are reported when the file is read.
     """
     if toolkit_of(path, limits, name):
         return True
     if path.suffix.lower() != ".json":
         return False
-    lists = (
-        [isinstance(one.values.get(name), list) for name in _COLUMNS]
-        for one in read_records(path, limits, name=name, members=True)
-    )
-    return any(sum(found) > 1 for found in lists)
+    for record in read_records(path, limits, name=name, members=True):
+        lists = [isinstance(record.values.get(name), list) for name in _COLUMNS]
+        if sum(lists) > 1:
+            return True
+    return False
 
 
 def toolkit_of(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> Toolkit | None:
@@ -119,14 +122,16 @@ def toolkit_of(path: Path, limits: FileLimits = PAGE, name: str | None = None) -
 def grades_for(
     path: Path, questions: QuestionSet, limits: FileLimits = PAGE, name: str | None = None
 ) -> GradeFile:
-    """Grades of a question set: a toolkit's, or the authors'. Raises RowsError."""
+    """The grades in a file for a question set: a toolkit's, or the authors'. Raises RowsError."""
     toolkit = toolkit_of(path, limits, name)
     if toolkit is None:
         return read_grades(path, limits, name)
     label = name or path.name
     upload = read_predictions(path, questions, limits, name)
-    named_so = toolkit == "VLMEvalKit"
-    title, judge = _named_judge(label, upload.title) if named_so else (upload.title, UNNAMED)
+    title = upload.title
+    judge = UNNAMED
+    if toolkit == "VLMEvalKit":
+        title, judge = _named_judge(label, upload.title)
     grades: dict[str, tuple[Grade, ...]] = {}
     for joined in joined_records(path, QuestionIndex(questions), limits, label):
         with row_errors(label, joined.record.row):
@@ -136,14 +141,14 @@ def grades_for(
 
 
 def _named_judge(file: str, title: str) -> tuple[str, str]:
-    """The model and the judge in a file's name, if it has them; else the title, and a judge unnamed."""
-    named = _JUDGED.fullmatch(Path(file).stem)
-    return (named[1], named[2]) if named else (title, UNNAMED)
+    """The model and the judge in a file's name, if it has them; else the title and UNNAMED."""
+    match = _JUDGED.fullmatch(Path(file).stem)
+    return (match[1], match[2]) if match else (title, UNNAMED)
 
 
-def _toolkits_grade(id: str, found: Record, judge: str) -> Grade:
+def _toolkits_grade(id: str, record: Record, judge: str) -> Grade:
     """A question's grade in a toolkit's row. Raises RowsError."""
-    cells = {name.strip().lower(): cell for name, cell in found.values.items()}
+    cells = {name.strip().lower(): cell for name, cell in record.values.items()}
     outcome = cells.get(LMMS_SCORE)
     column = "score" if outcome is None else LMMS_SCORE
     cell = cells.get("score") if outcome is None else lmms_score(outcome)
@@ -161,8 +166,10 @@ def _toolkits_grade(id: str, found: Record, judge: str) -> Grade:
         raise RowsError(problem, column=column)
     tries = log.lower()
     failed = _SUCCESS not in tries and bool(_FAILURE.search(tries))
-    nobody = isinstance(outcome, dict) and outcome.get("eval_model") == ""  # lmms-eval's, no reply
-    if score == 0 and (failed or nobody):
+    is_without_reply = (
+        isinstance(outcome, dict) and outcome.get("eval_model") == ""
+    )  # lmms-eval's, no reply
+    if score == 0 and (failed or is_without_reply):
         why = f" ({' '.join(log[:200].split())!r:.80})" if failed else ""
         reason = f"none of the judge's replies holds a score{why}"
         return Grade(id, 0, score, reason, (UNREADABLE,), (), judge)
@@ -177,14 +184,16 @@ def read_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) 
     predictions = []
     for record in read_records(path, limits, name=label, members=True):
         with row_errors(label, record.row):
-            given = _grades(record)
-        id = given[0].question
-        grades[id] = given
+            row_grades = _grades(record)
+        id = row_grades[0].question
+        grades[id] = row_grades
         predictions.append(Prediction(id, "", record.row))
     runs = max(map(len, grades.values()), default=0)
-    if short := [one for one in predictions if len(grades[one.id]) < runs]:
-        problem = f"expected {runs} scores as elsewhere, found {len(grades[short[0].id])}; complete the runs"
-        raise RowsError(problem, label, short[0].row, short[0].id)
+    if incomplete := [
+        prediction for prediction in predictions if len(grades[prediction.id]) < runs
+    ]:
+        problem = f"expected {runs} scores as elsewhere, found {len(grades[incomplete[0].id])}; complete the runs"
+        raise RowsError(problem, label, incomplete[0].row, incomplete[0].id)
     return GradeFile(
         Upload(label, "authors' grades", model_stem(label), tuple(predictions)), grades, runs
     )
@@ -197,22 +206,23 @@ def graded_report(
     title: str = "",
     answers: Upload | None = None,
 ) -> Report:
-    """The report of a grade file, with the answers that were graded if they are given. Raises UploadError."""
+    """The report of a grade file, with the graded answers if they are available. Raises UploadError."""
     file = file.within(questions)
     filled = fill(questions, file.upload, missing)
     if file.toolkit:
         answers = file.upload
-    said = fill(questions, answers, missing) if answers else ()
-    texts = {one.question.id: one.prediction for one in said if one.question.id in file.grades}
-    rows = (
-        Row(
-            one.question,
-            texts.get(one.question.id),
-            file.grades.get(one.question.id, ()),
-            no_answer=missed(Filled(one.question, texts.get(one.question.id))),
-        )
-        for one in filled
-    )
+    filled_answers = fill(questions, answers, missing) if answers else ()
+    texts = {
+        answer.question.id: answer.prediction
+        for answer in filled_answers
+        if answer.question.id in file.grades
+    }
+    rows = []
+    for graded in filled:
+        question = graded.question
+        text = texts.get(question.id)
+        grades = file.grades.get(question.id, ())
+        rows.append(Row(question, text, grades, no_answer=missed(Filled(question, text))))
     judge, *others = file.judges
     return Report(
         benchmark=questions.benchmark,
@@ -229,11 +239,11 @@ def graded_report(
 
 
 def _grades(record: Record) -> tuple[Grade, ...]:
-    """The grades of one question, a run each. Raises RowsError."""
+    """The grades of a question, one a run. Raises RowsError."""
     id = str(record.values.get(KEY, ""))
     try:
         entry = {name: record.values[name] for name in record.values if name != KEY}
-        given = _GRADES.validate_python(entry, strict=True)
+        lists = _GRADES.validate_python(entry, strict=True)
     except ValidationError as error:
         problem = (
             f"expected model, content and score, a list of one place a run each ({one_line(error)})"
@@ -241,15 +251,15 @@ def _grades(record: Record) -> tuple[Grade, ...]:
         raise RowsError(
             f"{problem}; take the file as the authors' script wrote it", column=id
         ) from error
-    if len({len(given[name]) for name in _COLUMNS}) > 1 or not given["score"]:
+    if len({len(lists[name]) for name in _COLUMNS}) > 1 or not lists["score"]:
         raise RowsError(
             "expected as many models, contents and scores, one or more; correct them", column=id
         )
-    if wrong := [score for score in given["score"] if score is not None and not 0 <= score <= 1]:
+    if wrong := [score for score in lists["score"] if score is not None and not 0 <= score <= 1]:
         raise RowsError(
             f"expected scores from 0.0 to 1.0, found {wrong[0]:g}; correct it", column=id
         )
-    places = list(zip(given["model"], given["content"], given["score"], strict=True))
+    places = list(zip(lists["model"], lists["content"], lists["score"], strict=True))
     for _, content, score in places:
         read = read_paper(content)
         if read is not None and score != read:

@@ -1,6 +1,6 @@
-"""MM-Vet's published tables: the paper's Tables 2 to 5, 9 and 10, each with what it was measured on and how.
+"""MM-Vet's published tables: the paper's Tables 2 to 5, 9 and 10, each with the conditions of its measurement.
 
-`mm_vet_published.csv` lists the tables with their conditions; each has a file of its own, a line a model.
+`mm_vet_published.csv` lists the tables with their conditions; each table has its own file, with a line for each model.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,15 +22,15 @@ TOTAL = "Total"
 
 @dataclass(frozen=True)
 class TableConditions:
-    """A table of the paper, and how its numbers were measured."""
+    """A table of the paper, with the conditions of its measurement."""
 
     table: int
     questions: str
-    """The questions, as a report's edition names them."""
+    """The questions, by the name of a report's edition."""
     groups: Groups
     judge: str
     runs: int
-    """Runs of the judge that a number is the mean of."""
+    """Runs of the judge behind each mean."""
     note: str = ""
 
 
@@ -43,11 +43,11 @@ class PublishedScores:
     std: float
     """Standard deviation of the total over the runs."""
     prompt: str = ""
-    """The file of the prompt that was set before each question; "" for none."""
+    """The file of the prompt before each question; "" for none."""
 
     @property
-    def asked(self) -> str:
-        """What the model read before each question."""
+    def prompt_text(self) -> str:
+        """The prompt that the model read before each question."""
         return prompt_text(self.prompt) if self.prompt else ""
 
 
@@ -59,45 +59,54 @@ def published_tables() -> tuple[TableConditions, ...]:
 @cache
 def published(table: int) -> tuple[PublishedScores, ...]:
     """The lines of a table of the paper, in its order."""
-    (groups,) = (one.groups for one in published_tables() if one.table == table)
+    (groups,) = (
+        conditions.groups for conditions in published_tables() if conditions.table == table
+    )
     columns = CAPABILITIES if groups == "capabilities" else tuple(integrations())
     return read_table(PublishedScores, f"mm_vet_table_{table}.csv", (*columns, "total"))
 
 
 def published_sheets(name: str) -> list[Sheet]:
-    """The tables on the questions of a benchmark's name, and on parts of them."""
-    known = sorted(published_tables(), key=lambda one: one.table)
-    tables = [one for one in known if one.questions.split(", ")[0] == name]
+    """The paper's tables on the questions of a benchmark's name, and on parts of them."""
+    known = sorted(published_tables(), key=lambda conditions: conditions.table)
+    tables = [conditions for conditions in known if conditions.questions.split(", ")[0] == name]
     return [
         models_sheet(
-            f"published-{one.table}",
-            f"The paper's Table {one.table}: {one.groups}, {one.questions}",
-            _columns(published(one.table), one.groups),
-            [_row(line, one.groups) for line in published(one.table)],
-            note=one.note,
+            f"published-{conditions.table}",
+            f"The paper's Table {conditions.table}: {conditions.groups}, {conditions.questions}",
+            _columns(published(conditions.table), conditions.groups),
+            [_row(line, conditions.groups) for line in published(conditions.table)],
+            note=conditions.note,
         )
-        for one in tables
+        for conditions in tables
     ]
 
 
 def published_board(
     report: Report, edition: str, groups: Groups, scored: ScoreTable
 ) -> PublishedBoard | None:
-    """The published models on a report's questions, with what sets them apart from it; None for other questions."""
-    tables = [one for one in published_tables() if (one.questions, one.groups) == (edition, groups)]
+    """The published models on a report's questions, with the differences in conditions; None for other questions."""
+    tables = [
+        conditions
+        for conditions in published_tables()
+        if conditions.questions == edition and conditions.groups == groups
+    ]
     if not tables:
         return None
-    # a model that stands in two tables has one line
-    lines = {line.model: line for one in tables for line in published(one.table)}
+    # a model in two tables has one line
+    lines = {line.model: line for conditions in tables for line in published(conditions.table)}
     means = {line.name: line.mean for line in scored.lines}
     names = next(iter(lines.values())).scores
-    notes = [*_prompts(lines.values(), report.asked), *(one.note for one in tables if one.note)]
+    notes = [
+        *_prompts(lines.values(), report.asked),
+        *(conditions.note for conditions in tables if conditions.note),
+    ]
     return PublishedBoard(
-        source=_source([one.table for one in tables]),
+        source=_source([conditions.table for conditions in tables]),
         columns=_columns(lines.values(), groups),
         rows=tuple(_row(line, groups) for line in lines.values()),
         own={_head(name, groups): means.get(name) for name in names},
-        apart=tuple(_apart(report, tables[0])),
+        apart=tuple(_differences(report, tables[0])),
         own_spread=scored.spread if report.runs > 1 else None,
         note=" ".join(notes),
     )
@@ -120,7 +129,7 @@ def _source(numbers: Sequence[int]) -> str:
 
 
 def _head(name: str, groups: Groups) -> str:
-    """What stands over a column: a capability in words, an integration in the paper's short forms."""
+    """The heading of a column: a capability in words, an integration in the paper's short forms."""
     if name == "total":
         return TOTAL
     if groups == "capabilities":
@@ -130,16 +139,16 @@ def _head(name: str, groups: Groups) -> str:
     )
 
 
-def _prompts(lines: Iterable[PublishedScores], asked: str) -> Iterator[str]:
-    """Which models were asked in other words than their questions', in sentences."""
-    by_prompt = grouped((line.asked, line.model) for line in lines if line.asked)
+def _prompts(lines: Iterable[PublishedScores], own_prompt: str) -> Iterator[str]:
+    """Yields sentences on the models with a prompt before each question."""
+    by_prompt = grouped((line.prompt_text, line.model) for line in lines if line.prompt_text)
     for prompt, models in by_prompt.items():
-        like = ", as this model" if prompt == asked else ""
+        like = ", as this model" if prompt == own_prompt else ""
         yield f"{', '.join(models)}: asked with “{prompt}” before each question{like}."
 
 
-def _apart(report: Report, table: TableConditions) -> Iterator[str]:
-    """How a report was made otherwise than a table."""
+def _differences(report: Report, table: TableConditions) -> Iterator[str]:
+    """Yields the differences between the conditions of a report and a table."""
     if {report.judge.model, *report.judge.versions}.isdisjoint({table.judge}):
         yield f"{table.judge} judged the table, {report.judge.model} this report"
     if report.protocol != "paper":

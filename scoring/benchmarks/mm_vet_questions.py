@@ -1,4 +1,4 @@
-"""MM-Vet questions: loaded from a local folder or the authors' archive, subsets of them, and our own small sample."""
+"""MM-Vet questions from a local folder or the authors' archive, subsets of them, and our own small sample."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ MM_VET_SHA256 = "6eced3121b9865098ea72aca233ca5ff7fd7b81374494d878815b9f856442d8
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 """MM-Vet's core capabilities, in the order of the paper's section 3.1."""
 ALL_CAPABILITIES = (*CAPABILITIES, "seq")
-"""Those of MM-Vet v2 too: it adds sequences of images and texts."""
+"""The capabilities of both editions: MM-Vet v2 adds sequences of images and texts."""
 CAPABILITY_NAMES: Mapping[str, str] = {
     "rec": "Recognition",
     "ocr": "OCR",
@@ -37,18 +37,18 @@ CAPABILITY_NAMES: Mapping[str, str] = {
     "seq": "Image-text sequences",
 }
 BARD_SET = "MM-Vet, Bard set"
-"""The questions that the paper's Tables 9 and 10 are of."""
+"""The questions of the paper's Tables 9 and 10."""
 SAMPLE = DATA / "mm_vet_sample.json"
 SAMPLE_PREDICTIONS = DATA / "mm_vet_sample_predictions.json"
-"""Example predictions for the sample's questions: a file to try the upload with."""
+"""Example predictions for the sample's questions, to try the upload with."""
 
 _ARCHIVE_BYTES = 200_000_000
-"""Limit for the archive and for what it unpacks to: the published one has 67 MB, and its images hardly compress."""
+"""Most bytes of the archive, and of its unpacked files: the published archive has 67 MB, mostly images."""
 _MEMBERS = 2_000
 
 
 class QuestionsError(ValueError):
-    """A question file or archive is wrong; the message says what, and how to fix it."""
+    """A wrong question file or archive; the message says what is wrong, and how to fix it."""
 
 
 def load_mm_vet(folder: Path | None) -> QuestionSet:
@@ -60,30 +60,30 @@ def load_mm_vet(folder: Path | None) -> QuestionSet:
     return QuestionSet("mm-vet", name, digest, official, questions)
 
 
-def question_path(given: Path | None, file: str, name: str, setting: str) -> Path:
-    """An edition's question file, given itself or by its folder. Raises QuestionsError."""
+def question_path(path: Path | None, file: str, name: str, setting: str) -> Path:
+    """An edition's question file, from its own path or its folder's. Raises QuestionsError."""
     mend = f"--questions, or set {setting} to the folder that holds {file}"
-    if given is None:
+    if path is None:
         raise QuestionsError(f"{name}'s questions are not here; give {mend}")
-    path = given / file if given.is_dir() else given
-    if not path.is_file():
-        raise QuestionsError(f"{path} is not there; correct {mend}")
-    return path
+    file_path = path / file if path.is_dir() else path
+    if not file_path.is_file():
+        raise QuestionsError(f"{file_path} is not there; correct {mend}")
+    return file_path
 
 
 def own_sample() -> QuestionSet:
-    """Our own questions about images of the arena's demo items, for trying it out without any download."""
+    """Our own questions about images of the arena's demo items, for a trial without a download."""
     digest, questions = questions_of(SAMPLE, _question)
     return QuestionSet("mm-vet", "Stereoscope's own sample, not MM-Vet", digest, False, questions)
 
 
 class Integration(NamedTuple):
-    """Capabilities that a question needs together, and how many of MM-Vet's questions do."""
+    """Capabilities that questions need together, with the number of these questions in MM-Vet."""
 
     integration: str
     whole: int
     bard_set: int
-    """In the paper's Bard set: the only numbers from which its Tables 9 and 10 can come."""
+    """The number in the paper's Bard set: the only numbers that agree with its Tables 9 and 10."""
 
 
 @cache
@@ -95,49 +95,55 @@ def integrations() -> Mapping[str, Integration]:
 
 
 def subset(questions: QuestionSet, path: Path) -> QuestionSet:
-    """The questions whose ids a file lists, as a JSON list or one per line. Raises RowsError, as `part_of` does."""
+    """The questions with the ids in a file, a JSON list or one per line. Raises RowsError, as `part_of` does."""
     text = "\n".join(read_lines(path))
     with row_errors(path.name):
         return part_of(questions, text, path.stem)
 
 
 def part_of(questions: QuestionSet, text: str, name: str = "") -> QuestionSet:
-    """The questions whose ids a text lists, as a JSON list or one per line, in the parent's order.
+    """The questions with the ids in a text, a JSON list or one per line, in the parent's order.
 
     A file of answers to the whole set is scored on these alone, as with the authors' `--use_sub_set`. The set's name
-    says that it is a subset, and only the whole of an official set is official. Questions that are as many of each
-    kind as in the paper's Bard set are taken for it. Raises RowsError for ids that are unknown, duplicate or not text.
+    says that it is a subset, and only a whole official set is official. A subset with as many questions of each kind as
+    the paper's Bard set counts as the Bard set. Raises RowsError for ids that are unknown, duplicate or not text.
     """
     ids = set(_listed_ids(text))
     unknown = sorted(ids - {question.id for question in questions.questions})
     if not ids or unknown:
-        found = f"{len(unknown)} others: {', '.join(unknown[:20])}" if unknown else "none"
-        raise RowsError(f"expected ids of {questions.name}, found {found}; correct or delete them")
-    kept = tuple(question for question in questions.questions if question.id in ids)
+        problem = f"{len(unknown)} others: {', '.join(unknown[:20])}" if unknown else "none"
+        raise RowsError(
+            f"expected ids of {questions.name}, found {problem}; correct or delete them"
+        )
+    chosen = tuple(question for question in questions.questions if question.id in ids)
     others = tuple(question for question in questions.questions if question.id not in ids)
-    which = f"subset {name}".strip()
-    size = f"{len(kept)} of {len(questions.questions)}"
-    official = questions.official and kept == questions.questions
-    is_bard_set = questions.official and _is_bard_set(kept)
+    label = f"subset {name}".strip()
+    size = f"{len(chosen)} of {len(questions.questions)}"
+    official = questions.official and chosen == questions.questions
+    is_bard_set = questions.official and _is_bard_set(chosen)
     return replace(
         questions,
-        name=BARD_SET if is_bard_set else f"{questions.name}, {which} ({size})",
-        digest=_digest(kept),
+        name=BARD_SET if is_bard_set else f"{questions.name}, {label} ({size})",
+        digest=_digest(chosen),
         official=official,
-        questions=kept,
+        questions=chosen,
         outside=others,
     )
 
 
-def _is_bard_set(kept: Sequence[Question]) -> bool:
-    counts = Counter("_".join(question.groups) for question in kept)
-    return counts == {name: one.bard_set for name, one in integrations().items() if one.bard_set}
+def _is_bard_set(questions: Sequence[Question]) -> bool:
+    counts = Counter("_".join(question.groups) for question in questions)
+    return counts == {
+        name: integration.bard_set
+        for name, integration in integrations().items()
+        if integration.bard_set
+    }
 
 
 def fetch_mm_vet(
     folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[float], object] = time.sleep
 ) -> Path:
-    """Download the authors' archive to a folder, whole or not at all; one that has it stays. Raises DownloadError."""
+    """Downloads the authors' archive to a folder, whole or not at all, unless it is there. Raises DownloadError."""
     file = folder / MM_VET_FILE
     if file.is_file() and file_sha256(file) == MM_VET_SHA256:
         return folder
@@ -159,16 +165,16 @@ def fetch_mm_vet(
 def questions_of(
     path: Path, read: Callable[[str, Mapping[str, JSON], Path], Question], other: str = ""
 ) -> tuple[str, tuple[Question, ...]]:
-    """A file's digest and its questions; `other` starts the ids of the other edition. Raises RowsError."""
+    """A file's digest and its questions; `other` is the prefix of the other edition's ids. Raises RowsError."""
     entries = read_json(path, COMMAND_LINE)
     if not isinstance(entries, dict) or not entries:
         raise RowsError(
             'expected MM-Vet\'s {"v1_0": {"question": ..., "answer": ..., ...}, ...}', path.name, 1
         )
     if other and all(id.startswith(other) for id in entries):
-        found = "mm-vet-v2" if other == "v2_" else "mm-vet"
+        benchmark = "mm-vet-v2" if other == "v2_" else "mm-vet"
         raise RowsError(
-            f"holds questions of the other edition (ids {other}...); give it with --benchmark {found}",
+            f"holds questions of the other edition (ids {other}...); give it with --benchmark {benchmark}",
             path.name,
         )
     questions = tuple(
@@ -189,13 +195,16 @@ def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
 
 
 def truth_words(truth: str) -> str:
-    """A ground truth as it is read: `a<AND>b<OR>c` in the authors' files."""
+    """A ground truth in words, from `a<AND>b<OR>c` in the authors' files."""
     return truth.replace("<AND>", " and ").replace("<OR>", " or ")
 
 
 def truth_parts(truth: str) -> tuple[tuple[str, ...], ...]:
-    """The alternatives of a ground truth, each with the elements that it takes."""
-    return tuple(tuple(part.strip() for part in one.split("<AND>")) for one in truth.split("<OR>"))
+    """The alternatives of a ground truth, each with its elements."""
+    return tuple(
+        tuple(part.strip() for part in alternative.split("<AND>"))
+        for alternative in truth.split("<OR>")
+    )
 
 
 def capabilities_of(
@@ -221,10 +230,11 @@ def capabilities_of(
 
 
 def _digest(questions: tuple[Question, ...]) -> str:
-    told = [
-        {name: value for name, value in asdict(one).items() if value != ()} for one in questions
+    records = [
+        {name: value for name, value in asdict(question).items() if value != ()}
+        for question in questions
     ]
-    written = json.dumps(told, ensure_ascii=False, sort_keys=True)
+    written = json.dumps(records, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(written.encode()).hexdigest()
 
 
@@ -241,14 +251,14 @@ def _listed_ids(text: str) -> list[str]:
     texts = [id for id in ids if isinstance(id, str)]
     if len(texts) < len(ids):
         raise RowsError('expected ids as text, "v1_0"; put each in quotes')
-    kept = [id for id in texts if id]
-    if double := [id for id, times in Counter(kept).items() if times > 1]:
+    nonempty = [id for id in texts if id]
+    if double := [id for id, times in Counter(nonempty).items() if times > 1]:
         raise RowsError(f"expected each id once, found {', '.join(double[:20])} twice; delete one")
-    return kept
+    return nonempty
 
 
 def _unpack(path: Path, folder: Path) -> None:
-    """Extract the published questions and the images that they name, and nothing else. Raises DownloadError."""
+    """Extracts the published questions and the images that they name, and nothing else. Raises DownloadError."""
     with zipfile.ZipFile(path) as archive:
         parts = {PurePosixPath(part.filename): part for part in archive.infolist()}
         unpacked = sum(part.file_size for part in parts.values())

@@ -1,4 +1,4 @@
-"""MM-Vet's tables: the paper's two, and what an article on a report says."""
+"""MM-Vet's tables: the paper's two, and the parts of an article on a report."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from scoring.benchmarks.mm_vet_questions import (
     truth_parts,
     truth_words,
 )
-from scoring.no_answers import fate, named
+from scoring.no_answers import fate, no_answer_sentences
 from scoring.report import (
     Grade,
     Report,
@@ -43,12 +43,12 @@ TOOLKITS: Mapping[str, str] = {
     "nothing was judged here"
     for name in ("VLMEvalKit", "lmms-eval")
 }
-"""Notes on reports of grades that toolkits gave, by the report's parser."""
+"""Notes on reports of toolkits' grades, by the report's parser."""
 UNREADABLE = "unreadable"
 OFF_GRID = "off the 0.1 grid"
 OBEYED = "obeyed"
 """Flags of a grade: no reply could be read; the score is none of 0.0, 0.1 ... 1.0; the judge obeyed the answer."""
-_SHOWN = 10
+_MOST_LISTED = 10
 
 
 @remembered
@@ -56,7 +56,7 @@ def tabulate(report: Report) -> tuple[ScoreTable, ...]:
     """The paper's two tables: capabilities in its order, and capability integrations, largest first.
 
     A capability or integration without questions has no line. In a `paper` report unreadable grades count 0.0, unless
-    all are unreadable; `scored_only` returns the report with them unscored. Where most are, nothing has a score.
+    all are unreadable; `scored_only` returns the report with them unscored. If most are unreadable, nothing is scored.
     """
     if unread(report):
         report = _unscored(report)
@@ -78,16 +78,17 @@ def tabulate(report: Report) -> tuple[ScoreTable, ...]:
 
 
 def scored_only(report: Report) -> Report:
-    """The report with every unreadable grade unscored: its tables hold the mean of what the judge did score."""
+    """The report with every unreadable grade unscored, so that means are over readable grades."""
 
-    def kept(grade: Grade) -> Grade:
+    def unscore(grade: Grade) -> Grade:
         return replace(grade, score=None) if UNREADABLE in grade.flags else grade
 
-    rows = tuple(replace(row, grades=tuple(map(kept, row.grades))) for row in report.rows)
+    rows = tuple(replace(row, grades=tuple(map(unscore, row.grades))) for row in report.rows)
     return replace(report, rows=rows)
 
 
 def _unscored(report: Report) -> Report:
+    """The report with every grade unscored."""
     rows = tuple(
         replace(row, grades=tuple(replace(grade, score=None) for grade in row.grades))
         for row in report.rows
@@ -96,48 +97,49 @@ def _unscored(report: Report) -> Report:
 
 
 def unread(report: Report) -> str:
-    """A sentence saying that the judge's replies could not be read for most grades; "" if they could."""
+    """A sentence for a report with mostly unreadable replies; "" for others."""
     grades = [grade for row in report.rows for grade in row.grades]
     judged = [grade for grade in grades if grade.replies]
-    if not report.judge.prompt and not judged:  # a toolkit's file keeps no replies
+    if not report.judge.prompt and not judged:  # a toolkit's file has no replies
         judged = [grade for grade in grades if grade.score is not None]
     missed = sum(UNREADABLE in grade.flags for grade in judged)
     return mostly_unread(missed, len(judged), "grade")
 
 
 def ungraded(report: Report) -> str:
-    """A sentence saying that the judge gave no grade at all, and why, or few that can be read; else ""."""
+    """A sentence for a report without readable grades, with the reason, or with mostly unreadable ones; else ""."""
     grades = [grade for row in report.rows for grade in row.grades]
     if any(grade.score is not None and UNREADABLE not in grade.flags for grade in grades):
         return unread(report)
     reasons = [grade.reason for row in report.rows if row.answered for grade in row.grades]
-    why = next(filter(None, reasons), "no question has an answer")
-    return f"Nothing was graded: the judge gave none of {len(grades):,} grades ({why})"
+    reason = next((reason for reason in reasons if reason), "no question has an answer")
+    return f"Nothing was graded: the judge gave none of {len(grades):,} grades ({reason})"
 
 
-def told_zeros(grades: Iterable[Grade]) -> str:
-    """A sentence on grades that are 0 since the judge's reply held none, with the first ids; "" without any."""
-    given = [*grades]
-    zeros = [grade for grade in given if UNREADABLE in grade.flags and grade.score == 0]
+def zeros_sentence(grades: Iterable[Grade]) -> str:
+    """A sentence on grades that are 0 because the judge's reply had none, with the first ids; "" without any."""
+    all_grades = [*grades]
+    zeros = [grade for grade in all_grades if UNREADABLE in grade.flags and grade.score == 0]
     if not zeros:
         return ""
     ids = [*dict.fromkeys(grade.question for grade in zeros)]
-    shown = ", ".join(ids[:_SHOWN]) + (", ..." if ids[_SHOWN:] else ".")
-    are = "grade is" if len(given) == 1 else "grades is" if len(zeros) == 1 else "grades are"
-    counted = f"{len(zeros):,} of {len(given):,} {are} 0"
-    return f"{counted} because the judge's reply held no score: id {shown}"
+    listed = ", ".join(ids[:_MOST_LISTED]) + (", ..." if ids[_MOST_LISTED:] else ".")
+    subject = "grade" if len(all_grades) == 1 else "grades"
+    verb = "is" if len(zeros) == 1 else "are"
+    counted = f"{len(zeros):,} of {len(all_grades):,} {subject} {verb} 0"
+    return f"{counted} because the judge's reply held no score: id {listed}"
 
 
-def told_no_answers(report: Report) -> tuple[str, ...]:
-    """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
+def no_answer_notes(report: Report) -> tuple[str, ...]:
+    """Sentences on predictions that are no answer of a model, and on their treatment."""
     reasons = {row.question.id: row.no_answer for row in report.rows}
-    graded = report.protocol == "paper" and not report.judge.prompt
-    then = "The file's grades count all the same." if graded else fate(report.protocol)
-    return named(reasons, len(report.rows), then)
+    is_file = report.protocol == "paper" and not report.judge.prompt
+    effect = "The file's grades count all the same." if is_file else fate(report.protocol)
+    return no_answer_sentences(reasons, len(report.rows), effect)
 
 
-def told_cuts(report: Report) -> tuple[str, ...]:
-    """How many answers had something taken off before the hardened judge saw them, and what."""
+def cut_notes(report: Report) -> tuple[str, ...]:
+    """A sentence on the parts that were cut from answers before the hardened judge saw them; () without any."""
     if report.protocol != "hardened":
         return ()
     answered = [row.prediction for row in report.rows if row.prediction and not row.no_answer]
@@ -145,21 +147,23 @@ def told_cuts(report: Report) -> tuple[str, ...]:
     if not cuts:
         return ()
     names = list(dict.fromkeys(name for cut in cuts for name in cut))
-    shown = ", ".join(names[:_SHOWN]) + (", ..." if names[_SHOWN:] else "")
+    listed = ", ".join(names[:_MOST_LISTED]) + (", ..." if names[_MOST_LISTED:] else "")
     came = "answer came" if len(report.rows) == 1 else "answers came"
     counted = f"{len(cuts):,} of {len(report.rows):,} {came}"
-    return (f"{counted} with what the judge did not see: {shown}.",)
+    return (f"{counted} with what the judge did not see: {listed}.",)
 
 
 def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Rows by set of capabilities, largest set of rows first; equal counts in the order of their capabilities."""
-    found = grouped(
+    rows_by_set = grouped(
         (tuple(sorted(map(ALL_CAPABILITIES.index, set(row.question.groups)))), row) for row in rows
     )
-    order = sorted(found, key=lambda places: (-len(found[places]), places))
-    return {
-        "_".join(ALL_CAPABILITIES[place] for place in places): found[places] for places in order
-    }
+    order = sorted(rows_by_set, key=lambda places: (-len(rows_by_set[places]), places))
+    integrations = {}
+    for places in order:
+        name = "_".join(ALL_CAPABILITIES[place] for place in places)
+        integrations[name] = rows_by_set[places]
+    return integrations
 
 
 @dataclass(frozen=True)
@@ -180,7 +184,7 @@ class MMVetArticle(Benchmark[Report]):
         return [replace(line, name=capability_words(line.name)) for line in lines]
 
     def totals(self, report: Report) -> Sequence[Total]:
-        """The total, with the spread of several runs and each run's own."""
+        """The total, with the spread of several runs and each run's total."""
         scored = tabulate(report)[0]
         head = scored.lines[-1]
         if head.mean is None:
@@ -193,25 +197,25 @@ class MMVetArticle(Benchmark[Report]):
         return (total._replace(notes=(*total.notes, runs)),)
 
     def caveats(self, report: Report) -> Sequence[Caveat]:
-        found = [*super().caveats(report)]
-        nothing = ungraded(report)
+        caveats = [*super().caveats(report)]
+        is_ungraded = ungraded(report)
         line = self.headline(report)
         if report.missing:
-            found.append(Caveat("Partial", f"partial: {missing_notice(report)}"))
+            caveats.append(Caveat("Partial", f"partial: {missing_notice(report)}"))
         if report.distrust:
-            found.append(Caveat("Judge not trusted", report.distrust))
+            caveats.append(Caveat("Judge not trusted", report.distrust))
         lead = "Partial" if report.protocol == "hardened" else ""
-        found += [Caveat(lead, text) for text in told_no_answers(report)]
+        caveats += [Caveat(lead, text) for text in no_answer_notes(report)]
         if line.unscored:
             grades = f"{line.unscored:,} of {line.n * report.runs:,} grades unscored"
-            found.append(
+            caveats.append(
                 Caveat("", f"{grades}: the mean lies between {line.worst:.1f} and {line.best:.1f}")
             )
-        zeros = told_zeros(grade for row in report.rows for grade in row.grades)
-        if zeros and not nothing:
+        zeros = zeros_sentence(grade for row in report.rows for grade in row.grades)
+        if zeros and not is_ungraded:
             scored = self.headline(scored_only(report)).mean
-            found.append(Caveat("", f"{zeros} Without them the mean is {scored:.1f}"))
-        return found
+            caveats.append(Caveat("", f"{zeros} Without them the mean is {scored:.1f}"))
+        return caveats
 
     def covered(self, report: Report) -> str:
         scored = sum(any(grade.score is not None for grade in row.grades) for row in report.rows)
@@ -221,11 +225,11 @@ class MMVetArticle(Benchmark[Report]):
         return published_sheets(self.name)
 
     def published(self, report: Report) -> PublishedBoard | None:
-        """The paper's tables of capabilities on the same questions; none where some of them have no grade."""
+        """The paper's tables of capabilities on the same questions; None if some questions have no grade."""
         return self._board(report, "capabilities")
 
     def published_beside(self, report: Report) -> Sequence[PublishedBoard]:
-        """Those of capability integrations."""
+        """The paper's tables of capability integrations."""
         board = self._board(report, "integrations")
         return [board] if board else []
 
@@ -241,7 +245,7 @@ class MMVetArticle(Benchmark[Report]):
         return [_scored_answer(row) for row in report.rows]
 
     def note(self, report: Report) -> str:
-        """What the protocol does; a file of grades has been judged elsewhere."""
+        """A sentence on the protocol, or on a file of grades that were judged elsewhere."""
         if report.judge.prompt:
             return super().note(report)
         if report.judge.parser in TOOLKITS:
@@ -250,39 +254,39 @@ class MMVetArticle(Benchmark[Report]):
 
     def checks(self, report: Report) -> Sequence[str]:
         scored = [grade.score for grade in report.canaries if grade.score is not None]
-        found = [*told_cuts(report)]
+        checks = [*cut_notes(report)]
         if scored:
-            given = sum(score > 0 for score in scored)
-            found.append(
-                f"Canaries: {given:,} of {len(scored):,} answers that deserve nothing got points from the judge."
+            fooled = sum(score > 0 for score in scored)
+            checks.append(
+                f"Canaries: {fooled:,} of {len(scored):,} answers that deserve nothing got points from the judge."
             )
         flagged = sum(bool(row.flags) for row in report.rows)
         obeyed = sum(any(OBEYED in grade.flags for grade in row.grades) for row in report.rows)
         if flagged or obeyed:
-            withdrawn = (
-                f"; {obeyed:,} without a grade, since the judge obeyed them" if obeyed else ""
-            )
-            found.append(
+            withdrawn = ""
+            if obeyed:
+                withdrawn = f"; {obeyed:,} without a grade, since the judge obeyed them"
+            checks.append(
                 f"Answers that speak to the judge, or repeat themselves: {flagged:,}{withdrawn}."
             )
-        return found
+        return checks
 
     def remarks(self, report: Report) -> Sequence[str]:
         return [f"Before each question the model read “{report.asked}”."] if report.asked else []
 
     def methods(self, report: Report) -> Mapping[str, str]:
         runs = f"{report.runs} samples of one call" if report.sampled else f"{report.runs} separate"
-        told: dict[str, str] = {}
+        methods: dict[str, str] = {}
         if not report.judge.prompt:
-            told["Protocol"] = "not known: the grades were read from a file"
+            methods["Protocol"] = "not known: the grades were read from a file"
         elif report.protocol == "paper" and report.sampled:
-            told["Protocol"] = "As in the paper, but for samples of one call"
+            methods["Protocol"] = "As in the paper, but for samples of one call"
         if report.missing:
-            told["Questions without an answer"] = "unscored, and in no mean"
+            methods["Questions without an answer"] = "unscored, and in no mean"
         if report.asked:
-            told["Before each question"] = report.asked
+            methods["Before each question"] = report.asked
         return {
-            **told,
+            **methods,
             "Runs": runs,
             "Questions": report.questions.name,
             "Questions (sha256)": report.questions.digest,

@@ -1,4 +1,4 @@
-"""MM-Vet v2 (Yu et al. 2024): 517 questions, many of them of images and texts in sequence, a seventh capability."""
+"""MM-Vet v2 (Yu et al. 2024): 517 questions, with image-text sequences as a seventh capability."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ MM_VET_V2_FILE = "mm-vet-v2.json"
 QUESTIONS = 517
 _ID = re.compile(r"v2_\d{1,9}", re.ASCII)
 _PICTURES = (".jpg", "jpeg", ".png")
-"""Ends by which the authors' script knows the name of a picture in a question."""
+"""Suffixes by which the authors' script recognizes the name of a picture in a question."""
 
 
 def load_mm_vet_v2(path: Path | None) -> QuestionSet:
@@ -30,36 +30,30 @@ def load_mm_vet_v2(path: Path | None) -> QuestionSet:
     """
     path = question_path(path, MM_VET_V2_FILE, "MM-Vet v2", "MM_VET_V2_PATH")
     digest, questions = questions_of(path, _question, "v1_")
-    official = {question.id for question in questions} == {
-        f"v2_{number}" for number in range(QUESTIONS)
-    }
-    name = (
-        "MM-Vet v2"
-        if official
-        else f"MM-Vet v2, {len(questions)} of {QUESTIONS} questions or others"
-    )
-    return QuestionSet("mm-vet-v2", name, digest, official, questions)
+    ids = {question.id for question in questions}
+    is_official = ids == {f"v2_{number}" for number in range(QUESTIONS)}
+    name = "MM-Vet v2"
+    if not is_official:
+        name = f"MM-Vet v2, {len(questions)} of {QUESTIONS} questions or others"
+    return QuestionSet("mm-vet-v2", name, digest, is_official, questions)
 
 
 def edition(path: Path, limits: FileLimits = PAGE) -> str:
-    """The edition that free answers are of, by the first question's id: the key of its benchmark."""
+    """The edition of free answers by their ids in the first row: the key of its benchmark."""
     first = next(iter(read_records(path, limits, members=True)), None)
     ids = first.values.values() if first else ()
     return "mm-vet-v2" if any(isinstance(id, str) and _ID.fullmatch(id) for id in ids) else "mm-vet"
 
 
 def edition_of(first: Record) -> str | None:
-    """The edition of MM-Vet whose table has this first row: the key of its benchmark; None for another file."""
+    """The edition of MM-Vet of a table with this first row: the key of its benchmark; None for another file."""
     cells = {name.strip().lower(): str(cell) for name, cell in first.values.items()}
     ids = [cells[name] for name in ("index", "question_id", "id") if name in cells]
-    known = {one.strip() for one in cells.get("category", "").split(",")} <= {*ALL_CAPABILITIES}
+    known = {code.strip() for code in cells.get("category", "").split(",")} <= {*ALL_CAPABILITIES}
     if any(id.startswith("v2_") for id in ids):
         return "mm-vet-v2"
-    return (
-        "mm-vet"
-        if known or "capability" in cells or any(id.startswith("v1_") for id in ids)
-        else None
-    )
+    is_v1 = known or "capability" in cells or any(id.startswith("v1_") for id in ids)
+    return "mm-vet" if is_v1 else None
 
 
 def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
@@ -71,15 +65,15 @@ def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
         )
     parts = text.split("<IMG>")
     pictures = [part for part in parts if part.endswith(_PICTURES)]
-    shown = "".join("<image>" if part.endswith(_PICTURES) else part for part in parts)
+    question_text = "".join("<image>" if part.endswith(_PICTURES) else part for part in parts)
     groups = capabilities_of(id, fields, path, ALL_CAPABILITIES)
-    return Question(id, shown, truth, groups, "".join(pictures[:1]), tuple(pictures[1:]))
+    return Question(id, question_text, truth, groups, "".join(pictures[:1]), tuple(pictures[1:]))
 
 
 def _row(question: str, truth: str, prediction: str) -> str:
-    return "| " + " | ".join(
-        [*(text.replace("\n", "<br>") for text in (question, truth, prediction)), ""]
-    )
+    """The row of a table to score, in the authors' form."""
+    cells = [text.replace("\n", "<br>") for text in (question, truth, prediction)]
+    return "| " + " | ".join([*cells, ""])
 
 
 _AND = "<AND> in the ground truth means"

@@ -1,6 +1,6 @@
 """MMBench: accuracies by ability on three levels, vanilla and CircularEval, and the paper's published rows.
 
-Also for MMBench-CN, v1.1 and CCBench, and for any other questions with options: categories that are none of the paper's
+Also for MMBench-CN, v1.1 and CCBench, and for any other questions with options: categories other than the paper's
 abilities stay as they are.
 """
 
@@ -22,7 +22,8 @@ from scoring.benchmarks.article import (
     score_total,
 )
 from scoring.benchmarks.base import read_table
-from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
+from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.multiple_choice.circular_eval import (
     Circle,
     circles,
@@ -56,7 +57,7 @@ from scoring.specs.files import OURS, load_spec
 Edition = Literal[
     "MMBench", "MMBench-CN", "MMBench v1.1", "MMBench-CN v1.1", "CCBench", "Multiple choice"
 ]
-"""The last is of questions that are none of MMBench's."""
+"""The last is for questions other than MMBench's."""
 
 SPEC = load_spec(OURS / "mmbench.yaml")
 L2_OF = SPEC.names_of("l2")
@@ -87,9 +88,9 @@ class MMBenchScores(SplitScores):
     """Accuracies of one split, or of all; `tree` is circular if the file is."""
 
     vanilla: Node
-    """Over base rows."""
+    """Accuracies over base rows."""
     circular: Node | None
-    """Over questions; None if the file has no passes, or not all of them."""
+    """Accuracies over questions; None if the file has no passes, or not all of them."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class PublishedTable:
 
 
 def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
-    """The edition that abilities tell, then language, file name and the index ranges of the official service."""
+    """The edition, by abilities, then by language, file name and the official service's index ranges."""
     if _are_mostly(questions, lambda question: question.category in _CCBENCH):
         return "CCBench"
     if not _are_mostly(questions, lambda question: ability(question) in L3):
@@ -117,38 +118,45 @@ def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
 
 
 def _are_mostly(
-    questions: Sequence[ChoiceQuestion], told: Callable[[ChoiceQuestion], bool]
+    questions: Sequence[ChoiceQuestion], has_property: Callable[[ChoiceQuestion], bool]
 ) -> bool:
-    return 2 * sum(map(told, questions)) > len(questions)
+    return 2 * sum(map(has_property, questions)) > len(questions)
 
 
-def size(name: Edition, split: str, there: int) -> int | None:
-    """Number of questions in a split of an edition, for a file with `there` questions; None if unknown.
+def size(name: Edition, split: str, present: int) -> int | None:
+    """Number of questions in a split of an edition, for a file with `present` questions; None if unknown.
 
-    `split` is any text that names it. A file with fewer questions than every split lacks some, whatever its split.
+    `split` is any text with its name. A file with fewer questions than every split lacks some, in any split.
     """
     sizes = (CCBENCH,) if name == "CCBench" else ()
     if name in _SIZED:
-        found = _SPLIT.search(split)
-        sizes = SIZES["dev" if found[1] else "test"] if found else (min(map(min, SIZES.values())),)
-    return next((known for known in sizes if there <= known), None)
+        match = _SPLIT.search(split)
+        smallest = min(map(min, SIZES.values()))
+        sizes = SIZES["dev" if match[1] else "test"] if match else (smallest,)
+    return next((known for known in sizes if present <= known), None)
 
 
 class _Gaps:
-    """What a file lacks: the rows still needed from a question file, or the number of questions to fill its edition."""
+    """A file's missing questions: the rows of a question file, or their number in its edition."""
 
-    def __init__(self, report: ChoiceReport, found: Sequence[Circle]) -> None:
+    def __init__(self, report: ChoiceReport, question_circles: Sequence[Circle]) -> None:
         questions = [row.question for row in report.rows]
         self.edition: Edition = edition(questions, report.file)
         self._bases = {question.index % PASS for question in questions}
-        circular = is_circular(questions)
-        open_ = {circle.index for circle in found if circular and circle.outcome == "incomplete"}
-        self.missing = tuple(
-            question
-            for question in report.missing or ()
-            if question.index < PASS
-            or (circular and (question.index % PASS in open_ or not self._has(question)))
-        )
+        has_passes = is_circular(questions)
+        incomplete = set()
+        if has_passes:
+            incomplete = {
+                circle.index for circle in question_circles if circle.outcome == "incomplete"
+            }
+        missing = []
+        for question in report.missing or ():
+            is_needed_pass = has_passes and (
+                question.index % PASS in incomplete or not self._has(question)
+            )
+            if question.index < PASS or is_needed_pass:
+                missing.append(question)
+        self.missing = tuple(missing)
         self._lacking: dict[str, tuple[int, int]] = {}
         """Number of an edition's questions without a base row, and without any row, by split."""
         self.problems: tuple[Problem, ...] = ()
@@ -156,36 +164,41 @@ class _Gaps:
             self.problems = self._of_questions()
         elif report.file and self.edition != "Multiple choice":
             self.problems = self._of_edition(questions, report.file)
-        self.partial = bool(open_) or any(problem.blocks == "whole" for problem in self.problems)
+        is_short = any(problem.blocks == "whole" for problem in self.problems)
+        self.partial = bool(incomplete) or is_short
 
     def _has(self, question: ChoiceQuestion) -> bool:
         return question.index % PASS in self._bases
 
     def _of_questions(self) -> tuple[Problem, ...]:
-        gone = {question.index % PASS for question in self.missing}
+        missing = {question.index % PASS for question in self.missing}
+        if not missing:
+            return ()
         known = sorted(self.missing, key=lambda question: question.index)
-        total = len(gone | self._bases)
-        return (missing_problem(len(gone), total, "the question file", known),) if gone else ()
+        total = len(missing | self._bases)
+        return (missing_problem(len(missing), total, "the question file", known),)
 
     def _of_edition(self, questions: Sequence[ChoiceQuestion], file: str) -> tuple[Problem, ...]:
         bases = {question.index for question in questions if question.index < PASS}
         problems = []
-        for split, named, members in parts_of(questions, file, _SPLIT, _WHOLE_FILE):
-            there = {question.index % PASS for question in members}
-            is_sized = named is not None or self.edition == "CCBench"
-            known = size(self.edition, named or "", len(there)) if is_sized else None
-            what = " ".join(filter(None, (self.edition, split)))
+        for split, split_text, members in parts_of(questions, file, _SPLIT, _WHOLE_FILE):
+            present = {question.index % PASS for question in members}
+            is_sized = split_text is not None or self.edition == "CCBench"
+            known = size(self.edition, split_text or "", len(present)) if is_sized else None
+            edition_split = " ".join(filter(None, (self.edition, split)))
             if known is None:
-                text = f"{what}: {len(there):,} questions; not checked against an edition"
+                text = (
+                    f"{edition_split}: {len(present):,} questions; not checked against an edition"
+                )
                 problems.append(Problem(0, None, text, "nothing"))
                 continue
-            self._lacking[split] = known - len(there & bases), known - len(there)
-            if known > len(there):
-                problems.append(missing_problem(known - len(there), known, what, None))
+            self._lacking[split] = known - len(present & bases), known - len(present)
+            if known > len(present):
+                problems.append(missing_problem(known - len(present), known, edition_split, None))
         return tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
 
     def keys(self, split: str, circular: bool) -> Counter[tuple[str, str]]:
-        """Number of the question file's questions missing from the file, by (ability, category)."""
+        """Number of the question file's questions that the file lacks, by (ability, category)."""
         return Counter(
             (ability(question), question.named_category)
             for question in self.missing
@@ -196,49 +209,45 @@ class _Gaps:
         )
 
     def unplaced(self, split: str, circular: bool) -> int:
+        """Number of missing questions with an unknown ability."""
         return sum(
             lacking[circular]
-            for one, lacking in self._lacking.items()
-            if split in (_WHOLE_FILE, one)
+            for part, lacking in self._lacking.items()
+            if split in (_WHOLE_FILE, part)
         )
 
 
 def _circular_problems(
     questions: Sequence[ChoiceQuestion],
     unscored: Sequence[ChoiceQuestion],
-    found: Sequence[Circle],
+    question_circles: Sequence[Circle],
     compare: bool,
 ) -> tuple[Problem, ...]:
-    """Problems that keep a file from CircularEval; passes are compared if no question file vouches for them.
+    """Problems that prevent CircularEval; passes are compared if no question file confirms them.
 
-    `unscored` are rows of the file whose right answer is not known.
+    `unscored` are rows of the file without a known right answer.
     """
     if not questions:
-        return (
-            Problem(
-                0,
-                None,
-                "no row has a right answer; letters are extracted, nothing is scored",
-                "circular",
-            ),
-        )
+        text = "no row has a right answer; letters are extracted, nothing is scored"
+        return (Problem(0, None, text, "circular"),)
     if not is_circular(questions):
         text = _NO_PASSES
-        if turned := sum(question.index >= PASS for question in unscored):
+        rotated = sum(question.index >= PASS for question in unscored)
+        if rotated:
             text = (
-                f"none of the file's {turned:,} rotated passes has a right answer that can be used; "
+                f"none of the file's {rotated:,} rotated passes has a right answer that can be used; "
                 "correct the column answer. Until then it is scored as vanilla"
             )
         return (Problem(0, None, text, "circular"),)
     return (
-        *gaps(found, unscored),
+        *gaps(question_circles, unscored),
         *(rotation_problems(questions) if compare else ()),
         *missing_bases(questions),
     )
 
 
 def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
-    """Problems of categories that are none of the paper's abilities, in editions that have these."""
+    """Problems of categories other than the paper's abilities, in editions with these abilities."""
     if edition(questions) in _OF_OTHERS:
         return ()
     text = "the category {!r} is no ability of MMBench; it has its own row"
@@ -249,14 +258,20 @@ def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
 
 
 def _split_scores(
-    split: str, rows: Sequence[Decided], found: Sequence[Circle] | None, wrong: bool, gaps: _Gaps
+    split: str,
+    rows: Sequence[Decided],
+    question_circles: Sequence[Circle] | None,
+    wrong: bool,
+    gaps: _Gaps,
 ) -> MMBenchScores:
+    """The accuracies of a split, or of the whole file; `question_circles` is None without CircularEval."""
+
     def tree(outcomes: Sequence[Scored], circular: bool) -> Node:
-        chosen = [one for one in outcomes if split in (_WHOLE_FILE, one.question.split)]
+        chosen = [outcome for outcome in outcomes if split in (_WHOLE_FILE, outcome.question.split)]
         return _tree(chosen, wrong, gaps.keys(split, circular), gaps.unplaced(split, circular))
 
     vanilla = tree(_base(rows), False)
-    circular = tree(found, True) if found is not None else None
+    circular = tree(question_circles, True) if question_circles is not None else None
     return MMBenchScores(split, circular or vanilla, vanilla, circular)
 
 
@@ -266,8 +281,11 @@ def _tree(
     """Accuracies from Overall down; `missing` questions are unscored in their ability, `unplaced` ones in Overall."""
     by_l3: dict[tuple[str, str], Sequence[tuple[bool | None, str]]] = {key: [] for key in missing}
     by_l3 |= grouped(
-        ((ability(one.question), one.question.named_category), (one.right, one.question.picture))
-        for one in outcomes
+        (
+            (ability(outcome.question), outcome.question.named_category),
+            (outcome.right, outcome.question.picture),
+        )
+        for outcome in outcomes
     )
 
     def over(
@@ -276,12 +294,15 @@ def _tree(
         keys: Iterable[tuple[str, str]],
         below: Sequence[Node],
     ) -> Node:
-        keys = list(keys)
-        gone = sum(missing.get(key, 0) for key in keys) + (unplaced if level == "overall" else 0)
-        given = [one for key in keys for one in by_l3[key]]
-        rights = [right for right, _ in given]
-        pictures = [picture for _, picture in given]
-        return Node(share(name, rights, wrong, gone, pictures), level, tuple(below))
+        rights = []
+        pictures = []
+        lacking = unplaced if level == "overall" else 0
+        for key in keys:
+            lacking += missing.get(key, 0)
+            for right, picture in by_l3[key]:
+                rights.append(right)
+                pictures.append(picture)
+        return Node(share(name, rights, wrong, lacking, pictures), level, tuple(below))
 
     def leaves(group: str) -> list[Node]:
         order = {name: place for place, name in enumerate(L3.get(group, ()))}
@@ -294,23 +315,19 @@ def _tree(
     def branch(group: str) -> Node:
         return over(group, "L-2", [key for key in by_l3 if key[0] == group], leaves(group))
 
-    there = {group for group, _ in by_l3}
-    tops = [
-        over(
-            name,
-            "L-1",
-            [key for key in by_l3 if key[0] in groups],
-            [branch(group) for group in groups if group in there],
-        )
-        for name, groups in L1.items()
-        if there.intersection(groups)
-    ]
-    tops += [branch(group) for group in sorted(there.difference(L3) - {""})]
+    present = {group for group, _ in by_l3}
+    tops = []
+    for name, groups in L1.items():
+        if present.intersection(groups):
+            keys = [key for key in by_l3 if key[0] in groups]
+            below = [branch(group) for group in groups if group in present]
+            tops.append(over(name, "L-1", keys, below))
+    tops += [branch(group) for group in sorted(present.difference(L3) - {""})]
     return over("Overall", "overall", by_l3, [*tops, *leaves("")])
 
 
 def ability(question: ChoiceQuestion) -> str:
-    """A question's L-2 ability: the file's own if given, else that of its category; "" if neither."""
+    """A question's L-2 ability: the file's own, else that of its category; "" without either."""
     group = question.group
     return L2.get(group.lower(), group) if group else L2_OF.get(question.category, "")
 
@@ -321,8 +338,8 @@ def comparison(
     """McNemar's comparison of two models, Overall and by ability: over questions if circular, else over base rows."""
 
     def outcomes(rows: Sequence[Decided]) -> Mapping[int, Scored]:
-        found = circles(rows) if circular else _base(rows)
-        return {one.question.index % PASS: one for one in found}
+        results = circles(rows) if circular else _base(rows)
+        return {result.question.index % PASS: result for result in results}
 
     def names(question: ChoiceQuestion) -> tuple[str, ...]:
         group = ability(question)
@@ -342,7 +359,7 @@ def published() -> tuple[PublishedTable, ...]:
 
 
 class MMBench(MultipleChoice):
-    """MMBench and its editions, with CircularEval where a file has all passes; and any file that no other takes."""
+    """MMBench and its editions, with CircularEval if a file has all passes; also for files of no other benchmark."""
 
     def published_sheets(self) -> Sequence[Sheet]:
         tables = grouped((row.table, row) for row in published())
@@ -361,35 +378,35 @@ class MMBench(MultipleChoice):
         wrong = undecided_is_wrong(report.protocol)
         scored = [row for row in rows if row.question.answer is not None]
         questions = [row.question for row in scored]
-        found = circles(scored, wrong, report.missing)
+        question_circles = circles(scored, wrong, report.missing)
         unscored = [row.question for row in rows if row.question.answer is None]
-        problems = _circular_problems(questions, unscored, found, report.missing is None)
-        complete = not any(problem.blocks == "circular" for problem in problems)
-        if edition(questions) == "Multiple choice":  # nobody expects passes of it
+        problems = _circular_problems(questions, unscored, question_circles, report.missing is None)
+        is_complete = not any(problem.blocks == "circular" for problem in problems)
+        if edition(questions) == "Multiple choice":  # it never has passes
             problems = tuple(problem for problem in problems if problem.text != _NO_PASSES)
-        gaps = _Gaps(report, found)
+        gaps = _Gaps(report, question_circles)
         splits = dict.fromkeys(question.split for question in questions)
         names = [*splits, _WHOLE_FILE] if len(splits) > 1 else list(splits)
-        whole = found if complete else None
+        whole = question_circles if is_complete else None
         return ChoiceTables(
-            report.protocol,
-            tuple(_split_scores(name, scored, whole, wrong, gaps) for name in names),
-            (*gaps.problems, *problems, *_unknown(questions)),
-            success(row.decision for row in rows),
-            letter_counts(rows),
-            len(rows) - len(scored),
-            gaps.missing,
-            gaps.partial,
+            protocol=report.protocol,
+            splits=tuple(_split_scores(name, scored, whole, wrong, gaps) for name in names),
+            problems=(*gaps.problems, *problems, *_unknown(questions)),
+            success=success(row.decision for row in rows),
+            letters=letter_counts(rows),
+            without_answer=len(rows) - len(scored),
+            missing=gaps.missing,
+            partial=gaps.partial,
         )
 
     def compare(self, first: ChoiceReport, second: ChoiceReport) -> list[Compared]:
-        """Over base rows, and over whole questions if both files are circular."""
+        """Comparisons over base rows, and over whole questions if both files are circular."""
         reports = (first, second)
-        found = [Compared("base rows", comparison(first.rows, second.rows, circular=False))]
+        comparisons = [Compared("base rows", comparison(first.rows, second.rows, circular=False))]
         if all(self.tabulated(report).splits[-1].circular for report in reports):
             whole = comparison(first.rows, second.rows, circular=True)
-            found.append(Compared("whole questions", whole))
-        return found
+            comparisons.append(Compared("whole questions", whole))
+        return comparisons
 
     def called(self, questions: Sequence[ChoiceQuestion]) -> str:
         return edition(questions)
@@ -414,7 +431,7 @@ class MMBench(MultipleChoice):
         return {**circular, "Vanilla": scores.vanilla}
 
     def same_way(self, here: MMBenchScores, there: MMBenchScores) -> tuple[Node, Node]:
-        """CircularEval if both are: whether a gap matters depends on the protocol."""
+        """CircularEval if both are circular: whether a missing pass matters depends on the protocol."""
         if here.circular and there.circular:
             return here.circular, there.circular
         return here.vanilla, there.vanilla
@@ -431,8 +448,8 @@ class MMBench(MultipleChoice):
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
         line = super().headline(report)
-        found = self.tabulated(report)
-        circular = bool(found.splits) and found.splits[-1].circular
+        tables = self.tabulated(report)
+        circular = bool(tables.splits) and tables.splits[-1].circular
         return line and replace(line, name="CircularEval" if circular else "vanilla accuracy")
 
     def groups(self, report: ChoiceReport) -> Sequence[ScoreLine]:
@@ -445,27 +462,27 @@ class MMBench(MultipleChoice):
         return (L2_WORDS.get(group, group or question.named_category),)
 
     def scored_answers(self, report: ChoiceReport) -> Sequence[ScoredAnswer]:
-        """Every question by CircularEval, with the first pass that went wrong; else every base row."""
-        found = self.tabulated(report)
-        if not found.splits or not found.splits[-1].circular:
+        """Every question by CircularEval, with its first wrong pass; else every base row."""
+        tables = self.tabulated(report)
+        if not tables.splits or not tables.splits[-1].circular:
             return super().scored_answers(report)
         scored = [row for row in report.rows if row.question.answer is not None]
-        every = circles(scored, undecided_is_wrong(report.protocol), report.missing)
-        shown = [
-            next((row for row in one.passes if row.right is False), one.passes[0]) for one in every
-        ]
-        return [
-            self.scored_answer(one.passes[0], row, one.right)
-            for one, row in zip(every, shown, strict=True)
-        ]
+        question_circles = circles(scored, undecided_is_wrong(report.protocol), report.missing)
+        answers = []
+        for circle in question_circles:
+            first = circle.passes[0]
+            wrong_passes = [row for row in circle.passes if row.right is False]
+            answered = wrong_passes[0] if wrong_passes else first
+            answers.append(self.scored_answer(first, answered, circle.right))
+        return answers
 
     def published(self, report: ChoiceReport) -> PublishedBoard | None:
-        """Table 5 (dev) or 6 (test); none for a part of the questions."""
-        found = self.tabulated(report)
+        """Table 5 (dev) or 6 (test); None for a part of the questions."""
+        tables = self.tabulated(report)
         name = edition([row.question for row in report.rows], report.file)
-        if name in _OF_OTHERS or not found.splits or found.partial:
+        if name in _OF_OTHERS or not tables.splits or tables.partial:
             return None
-        scores = found.splits[-1]
+        scores = tables.splits[-1]
         columns = ("Overall", *L2_WORDS)
         number = 6 if scores.split == "test" else 5
         rows = [row for row in published() if row.table == number]
@@ -492,10 +509,10 @@ class MMBench(MultipleChoice):
             reasons.append(f"options were chosen by likelihood, in the table only for {weighed}")
         elif report.protocol != "mmbench-paper":
             reasons.append("the table's letters were read by the paper's protocol")
-        shown = tuple(PublishedRow(row.model, row.scores) for row in rows)
+        published_rows = tuple(PublishedRow(row.model, row.scores) for row in rows)
         note = f"Options chosen by perplexity, not by generated text: {weighed}."
         return PublishedBoard(
-            f"the paper's Table {number}", columns, shown, own, tuple(reasons), note=note
+            f"the paper's Table {number}", columns, published_rows, own, tuple(reasons), note=note
         )
 
 

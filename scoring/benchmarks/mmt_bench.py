@@ -1,7 +1,7 @@
 """MMT-Bench: accuracies of 162 subtasks in 32 meta-tasks, its different Overalls, boards by image type and capability.
 
-The paper's Overall is a mean over subtasks for some models and over samples for others, and its Overall* a mean over
-the 127 subtasks outside Visual Recognition: each is computed under its own name.
+The paper's Overall is a mean over subtasks for some models and over samples for others. Its Overall* is a mean over the
+127 subtasks outside Visual Recognition. Each is computed under a different name.
 """
 
 import re
@@ -24,7 +24,8 @@ from scoring.benchmarks.article import (
     score_total,
 )
 from scoring.benchmarks.base import read_table
-from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
+from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.multiple_choice.metrics import (
     ChoiceTables,
     Compared,
@@ -74,19 +75,19 @@ class Subtask:
     """A subtask as described in Tables A3 to A5."""
 
     key: str
-    """The files' `category`, in their spelling, even if misspelled."""
+    """The `category` in the files, with their spelling, even if it is wrong."""
     name: str
     meta_task: str
     """Key of its meta-task."""
     samples: int
     val_samples: int
-    """Those of the split VAL."""
+    """Samples in the split VAL."""
     image_types: _Listed
     capabilities: _Listed
     cluster: int
     """The paper's cluster of its task map (Table A2)."""
     multi_image: str = ""
-    """Its abbreviation among the 28 tasks with several images; else ""."""
+    """Its abbreviation, for the 28 tasks with several images; else ""."""
 
 
 class Overalls(NamedTuple):
@@ -115,21 +116,21 @@ class MMTBenchScores(SplitScores):
     overall: Overalls
     image_types: tuple[ScoreLine, ...]
     capabilities: tuple[ScoreLine, ...]
-    """Means over the subtasks of each; a subtask counts in each of its groups."""
+    """Means over each capability's subtasks; a subtask counts in each of its groups."""
     clusters: tuple[ClusterScores, ...]
-    """In the order of their numbers."""
+    """Scores of the clusters, in the order of their numbers."""
     random: Overalls
-    """Expected score of a random guess among the options of these questions."""
+    """Expected score of random guesses among the options of these questions."""
     frequency: Overalls
-    """Score of always giving a subtask's most frequent right letter."""
+    """Score of always choosing a subtask's most frequent right letter."""
 
 
 @dataclass(frozen=True)
 class MMTBenchReport(ChoiceTables[MMTBenchScores]):
-    """MMT-Bench results of one file under one protocol; the last split is of all rows, ALL where rows name theirs."""
+    """MMT-Bench results of a file under a protocol; the last split has all rows, and is ALL if rows name splits."""
 
     def accuracy_csv(self) -> bytes:
-        """The public toolkit's `_acc.csv`, with the Overall over samples; blank where the file has no questions."""
+        """The public toolkit's `_acc.csv`, with the Overall over samples; cells without questions are blank."""
         tree = self.splits[-1].tree
         names = sorted({node.line.name for node in tree.find("subtask") if node.line.n})
         metas = dict.fromkeys([*meta_tasks(), *(node.line.name for node in tree.find("meta-task"))])
@@ -158,19 +159,19 @@ class SuccessRow:
 @cache
 def meta_tasks() -> Mapping[str, MetaTask]:
     """The 32 meta-tasks by key, in the toolkit's order."""
-    return {one.key: one for one in read_table(MetaTask, "mmt_bench_meta_tasks.csv")}
+    return {meta.key: meta for meta in read_table(MetaTask, "mmt_bench_meta_tasks.csv")}
 
 
 @cache
 def subtasks() -> Mapping[str, Subtask]:
     """The 162 subtasks by key, in the paper's order."""
-    return {one.key: one for one in read_table(Subtask, "mmt_bench_subtasks.csv")}
+    return {subtask.key: subtask for subtask in read_table(Subtask, "mmt_bench_subtasks.csv")}
 
 
 @cache
 def subtasks_of_several_images() -> frozenset[str]:
     """The 28 subtasks of D.2."""
-    return frozenset(key for key, one in subtasks().items() if one.multi_image)
+    return frozenset(key for key, subtask in subtasks().items() if subtask.multi_image)
 
 
 @cache
@@ -194,10 +195,16 @@ def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
 
 def sizes(split: str) -> Counter[str] | None:
     """Samples of each subtask in a split of the published files; None for any other split."""
-    parts = {"ALL": lambda one: one.samples, "VAL": lambda one: one.val_samples}
-    parts["TEST"] = lambda one: one.samples - one.val_samples
-    part = parts.get(split.upper())
-    return part and Counter({key: part(one) for key, one in subtasks().items()})
+    split = split.upper()
+    if split not in _SPLITS:
+        return None
+    samples = Counter({key: subtask.samples for key, subtask in subtasks().items()})
+    val_samples = Counter({key: subtask.val_samples for key, subtask in subtasks().items()})
+    if split == "VAL":
+        return val_samples
+    if split == "TEST":
+        samples.subtract(val_samples)
+    return samples
 
 
 _Gaps = Mapping[str, Counter[str]]
@@ -207,40 +214,48 @@ _Gaps = Mapping[str, Counter[str]]
 def _gaps_of_questions(
     missing: Sequence[ChoiceQuestion], rows: int
 ) -> tuple[_Gaps, tuple[Problem, ...]]:
+    """The questions of the question file that a file lacks, and the problem of these."""
     gaps: dict[str, Counter[str]] = {}
     for question in missing:
-        gaps.setdefault(question.split, Counter())[question.named_category] += (
-            question.answer is not None
-        )
-    found = missing_problem(len(missing), len(missing) + rows, "the question file", missing)
-    return gaps, (found,) if missing else ()
+        by_subtask = gaps.setdefault(question.split, Counter())
+        by_subtask[question.named_category] += question.answer is not None
+    problem = missing_problem(len(missing), len(missing) + rows, "the question file", missing)
+    return gaps, (problem,) if missing else ()
 
 
 def _gaps_of_split(
     questions: Sequence[ChoiceQuestion], file: str
 ) -> tuple[_Gaps, tuple[Problem, ...]]:
-    """What the file lacks of the published splits that its rows belong to; if unnamed, of the smallest that fits."""
+    """The samples that a file lacks of its published splits, or of the smallest that fits if it names none."""
     gaps: dict[str, Counter[str]] = {}
     problems = []
-    for split, named, members in parts_of(questions, file, _SPLIT, ALL):
+    for split, split_text, members in parts_of(questions, file, _SPLIT, ALL):
         times = Counter(question.named_category for question in members)
-        known = sizes(_fitting(times, named))
+        known = sizes(_fitting(times, split_text))
         if known is None:
             text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions; not checked against an edition"
             problems.append(Problem(0, None, text, "nothing"))
             continue
         gaps[split] = known - times
-        if lacking := gaps[split].total():
-            what = f"MMT-Bench {split}".rstrip()
-            problems.append(missing_problem(lacking, known.total(), what, None))
+        if missing := gaps[split].total():
+            edition_split = f"MMT-Bench {split}".rstrip()
+            problems.append(missing_problem(missing, known.total(), edition_split, None))
     return gaps, tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
 
 
-def _fitting(times: Counter[str], named: str | None) -> str:
-    """The published split that a text names, else the smallest, if it has so many samples of each subtask; else ""."""
-    found = _SPLIT.search(named or "")
-    names = (found[1].upper(),) if found else _SPLITS if named is not None else ()
-    return next((name for name in names if (part := sizes(name)) and times <= part), "")
+def _fitting(times: Counter[str], split_text: str | None) -> str:
+    """The published split in a text, else the smallest, if it has at least these samples of each subtask; else ""."""
+    match = _SPLIT.search(split_text or "")
+    names: Sequence[str] = ()
+    if match:
+        names = (match[1].upper(),)
+    elif split_text is not None:
+        names = _SPLITS
+    for name in names:
+        samples = sizes(name)
+        if samples and times <= samples:
+            return name
+    return ""
 
 
 def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
@@ -258,8 +273,9 @@ def meta_task(question: ChoiceQuestion) -> str:
 def _split_scores(
     split: str, rows: Sequence[Decided], wrong: bool, missing: Mapping[str, int]
 ) -> MMTBenchScores:
+    """The accuracies of a split's rows, with `missing` samples by subtask, and both baselines."""
     by_subtask = grouped((row.question.named_category, row) for row in rows)
-    metas = {name: one.meta_task for name, one in subtasks().items() if name in missing}
+    metas = {name: subtask.meta_task for name, subtask in subtasks().items() if name in missing}
     metas |= {name: meta_task(members[0].question) for name, members in by_subtask.items()}
     lines = {
         name: _share(name, by_subtask.get(name, ()), wrong, missing.get(name, 0))
@@ -273,18 +289,21 @@ def _split_scores(
         name: _guessed(name, members, max(Counter(row.question.answer for row in members).values()))
         for name, members in by_subtask.items()
     }
-    numbered = grouped((one.cluster, key) for key, one in subtasks().items())
-    clusters = {f"cluster {number}": numbered[number] for number in sorted(numbered)}
+    by_cluster = grouped((subtask.cluster, key) for key, subtask in subtasks().items())
+    clusters = {f"cluster {number}": by_cluster[number] for number in sorted(by_cluster)}
+    cluster_lines = zip(
+        _board(lines, clusters), _board(chance, clusters), _board(frequent, clusters), strict=True
+    )
     samples = _share("Overall (mean over samples)", rows, wrong, sum(missing.values()))
     return MMTBenchScores(
-        split,
-        _tree(lines, metas),
-        _overalls(lines, metas, samples),
-        _board(lines, _largest_first(lambda subtask: subtask.image_types)),
-        _board(lines, _largest_first(lambda subtask: subtask.capabilities)),
-        tuple(map(ClusterScores, *(_board(each, clusters) for each in (lines, chance, frequent)))),
-        _overalls(chance, metas, _over_samples(chance)),
-        _overalls(frequent, metas, _over_samples(frequent)),
+        split=split,
+        tree=_tree(lines, metas),
+        overall=_overalls(lines, metas, samples),
+        image_types=_board(lines, _largest_first(lambda subtask: subtask.image_types)),
+        capabilities=_board(lines, _largest_first(lambda subtask: subtask.capabilities)),
+        clusters=tuple(ClusterScores(*line) for line in cluster_lines),
+        random=_overalls(chance, metas, _over_samples(chance)),
+        frequency=_overalls(frequent, metas, _over_samples(frequent)),
     )
 
 
@@ -312,7 +331,7 @@ def _overalls(
 
 
 def _over_samples(guesses: Mapping[str, ScoreLine]) -> ScoreLine:
-    """The mean of guesses, each subtask by its samples."""
+    """The mean of guesses, each subtask weighted by its samples."""
     n = sum(line.n for line in guesses.values())
     mean = sum((line.mean or 0.0) * line.n for line in guesses.values()) / n if n else None
     bound = mean or 0.0
@@ -332,7 +351,7 @@ def _branch(key: str, lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) 
     """A meta-task with the file's subtasks and, blank, those missing from the file."""
     own = {name: line for name, line in lines.items() if metas[name] == key}
     names = dict.fromkeys(
-        [*(name for name, one in subtasks().items() if one.meta_task == key), *sorted(own)]
+        [*(name for name, subtask in subtasks().items() if subtask.meta_task == key), *sorted(own)]
     )
     below = [own.get(name) or share(name, ()) for name in names]
     return Node(
@@ -351,30 +370,35 @@ def _board(
 
 
 def _largest_first(groups_of: Callable[[Subtask], Iterable[str]]) -> Mapping[str, Sequence[str]]:
-    """The subtasks of each of the paper's groups, the largest group first."""
-    groups = grouped((name, key) for key, one in subtasks().items() for name in groups_of(one))
+    """The subtasks of the paper's groups, the largest group first."""
+    groups = grouped(
+        (name, key) for key, subtask in subtasks().items() for name in groups_of(subtask)
+    )
     return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
 
 def _guessed(name: str, rows: Sequence[Decided], right: float) -> ScoreLine:
-    """The line of a guess that gets so many of the rows right."""
+    """The line of a guess with this number of right rows."""
     mean = 100 * right / len(rows)
     return ScoreLine(name, len(rows), 0, mean, None, None, mean, mean)
 
 
 def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Comparison, ...]:
     """McNemar's comparison of two runs over their shared questions: Overall, by meta-task and by subtask."""
-    one, other = ({row.question.index: row for row in rows} for rows in (first, second))
-    return compared_by(
-        one, other, lambda question: (meta_task(question), question.named_category), meta_tasks()
-    )
+
+    def names(question: ChoiceQuestion) -> tuple[str, str]:
+        return meta_task(question), question.named_category
+
+    first_rows = {row.question.index: row for row in first}
+    second_rows = {row.question.index: row for row in second}
+    return compared_by(first_rows, second_rows, names, meta_tasks())
 
 
 _OVERLAP = "Means over subtasks; a subtask counts in every image type and capability it has."
 
 
 def overall_sheet(scores: MMTBenchScores) -> Sheet:
-    """The three Overalls beside what guessing gets."""
+    """The three Overalls beside those of guessing."""
     ways = zip(scores.overall, scores.random, scores.frequency, strict=True)
     rows = [
         {
@@ -401,7 +425,7 @@ def overall_sheet(scores: MMTBenchScores) -> Sheet:
 
 
 def success_sheet(title: str, read: Success) -> Sheet:
-    """The share of answers that are read after each step, beside Table A17, in percent."""
+    """The share of answers read after each step, beside Table A17, in percent."""
     own = SuccessRow(
         model=title,
         step1=read.rate("letter"),
@@ -424,7 +448,7 @@ def success_sheet(title: str, read: Success) -> Sheet:
 
 
 class MMTBench(MultipleChoice):
-    """MMT-Bench: the mean over subtasks stands for a report."""
+    """MMT-Bench, with the mean over subtasks as a report's headline."""
 
     def published_sheets(self) -> Sequence[Sheet]:
         return [models_sheet("published", "The paper's Table 2", _TOTALS, published())]
@@ -448,28 +472,26 @@ class MMTBench(MultipleChoice):
         ]
         times = Counter(question.named_category for question in questions)
         whole = ALL if splits else _fitting(times, report.file)
-        lacking = sum(gaps.values(), Counter[str]())
+        missing = sum(gaps.values(), Counter[str]())
         return MMTBenchReport(
-            report.protocol,
-            (*parts, _split_scores(whole, scored, wrong, lacking)),
-            (*problems, *_unknown(scored)),
-            success(row.decision for row in rows),
-            letter_counts(rows),
-            len(rows) - len(scored),
-            tuple(report.missing or ()),
-            any(problem.blocks == "whole" for problem in problems),
+            protocol=report.protocol,
+            splits=(*parts, _split_scores(whole, scored, wrong, missing)),
+            problems=(*problems, *_unknown(scored)),
+            success=success(row.decision for row in rows),
+            letters=letter_counts(rows),
+            without_answer=len(rows) - len(scored),
+            missing=tuple(report.missing or ()),
+            partial=any(problem.blocks == "whole" for problem in problems),
         )
 
     def compare(self, first: ChoiceReport, second: ChoiceReport) -> list[Compared]:
-        """Over all questions, and over the 28 subtasks that take several images (Figure 3)."""
+        """Comparisons over all questions, and over the 28 subtasks with several images (Figure 3)."""
         several = subtasks_of_several_images()
-        one, other = (
-            [row for row in report.rows if row.question.category in several]
-            for report in (first, second)
-        )
+        first_rows = [row for row in first.rows if row.question.category in several]
+        second_rows = [row for row in second.rows if row.question.category in several]
         return [
             Compared("all questions", comparison(first.rows, second.rows)),
-            Compared("subtasks that take several images", comparison(one, other)),
+            Compared("subtasks that take several images", comparison(first_rows, second_rows)),
         ]
 
     def recognises(self, rows: Sequence[Answered], file: str) -> bool:
@@ -529,19 +551,17 @@ class MMTBench(MultipleChoice):
         return (meta_task_words(meta_task(question)),)
 
     def published(self, report: ChoiceReport) -> PublishedBoard | None:
-        """Table 2, whose Overall is a mean over subtasks for some models and over samples for others."""
-        found = self.tabulated(report)
-        partial = any(problem.blocks == "whole" for problem in found.problems)
-        if not found.splits or partial or not recognises([row.question for row in report.rows]):
+        """Table 2, with an Overall that is a mean over subtasks for some models and over samples for others."""
+        tables = self.tabulated(report)
+        partial = any(problem.blocks == "whole" for problem in tables.problems)
+        if not tables.splits or partial or not recognises([row.question for row in report.rows]):
             return None
-        scores = found.splits[-1]
-        own = dict(
-            zip(_TOTALS, (scores.overall.subtasks.mean, scores.overall.star.mean), strict=True)
-        )
+        scores = tables.splits[-1]
+        own = {"Overall": scores.overall.subtasks.mean, "Overall*": scores.overall.star.mean}
         reasons = [
             "the table's Overall is a mean over subtasks for some models and over samples for others"
         ]
-        if scores.overall.samples.n < sum(one.samples for one in subtasks().values()):
+        if scores.overall.samples.n < sum(subtask.samples for subtask in subtasks().values()):
             reasons.append("the table is of the whole benchmark, and these are fewer questions")
         if report.mode:
             reasons.append(f"the questions were asked in mode {report.mode}")
@@ -553,7 +573,7 @@ class MMTBench(MultipleChoice):
 
 
 def meta_task_words(key: str) -> str:
-    """A meta-task as the paper writes it."""
+    """A meta-task's name in the paper; other names stay."""
     return meta_tasks()[key].name if key in meta_tasks() else key
 
 

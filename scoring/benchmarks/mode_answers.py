@@ -1,4 +1,4 @@
-"""Answers in a mode: MMT-Bench's questions as the mode asks them, what that may cost, and the prediction file."""
+"""Answers in a mode: MMT-Bench's questions in the mode's form, their possible cost, and the prediction file."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from scoring.multiple_choice.types import ChoiceQuestion, Mode
 
 
 class MostTokens(NamedTuple):
-    """Upper bound of what a run uses."""
+    """The upper bound of a run's use."""
 
     prompt: int
     cost: int
@@ -42,20 +42,20 @@ class ModePaper:
     mode: Mode
     benchmark: OfflineBenchmark
     questions: tuple[ChoiceQuestion, ...]
-    """As they are asked, by index."""
+    """The questions in the mode's form, by index."""
     changed: frozenset[int]
-    """Indices of those that are asked otherwise than as is."""
+    """Indices of the questions that differ from as-is."""
     notes: Mapping[str, int]
-    """How often the mode could not do what it says, by the kind of reason."""
+    """Questions that the mode could not change, by the kind of reason."""
     most: MostTokens
     as_is: MostTokens
 
     @property
     def lines(self) -> Iterator[str]:
-        """What the mode does with the questions, and what it may cost beside asking as is."""
+        """Yields lines on the changed questions, and on the possible cost against as-is."""
         yield f"{self.mode}: {len(self.changed):,} of {len(self.questions):,} questions are asked otherwise than as is."
-        for why, times in self.notes.items():
-            yield f"{self.mode}: {times:,} left as they are, or with a remark: {why}"
+        for reason, times in self.notes.items():
+            yield f"{self.mode}: {times:,} left as they are, or with a remark: {reason}"
         yield (
             f"{self.mode}: at most {self.most.prompt:,} tokens sent{_dollars(self.most)}, "
             f"{self.most.prompt / self.as_is.prompt:.2f} times those of as-is"
@@ -63,7 +63,7 @@ class ModePaper:
 
 
 def quote_lines(papers: Sequence[ModePaper]) -> Iterator[str]:
-    """What all modes together may cost, as a multiple of asking as is."""
+    """Yields the lines of all modes, and their possible cost together as a multiple of as-is."""
     for paper in papers:
         yield from paper.lines
     requests = sum(len(paper.questions) for paper in papers)
@@ -79,79 +79,88 @@ def quote_lines(papers: Sequence[ModePaper]) -> Iterator[str]:
 def mode_papers(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[ModePaper]:
     """The questions of a TSV in each mode, for a model. Raises RowsError and AnsweringError."""
     sheet = choice_sheet(file)
-    asked: dict[Mode, dict[int, ModeQuestion]] = {mode: {} for mode in ("as-is", *modes)}
+    questions_by_mode: dict[Mode, dict[int, ModeQuestion]] = {
+        mode: {} for mode in ("as-is", *modes)
+    }
     prompts: Counter[Mode] = Counter()
     for question, cell in sheet.with_images():
         try:
             images = images_of(cell)
-        except TaskError:  # told when it is asked
+        except TaskError:  # reported when the question is asked
             images = []
-        for mode, questions in asked.items():
-            one = questions[question.index] = mode_question(question, mode, images, card.images)
-            sent = {"joined": 1, "none": 0}.get(one.pictures, len(images))
-            prompts[mode] += most_usage(
-                card, [Turn("user", one.text, (b"",) * sent)], card.generation
-            ).prompt
+        for mode, questions in questions_by_mode.items():
+            mode_version = mode_question(question, mode, images, card.images)
+            questions[question.index] = mode_version
+            sent = {"joined": 1, "none": 0}.get(mode_version.pictures, len(images))
+            turns = [Turn("user", mode_version.text, (b"",) * sent)]
+            prompts[mode] += most_usage(card, turns, card.generation).prompt
     completion = len(sheet.questions) * card.generation.max_tokens
     most = {
         mode: MostTokens(prompts[mode], cost(card.price, prompts[mode], completion))
-        for mode in asked
+        for mode in questions_by_mode
     }
     papers = []
     for mode in modes:
-        found = asked[mode]
+        mode_questions = questions_by_mode[mode]
         changed = {
-            index for index, one in found.items() if replace(one, note="") != asked["as-is"][index]
+            index
+            for index, mode_version in mode_questions.items()
+            if replace(mode_version, note="") != questions_by_mode["as-is"][index]
         }
-        papers.append(
-            ModePaper(
-                mode,
-                choice_paper(file, circular=False)
-                if mode == "as-is"
-                else _benchmark(sheet, mode, found, card),
-                tuple(found[index].question for index in sorted(found)),
-                frozenset(changed),
-                Counter(one.note.split(":")[0] for one in found.values() if one.note),
-                most[mode],
-                most["as-is"],
-            )
+        notes = [mode_version.note for mode_version in mode_questions.values()]
+        if mode == "as-is":
+            benchmark = choice_paper(file, circular=False)
+        else:
+            benchmark = _benchmark(sheet, mode, mode_questions, card)
+        paper = ModePaper(
+            mode=mode,
+            benchmark=benchmark,
+            questions=tuple(mode_questions[index].question for index in sorted(mode_questions)),
+            changed=frozenset(changed),
+            notes=Counter(note.split(":")[0] for note in notes if note),
+            most=most[mode],
+            as_is=most["as-is"],
         )
+        papers.append(paper)
     return papers
 
 
 def _benchmark(
-    sheet: ChoiceSheet, mode: Mode, found: Mapping[int, ModeQuestion], card: ModelCard
+    sheet: ChoiceSheet, mode: Mode, mode_questions: Mapping[int, ModeQuestion], card: ModelCard
 ) -> OfflineBenchmark:
-    drawn = any(one.pictures in ("joined", "marked", "black") for one in found.values())
-    stamp = f"{mode} ({DRAWN_BY})" if drawn else mode
-    notes = {str(index): one.note for index, one in found.items()}
-    questions = [found[index].question for index in sorted(found)]
+    """The offline benchmark that asks the questions in a mode."""
+    are_drawn = any(
+        mode_version.pictures in ("joined", "marked", "black")
+        for mode_version in mode_questions.values()
+    )
+    stamp = f"{mode} ({DRAWN_BY})" if are_drawn else mode
+    notes = {str(index): mode_version.note for index, mode_version in mode_questions.items()}
+    questions = [mode_questions[index].question for index in sorted(mode_questions)]
 
     def tasks(_: Answers) -> Iterator[Task]:
         for question, cell in sheet.with_images():
-            yield Task(str(question.index), partial(_turns, cell, found[question.index]))
+            yield Task(str(question.index), partial(_turns, cell, mode_questions[question.index]))
 
-    def written(answers: Answers, _: str) -> bytes:
-        return answers_tsv(
-            questions, answers, {"mode": dict.fromkeys(notes, stamp), MODE_NOTE: notes}
-        )
+    def write(answers: Answers, _: str) -> bytes:
+        columns = {"mode": dict.fromkeys(notes, stamp), MODE_NOTE: notes}
+        return answers_tsv(questions, answers, columns)
 
     digest = f"{file_sha256(sheet.file)} {stamp}, at most {card.images} images"
-    return OfflineBenchmark(digest, len(questions), (tasks,), written)
+    return OfflineBenchmark(digest, len(questions), (tasks,), write)
 
 
-def _turns(cell: str, one: ModeQuestion) -> tuple[Turn, ...]:
+def _turns(cell: str, question: ModeQuestion) -> tuple[Turn, ...]:
     """The conversation of a question in a mode. Raises TaskError."""
-    if one.pictures == "none":
-        return (Turn("user", one.text),)
+    if question.pictures == "none":
+        return (Turn("user", question.text),)
     pictures = [picture(data) for data in images_of(cell)]
-    if one.pictures == "joined":
+    if question.pictures == "joined":
         pictures = [joined(pictures)]
-    elif one.pictures == "marked":
-        pictures[0] = with_boxes(pictures[0], one.boxes)
-    elif one.pictures == "black":
+    elif question.pictures == "marked":
+        pictures[0] = with_boxes(pictures[0], question.boxes)
+    elif question.pictures == "black":
         pictures = list(map(black, pictures))
-    return (Turn("user", one.text, tuple(pictures), one.places),)
+    return (Turn("user", question.text, tuple(pictures), question.places),)
 
 
 def _dollars(most: MostTokens) -> str:

@@ -26,7 +26,7 @@ from arena.io.tables import (
 )
 from arena.types import folded, grouped
 from scoring.benchmarks.result_files import result_told
-from scoring.no_answers import BEFORE, named, no_answer
+from scoring.no_answers import BEFORE, no_answer, no_answer_sentences
 from scoring.report import NO_ANSWERS, Filled, NoAnswersError, QuestionSet, repeats
 
 Layout = Literal[
@@ -269,7 +269,7 @@ def notices(upload: Upload, questions: QuestionSet, then: str = BEFORE) -> tuple
         if said
         else "",
     )
-    return (*named(reasons, len(upload.predictions), then), *filter(None, lines))
+    return (*no_answer_sentences(reasons, len(upload.predictions), then), *filter(None, lines))
 
 
 class QuestionIndex:

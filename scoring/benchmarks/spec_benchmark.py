@@ -25,7 +25,6 @@ from scoring.benchmarks.base import (
     AskedQuestion,
     ChoicesError,
     ColumnNames,
-    FileBenchmark,
     LazyFiles,
     OpenedFile,
     Workflow,
@@ -34,18 +33,18 @@ from scoring.benchmarks.base import (
 )
 from scoring.benchmarks.spec_checks import told_canaries, told_distrust, told_orders, told_pictures
 from scoring.benchmarks.spec_submission import spec_submission
+from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, spelled
 from scoring.multiple_choice.types import PROTOCOL_WORDS
-from scoring.no_answers import fate, named, no_answer
+from scoring.no_answers import fate, no_answer, no_answer_sentences
 from scoring.report import ScoreLine
 from scoring.rules.base import Judged, Reading, RuleProtocol
 from scoring.score_sheets import TreeTable
 from scoring.specs.downloads import report_files
-from scoring.specs.facts import BenchmarkFact, spec_facts
 from scoring.specs.judging import judge_tasks, judged, stamped
 from scoring.specs.problems import either
 from scoring.specs.reading import (
@@ -74,7 +73,7 @@ from scoring.specs.report import (
     whole_ends,
     wrong_truth,
 )
-from scoring.specs.schema import UNKNOWN, QuestionFile, Spec, is_called
+from scoring.specs.schema import UNKNOWN, Spec, is_called
 from scoring.specs.sheets import published_sheets, report_sheets
 from scoring.specs.trees import figure_tables, truth_columns, whole_figures
 
@@ -129,22 +128,14 @@ def is_own(key: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpecBenchmark(FileBenchmark[SpecReport]):
+class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     """A spec as a benchmark. What it tells of a report it reads from the spec that the report carries."""
 
-    spec: Spec
     report: type[SpecReport] = SpecReport
     way: Workflow = "rules first"
     check: str = "Score by rules (free)"
     unit: str = "open answer"
     rest: str = "Have a judge read {left}"
-
-    @property
-    def line(self) -> str:
-        return self.spec.line
-
-    def facts(self) -> Iterator[BenchmarkFact]:
-        return spec_facts(self.spec, self.notes)
 
     def is_named(self, file: str) -> bool:
         return bool(is_called(self.spec, file))
@@ -172,10 +163,6 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
         return {row.id: row.cells for row in found.rows}
 
     @property
-    def question_files(self) -> Sequence[QuestionFile]:
-        return self.spec.questions
-
-    @property
     def column_names(self) -> ColumnNames:
         own = self.spec.columns
         usual = USUAL_NAMES
@@ -187,14 +174,6 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
             ids=usual.ids if own.id == usual.id else id,
             questions=usual.questions if question == usual.questions[:1] else question,
         )
-
-    @property
-    def file_names(self) -> Sequence[str]:
-        return self.spec.called
-
-    @property
-    def licence(self) -> str:
-        return self.spec.licence
 
     def asks_as(self, first: Record) -> bool:
         columns = self.spec.columns
@@ -269,7 +248,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
 
     def told_no_answers(self, report: SpecReport) -> tuple[str, ...]:
         reasons = {row.row.id: row.no_answer for row in report.rows}
-        return named(reasons, len(report.rows), fate(report.protocol))
+        return no_answer_sentences(reasons, len(report.rows), fate(report.protocol))
 
     def look(self, row: SpecRow) -> AnswerLook:
         item = item_of(self.spec, row)

@@ -23,7 +23,7 @@ from scoring.people.agreement_files import (
     read_scores,
 )
 from scoring.people.agreement_sheets import TITLE, coefficient_sheet, level_sheet, measure_sheet
-from scoring.people.text_metrics import KEPT, MetricName
+from scoring.people.text_metrics import INSTALLED, MetricName
 from scoring.web.agreement_view import reproduction_plot
 
 METRICS = get_args(MetricName)
@@ -68,7 +68,7 @@ def agreement(
             metavar="NAME...",
             help=f"of the answers' texts, from {', '.join(METRICS)}",
         ),
-    ] = ",".join(KEPT),
+    ] = ",".join(INSTALLED),
 ) -> Iterator[str]:
     check_unread((out / name for name in FILES), *files, answers, scores)
     chosen = tuple(name for name in METRICS if name in metrics.split(","))
@@ -78,26 +78,32 @@ def agreement(
         raise progress.NothingGradedError(
             "Nothing was measured: the files hold no vote or verdict on a known item"
         )
-    own: Mapping[str, Scores] = {}
+    other_scores: Mapping[str, Scores] = {}
     if answers:
-        said = read_answers(answers)
-        poll = noted(replace(poll, answers={**poll.answers, **said}), [*said], answers.name)
+        new_answers = read_answers(answers)
+        poll = noted(
+            replace(poll, answers={**poll.answers, **new_answers}), [*new_answers], answers.name
+        )
     if scores:
-        own = read_scores(scores, {*chosen, *(verdict.judge for verdict in poll.verdicts)})
-        poll = noted(poll, [key for given in own.values() for key in given], scores.name)
-    found = people_agreement(poll, own, chosen)
-    people = found.people
-    measures = measure_sheet(found)
-    plot = replace(reproduction_plot(found), table=measures)
-    yield from found.notices
-    left_out = f"{found.with_reference:,} more with the reference are left out"
+        other_scores = read_scores(scores, {*chosen, *(verdict.judge for verdict in poll.verdicts)})
+        poll = noted(
+            poll,
+            [key for scores_by_answer in other_scores.values() for key in scores_by_answer],
+            scores.name,
+        )
+    result = people_agreement(poll, other_scores, chosen)
+    people = result.people
+    measures = measure_sheet(result)
+    plot = replace(reproduction_plot(result), table=measures)
+    yield from result.notices
+    left_out = f"{result.with_reference:,} more with the reference are left out"
     yield f"pairs with several votes: {people.contests:,} ({people.votes:,} votes); {left_out}"
     yield BRACKETS
     yield from progress.sheet_lines([level_sheet(people), coefficient_sheet(people), measures])
     texts = {
-        "agreement.json": agreement_json(found),
+        "agreement.json": agreement_json(result),
         "measures.csv": as_csv(measures),
         "measures.html": plots_page(TITLE, [plot]),
     }
-    kept = progress.written({name: text.encode() for name, text in texts.items()}, out)
-    yield f"\n{kept}"
+    summary = progress.written({name: text.encode() for name, text in texts.items()}, out)
+    yield f"\n{summary}"

@@ -15,7 +15,7 @@ from arena.interval_text import interval_text
 from arena.server.hub_token import catalogue_keys
 from arena.settings import Settings
 from arena.types import Answerer, ModelCard
-from scoring.benchmarks.choice import decided
+from scoring.benchmarks.choice_report import decided
 from scoring.benchmarks.likelihood_answers import likelihood_paper
 from scoring.benchmarks.mode_answers import mode_papers, quote_lines
 from scoring.benchmarks.mode_comparison import (
@@ -49,7 +49,7 @@ SUFFIXES = {
     "visit-bench": ".csv",
 }
 OF_SPEC = ".tsv"
-"""How prediction files end, by benchmark, and those of a spec."""
+"""Endings of prediction files, by benchmark, and of those of a spec."""
 PREFIXES = {"gpt-4v": "mm_vet_gpt_4v.txt"}
 """Prompts that are set before a question, by --prompt-prefix."""
 SPENT = "-spent.csv"
@@ -99,28 +99,28 @@ def answer(
         _check_weighable(benchmark, early_stop, chosen)
     _check_names(out, chosen)
     for file in (_file(out, mode) for mode in chosen):
-        if file.exists() and not _kept(file).exists():
+        if file.exists() and not _partial_file(file).exists():
             raise AnsweringError(
                 f"{file} is there already, from a run that is complete; delete it or choose another --out"
             )
     settings = Settings.from_env()
-    asking = _Asking(
+    model_run = _ModelRun(
         settings, read_catalogue(settings.models, catalogue_keys(settings)).card(model)
     )
     if chosen == ("as-is",):
         where = questions or (settings.mm_vet if benchmark == "mm-vet" else None)
         paper = _paper(benchmark, where, images, early_stop, prefix, choose_by)
-        yield from asking.answered(paper, out)
+        yield from model_run.answered(paper, out)
     else:
-        yield from asking.in_modes(_question_file(benchmark, questions), chosen, out)
+        yield from model_run.in_modes(_question_file(benchmark, questions), chosen, out)
     for mode in chosen:
-        kept = _kept(_file(out, mode))
-        kept.unlink(missing_ok=True)
-        _lock(kept).unlink(missing_ok=True)
+        partial = _partial_file(_file(out, mode))
+        partial.unlink(missing_ok=True)
+        _lock(partial).unlink(missing_ok=True)
 
 
 def _check_options(benchmark: str, out: Path, early_stop: bool, prompt_prefix: str | None) -> None:
-    """Raise AnsweringError for an option that is not the benchmark's."""
+    """Raises AnsweringError for an option of another benchmark."""
     if out.suffix.lower() != (suffix := SUFFIXES.get(benchmark, OF_SPEC)):
         raise AnsweringError(f"--out is {out.name}; predictions of {benchmark} end in {suffix}")
     if early_stop and benchmark != "mmbench":
@@ -132,7 +132,7 @@ def _check_options(benchmark: str, out: Path, early_stop: bool, prompt_prefix: s
 
 
 def _check_weighable(benchmark: str, early_stop: bool, modes: Sequence[Mode]) -> None:
-    """Raise AnsweringError for what cannot be chosen by likelihood."""
+    """Raises AnsweringError for questions that no likelihood can answer."""
     if benchmark not in ("mmbench", "mmt-bench"):
         raise AnsweringError(
             f"--choose-by likelihood needs options to choose from; the questions of {benchmark} have none"
@@ -147,14 +147,16 @@ def _check_weighable(benchmark: str, early_stop: bool, modes: Sequence[Mode]) ->
         )
 
 
-class _Asking(NamedTuple):
+class _ModelRun(NamedTuple):
+    """A run of a catalogue model through a benchmark's questions."""
+
     settings: Settings
     card: ModelCard
 
     def answered(
         self, paper: OfflineBenchmark, out: Path
     ) -> Generator[str, None, tuple[Mapping[str, str], RunResult]]:
-        """Ask what is not answered yet and write the prediction file; answers and usage. Raises UnfinishedError."""
+        """Answers and usage, once the open questions are asked and the file is written. Raises UnfinishedError."""
         models = Models(
             read_catalogue(self.settings.models, catalogue_keys(self.settings)),
             self.settings.local_models,
@@ -163,7 +165,7 @@ class _Asking(NamedTuple):
         answerer: Answerer[Any] = (
             models.vlm(name) if paper.chosen_by == "text" else models.chooser(name)
         )
-        with AnswerFile(_kept(out), fingerprint(self.card, paper.digest)) as file:
+        with AnswerFile(_partial_file(out), fingerprint(self.card, paper.digest)) as file:
             outcome = ask_model(models, answerer, paper.rounds, paper.count, file)
             whole = _written(out)
             whole.write_bytes(paper.written(file.answers, name))
@@ -175,7 +177,7 @@ class _Asking(NamedTuple):
         return file.answers, outcome
 
     def in_modes(self, questions: Path, modes: Sequence[Mode], out: Path) -> Iterator[str]:
-        """Answer in each mode, then compare them; what is answered is kept until all modes are."""
+        """Answers in each mode, then compares the modes; answers are kept until all modes are complete."""
         papers = mode_papers(questions, modes, self.card)
         yield from quote_lines(papers)
         rows = {}
@@ -184,15 +186,15 @@ class _Asking(NamedTuple):
             answers, results[paper.mode] = yield from self.answered(
                 paper.benchmark, _file(out, paper.mode)
             )
-            said = [
-                Answered(one, answers[str(one.index)])
-                for one in paper.questions
-                if str(one.index) in answers
+            answered_questions = [
+                Answered(question, answers[str(question.index)])
+                for question in paper.questions
+                if str(question.index) in answers
             ]
-            rows[paper.mode] = decided(said, "strict")
+            rows[paper.mode] = decided(answered_questions, "strict")
         if len(papers) > 1:
-            found = mode_differences(rows, {paper.mode: paper.changed for paper in papers})
-            yield from _compared(self.card.name, found, results, out)
+            differences = mode_differences(rows, {paper.mode: paper.changed for paper in papers})
+            yield from _compared(self.card.name, differences, results, out)
 
 
 def _modes(benchmark: str, words: str) -> tuple[Mode, ...]:
@@ -209,34 +211,34 @@ def _modes(benchmark: str, words: str) -> tuple[Mode, ...]:
 
 
 def _file(out: Path, mode: Mode) -> Path:
-    """The prediction file of a mode: --out, and for all modes but as-is with the mode in its name."""
+    """Prediction file of a mode: --out, and for all modes but as-is with the mode in its name."""
     return out if mode == "as-is" else out.with_stem(f"{out.stem}-{mode}")
 
 
-def _kept(out: Path) -> Path:
+def _partial_file(out: Path) -> Path:
     return out.with_name(f"{out.name}.part")
 
 
-def _lock(kept: Path) -> Path:
-    """What `AnswerFile` leaves beside a file of answers, so that a run that goes on has one writer."""
-    return kept.with_name(f"{kept.name}.lock")
+def _lock(partial: Path) -> Path:
+    """Lock file of `AnswerFile` beside a file of answers, so that a run that goes on has one writer."""
+    return partial.with_name(f"{partial.name}.lock")
 
 
 def _written(out: Path) -> Path:
-    """Where a prediction file is written before it takes its place."""
+    """Path where a prediction file is written before it takes its place."""
     return out.with_name(f".{out.name}.new")
 
 
 def _comparison(out: Path, modes: Sequence[Mode], ending: str) -> Path:
-    """A file of the comparison: it names the first mode, and the other, or how many others there are."""
+    """File of the comparison, named after the first mode and the other, or the number of others."""
     first, *others = modes
     beside = others[0] if len(others) == 1 else f"{len(others)}-others"
     return out.with_name(f"{out.stem}-{first}-against-{beside}{ending}")
 
 
 def _check_names(out: Path, modes: Sequence[Mode]) -> None:
-    """Raise AnsweringError if a file of the run would have a longer name than file systems take."""
-    files = [_lock(_kept(_file(out, mode))) for mode in modes]
+    """Raises AnsweringError if a file of the run would have a longer name than file systems take."""
+    files = [_lock(_partial_file(_file(out, mode))) for mode in modes]
     files += [_written(_file(out, mode)) for mode in modes]
     files += [_comparison(out, modes, SPENT)] if len(modes) > 1 else []
     longest = max(len(os.fsencode(file.name)) for file in files)
@@ -248,24 +250,27 @@ def _check_names(out: Path, modes: Sequence[Mode]) -> None:
 
 
 def _compared(
-    model: str, found: Sequence[ModeDifference], results: Mapping[Mode, RunResult], out: Path
+    model: str, differences: Sequence[ModeDifference], results: Mapping[Mode, RunResult], out: Path
 ) -> Iterator[str]:
-    """Write the comparison and tell it."""
-    contents = {".csv": differences_csv(found), SPENT: spent_csv(results)}
-    if found:
-        drawing = accuracy_drawing(f"{model}: modes of MMT-Bench", found)
+    """Writes the comparison and yields its lines."""
+    contents = {".csv": differences_csv(differences), SPENT: spent_csv(results)}
+    if differences:
+        drawing = accuracy_drawing(f"{model}: modes of MMT-Bench", differences)
         contents[".svg"] = svg_file(drawing).encode()
     files = {_comparison(out, [*results], ending): text for ending, text in contents.items()}
     for file, content in files.items():
         file.write_bytes(content)
-    for one in found:
-        here, there = one.accuracies
-        interval = interval_text(one.difference.low, one.difference.high, "+.1f")
+    for difference in differences:
+        accuracy, other_accuracy = difference.accuracies
+        interval = interval_text(difference.difference.low, difference.difference.high, "+.1f")
         reach = f" ({interval})" if interval else ""
-        corrected = "" if one.holm is None else f", with Holm's correction {one.holm:.3g}"
+        corrected = (
+            "" if difference.holm is None else f", with Holm's correction {difference.holm:.3g}"
+        )
         yield (
-            f"{one.counts.name}: {one.first} {here:.1f}, {one.other} {there:.1f} of {one.n:,}; difference "
-            f"{there - here:+.1f}{reach}; p {one.counts.p:.3g}{corrected}"
+            f"{difference.counts.name}: {difference.first} {accuracy:.1f}, "
+            f"{difference.other} {other_accuracy:.1f} of {difference.n:,}; difference "
+            f"{other_accuracy - accuracy:+.1f}{reach}; p {difference.counts.p:.3g}{corrected}"
         )
     for mode, spent in results.items():
         cost = f", ${spent.cost / 1e6:.4f}" if spent.cost else ""
@@ -280,12 +285,16 @@ def _question_file(benchmark: str, questions: Path | None) -> Path:
 
 
 def _spec(benchmark: str) -> Spec:
-    """The spec of one of our keys or of a file. Raises AnsweringError and SpecError."""
+    """Spec of one of our keys or of a file. Raises AnsweringError and SpecError."""
     if benchmark.lower().endswith(SPEC_ENDINGS):
         return load_spec(Path(benchmark))
     ours = BENCHMARKS.get(benchmark)
     if not isinstance(ours, SpecBenchmark):
-        specs = [key for key, one in BENCHMARKS.items() if isinstance(one, SpecBenchmark)]
+        specs = [
+            key
+            for key, known_benchmark in BENCHMARKS.items()
+            if isinstance(known_benchmark, SpecBenchmark)
+        ]
         keys = either([*SUFFIXES, *specs])
         raise AnsweringError(f"expected {keys}, or a file as in animals.yaml, found {benchmark!r}")
     return ours.spec

@@ -1,4 +1,4 @@
-"""Commands `benchmarks` and `check`: what is scored here, also in other forms, and whether answers fit a spec."""
+"""Commands `benchmarks` and `check`: the benchmarks scored here, also in other forms, and answers beside a spec."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,14 +11,13 @@ from arena.io.tables import ANSWERS, read_records
 from arena.settings import Settings
 from arena.templates import plural
 from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
-from scoring.benchmarks.choice import MultipleChoice
 from scoring.benchmarks.file_check import FileCheck, file_check
 from scoring.benchmarks.kit_table import kit_table
 from scoring.benchmarks.spec_benchmark import (
-    SpecBenchmark,
     outcome_words,
     own_benchmark,
 )
+from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.judges.spec import UNNAMED
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.questions.offered import offer_specs
@@ -80,9 +79,9 @@ def benchmarks(
         keys = ", ".join(known)
         raise BadParameter(f"expected one of {keys}, or a file as in animals.yaml, found {name!r}")
     if form is not None:
-        found = load_benchmark(Path(name), task) if is_file else _of_ours(known[name])
-        read = [Path(name)] if is_file else []
-        yield from _in_form(found, form, questions, out, read)
+        translated = load_benchmark(Path(name), task) if is_file else _as_translated(known[name])
+        sources = [Path(name)] if is_file else []
+        yield from _in_form(translated, form, questions, out, sources)
     elif is_file:
         yield from _described_file(Path(name), task)
     else:
@@ -101,19 +100,19 @@ def check(
     file: Annotated[Path | None, Argument(help="answers to it; three are read")] = None,
     task: Task = None,
 ) -> Iterator[str]:
-    read = load_benchmark(spec, task).spec if file is not None else None
+    loaded_spec = load_benchmark(spec, task).spec if file is not None else None
     yield from _described_file(spec, task)
     yield f"\n{spec.name} has no problems."
-    if file is not None and read is not None:
+    if file is not None and loaded_spec is not None:
         yield ""
-        yield from _tried(read, file)
+        yield from _trial_lines(loaded_spec, file)
 
 
 def _described_file(path: Path, task: str | None) -> Iterator[str]:
-    """Yield what the benchmarks of a file are, and what of another form is not taken. Raises SpecError."""
-    found = [load_benchmark(path, task)] if task is not None else load_benchmarks(path)
-    for place, benchmark in enumerate(found):
-        if place:
+    """Yields the benchmarks of a file in words, with what another form's reader leaves out. Raises SpecError."""
+    benchmarks = [load_benchmark(path, task)] if task is not None else load_benchmarks(path)
+    for position, benchmark in enumerate(benchmarks):
+        if position:
             yield ""
         yield from described(own_benchmark(benchmark.spec))
         if benchmark.form:
@@ -122,16 +121,20 @@ def _described_file(path: Path, task: str | None) -> Iterator[str]:
             yield _field("Not taken", line)
 
 
-def _of_ours(benchmark: Benchmark[Any]) -> Translated:
-    if not isinstance(benchmark, SpecBenchmark | MultipleChoice):
+def _as_translated(benchmark: Benchmark[Any]) -> Translated:
+    if not isinstance(benchmark, SpecifiedBenchmark):
         raise ChoicesError(f"{benchmark.name} is no spec, and has no other form; choose another")
     return Translated("", benchmark.key, benchmark.spec, ())
 
 
 def _in_form(
-    found: Translated, form: str, questions: Path | None, out: Path | None, read: Sequence[Path]
+    translated: Translated,
+    form: str,
+    questions: Path | None,
+    out: Path | None,
+    read: Sequence[Path],
 ) -> Iterator[str]:
-    """Yield a benchmark in another form, or where it was written to and what it does not carry."""
+    """Yields a benchmark in another form, or the path it was written to and what it does not carry."""
     if form not in FORMS:
         raise BadParameter(f"expected {either(FORMS)}, found {form!r}", param_hint="--as")
     if out is not None:
@@ -139,24 +142,27 @@ def _in_form(
     if form == "tsv":
         if questions is None or out is None:
             raise BadParameter("a tsv needs --questions FILE and --out FILE", param_hint="--as")
-        table = kit_table(found.spec, questions)
+        table = kit_table(translated.spec, questions)
         table.write(out)
         yield f"{out}: {plural(len(table.questions), 'question')} for VLMEvalKit"
         yield from table.notes
         return
     if form == "spec":
-        text = "".join(comment(f"Not taken: {line}") for line in found.left_out) + found.spec.yaml
+        text = (
+            "".join(comment(f"Not taken: {line}") for line in translated.left_out)
+            + translated.spec.yaml
+        )
     else:
-        text = eval_yaml(found.spec, _columns(questions))
+        text = eval_yaml(translated.spec, _columns(questions))
     if out is None:
         yield text.rstrip("\n")
     else:
         out.write_text(text, encoding="utf-8")
-        yield f"{out}: {found.spec.name}"
+        yield f"{out}: {translated.spec.name}"
 
 
 def _columns(questions: Path | None) -> Sequence[str]:
-    """The columns of a question file's first row. Raises RowsError."""
+    """Columns of a question file's first row. Raises RowsError."""
     if questions is None:
         return ()
     records = read_records(questions, ANSWERS, members=True, digested=IMAGE_COLUMNS)
@@ -164,22 +170,22 @@ def _columns(questions: Path | None) -> Sequence[str]:
 
 
 def described(benchmark: Benchmark[Any]) -> Iterator[str]:
-    """Yield all that is known of a benchmark, in words."""
+    """Yields all that is known of a benchmark, in words."""
     yield benchmark.name
     if benchmark.about:
         yield benchmark.about
     yield ""
     for fact in benchmark.facts():
-        for place, line in enumerate(fact.text.splitlines()):
-            yield _field("" if place else fact.name, line).rstrip()
+        for position, line in enumerate(fact.text.splitlines()):
+            yield _field("" if position else fact.name, line).rstrip()
 
 
 def _field(name: str, text: str) -> str:
     return f"{name:{_WIDTH}}{text}"
 
 
-def _tried(spec: Spec, file: Path) -> Iterator[str]:
-    """Yield what a file holds, and how the first answers are read under each protocol. Raises ChoicesError."""
+def _trial_lines(spec: Spec, file: Path) -> Iterator[str]:
+    """Yields a file's contents, and readings of its first answers under each protocol. Raises ChoicesError."""
     benchmark = own_benchmark(spec)
     opened = open_upload(file, ANSWERS, benchmark=benchmark)
     assert opened, "a benchmark that is given takes any file"
@@ -188,25 +194,25 @@ def _tried(spec: Spec, file: Path) -> Iterator[str]:
     if not opened.file.scorable:
         raise ChoicesError(f"{file.name} cannot be scored: correct what is said above")
     reports: list[SpecReport] = [opened.report(protocol) for protocol in spec.protocols]
-    yield from _read_as([file_check(report, UNNAMED) for report in reports])
+    yield from _reading_lines([file_check(report, UNNAMED) for report in reports])
     yield ""
     for report in reports:
         for name, line in figure_lines(report).items():
             value = "no score" if line.mean is None else f"{line.mean:.1f}"
-            left = f", {line.unscored:,} unscored" if line.unscored else ""
-            yield f"{report.protocol}: {name} {value} (n {line.n:,}{left})"
+            unscored_note = f", {line.unscored:,} unscored" if line.unscored else ""
+            yield f"{report.protocol}: {name} {value} (n {line.n:,}{unscored_note})"
 
 
-def _read_as(checks: Sequence[FileCheck]) -> Iterator[str]:
-    """Yield a file's groups, how its first answers are read under each protocol, and what a judge is asked."""
+def _reading_lines(checks: Sequence[FileCheck]) -> Iterator[str]:
+    """Yields a file's groups, readings of its first answers under each protocol, and the judge's first messages."""
     for group in checks[0].groups:
         counts = ", ".join(f"{name} {count:,}" for name, count in group.counts)
         yield _field(group.column, f"{counts} and {group.more:,} more" if group.more else counts)
-    for place, row in enumerate(checks[0].rows):
+    for position, row in enumerate(checks[0].rows):
         yield f"\n{row.id}: {' '.join(row.answer.split())[:_LONGEST]}"
         for check in checks:
-            yield f"  {check.protocol}: {outcome_words(check.rows[place].reading)}"
-    if asked := checks[0].prompt:
+            yield f"  {check.protocol}: {outcome_words(check.rows[position].reading)}"
+    if messages := checks[0].prompt:
         yield f"\nA judge reads {plural(checks[0].left, 'answer')}. About the first it is asked:"
-        for message in asked:
+        for message in messages:
             yield f"\n[{message.role}]\n{message.text.strip()}"

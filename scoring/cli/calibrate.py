@@ -79,19 +79,23 @@ def run(
                 "one judge and no marks: name --marks FILE, or the reports of two judges on the same answers"
             )
         title = "No marks: judge beside judge, over all answers that both scored"
-        yield from _shown([distance_sheet("judges", title, pairs)], out)
+        yield from _table_lines([distance_sheet("judges", title, pairs)], out)
         return
-    read = read_marks(marks, judged[0])
-    yield from read.problems
-    first, again = ([mark for mark in read.marks if mark.round == number] for number in (1, 2))
-    found = calibrate(judged, first, again)
-    order = "" if found.is_ranked else f"; below {LEAST_RANKED} judges are not put in an order"
-    yield f"{found.answers:,} marked answers of {len(judged[0].answers):,}{order}"
-    rows = [*calibration_rows(found), *pairs]
+    mark_file = read_marks(marks, judged[0])
+    yield from mark_file.problems
+    first, second = (
+        [mark for mark in mark_file.marks if mark.round == number] for number in (1, 2)
+    )
+    calibration = calibrate(judged, first, second)
+    order = (
+        "" if calibration.is_ranked else f"; below {LEAST_RANKED} judges are not put in an order"
+    )
+    yield f"{calibration.answers:,} marked answers of {len(judged[0].answers):,}{order}"
+    rows = [*calibration_rows(calibration), *pairs]
     sheets = [distance_sheet("distances", "How far from people", rows)]
-    if found.panel:
-        sheets.append(panel_sheet(found.panel))
-    yield from _shown([*sheets, mean_sheet(found.judges)], out)
+    if calibration.panel:
+        sheets.append(panel_sheet(calibration.panel))
+    yield from _table_lines([*sheets, mean_sheet(calibration.judges)], out)
     best = min(PAPER_DELTAS.values())
     worst = max(PAPER_DELTAS.values())
     keywords = PAPER_DELTAS["keyword matching"]
@@ -119,25 +123,25 @@ class _Ablation(NamedTuple):
         report = read_audit(file)
         if report.benchmark != MM_VET.key:
             raise RowsError("expected a report of MM-Vet's first edition, as Table 8 is", file.name)
-        read = read_marks(self.marks, judged_answers(file))
-        yield from read.problems
-        answers = marked_answers(report, read.marks)
+        mark_file = read_marks(self.marks, judged_answers(file))
+        yield from mark_file.problems
+        answers = marked_answers(report, mark_file.marks)
         yield (
             f"{plural(len(answers), 'marked answer')}, {report.protocol} protocol, one run with "
-            f"{', '.join(f'{len(kept)}' for kept in subsets)} examples"
+            f"{', '.join(f'{len(subset)}' for subset in subsets)} examples"
         )
         serving = progress.CommandJudge(
             Settings.from_env(), self.judge, base_url, False, yes, budget
         )
         spec = yield from serving.spec()
         tasks = grading_tasks(MM_VET, subsets, answers, report.protocol, spec)
-        grades = yield from serving.asked(tasks, spec)
-        found = measured(MM_VET, subsets, answers, report.protocol, grades)
-        yield from _shown([examples_sheet(found, self.judge)], out)
+        grades = yield from serving.outcomes(tasks, spec)
+        result = measured(MM_VET, subsets, answers, report.protocol, grades)
+        yield from _table_lines([examples_sheet(result, self.judge)], out)
 
 
-def _shown(sheets: Sequence[Sheet], out: Path | None) -> Iterator[str]:
-    """The tables, and where the first was written to."""
+def _table_lines(sheets: Sequence[Sheet], out: Path | None) -> Iterator[str]:
+    """Tables, and the path the first was written to."""
     yield BRACKETS
     yield from progress.sheet_lines(sheets)
     yield ""

@@ -23,7 +23,7 @@ from scoring.people.error_sample import PER_GROUP, KnownErrors, draw, known_erro
 from scoring.people.error_shares import LabelsError, error_shares, without_annotation_errors
 from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
 from scoring.people.label_agreement import compare_errors, doubted_questions, label_agreement
-from scoring.people.label_files import draw_csv, labels_csv, named_items, read_labels
+from scoring.people.label_files import draw_csv, drawn_items, labels_csv, read_labels
 from scoring.people.label_sheets import (
     agreement_sheet,
     bounds_text,
@@ -113,32 +113,35 @@ def proposes(
     serving = progress.CommandJudge(Settings.from_env(), judge, base_url, False, yes, budget)
     answers = _answers(file, protocol)
     errors = _errors(file, answers).by_item
-    named = {*(named_items(drawn) if drawn else errors)}
-    if drawn and (other := len(named - errors.keys())):
-        yield f"{drawn.name}: {other:,} of its {len(named):,} items are no wrong answers of {file.name}"
-    wanted = {item: error for item, error in errors.items() if item in named}
+    items = {*(drawn_items(drawn) if drawn else errors)}
+    if drawn and (foreign := len(items - errors.keys())):
+        yield f"{drawn.name}: {foreign:,} of its {len(items):,} items are no wrong answers of {file.name}"
+    wanted = {item: error for item, error in errors.items() if item in items}
     ruled = {
-        item: label for item, (one, group) in wanted.items() if (label := by_rules(one, group))
+        item: label for item, (error, group) in wanted.items() if (label := by_rules(error, group))
     }
-    asked = {item: error for item, error in wanted.items() if item not in ruled}
-    shown = serving.shown(_pictures(file, images, answers, [one for one, _ in asked.values()]))
+    unruled = {item: error for item, error in wanted.items() if item not in ruled}
+    images_by_item = serving.shared_images(
+        _pictures(file, images, answers, [error for error, _ in unruled.values()])
+    )
     spec = yield from serving.spec()
     tasks = []
-    for item, pictures in shown.items():
-        error, group = asked[item]
+    for item, pictures in images_by_item.items():
+        error, group = unruled[item]
         tasks.append(proposal_task(error, group, pictures, spec))
-    found = yield from serving.asked(tasks, spec)
-    labels = [*ruled.values(), *(one.label for one in found if one.label)]
-    digests = {item: answer_digest(one.answer) for item, (one, _) in wanted.items()}
+    proposals = yield from serving.outcomes(tasks, spec)
+    labels = [*ruled.values(), *(proposal.label for proposal in proposals if proposal.label)]
+    digests = {item: answer_digest(error.answer) for item, (error, _) in wanted.items()}
     out.write_text(labels_csv(labels, digests, "proposed_by"), "utf-8")
     yield f"{len(labels):,} of {len(wanted):,} wrong answers have a proposal, {len(ruled):,} by rules: {out}"
-    if blind := len(asked) - len(shown):
+    if blind := len(unruled) - len(images_by_item):
         yield (
             f"{blind:,} have no picture here, without which perception cannot be told from reasoning; give --images DIR"
         )
-    for reason, times in Counter(one.reason for one in found if not one.label).most_common():
+    reasons = Counter(proposal.reason for proposal in proposals if not proposal.label)
+    for reason, times in reasons.most_common():
         yield f"{times:,} have none: {reason}"
-    if found and not any(one.label for one in found):
+    if proposals and not any(proposal.label for proposal in proposals):
         yield f"No reply of {judge} named a kind; it has to be a model that sees pictures"
 
 
@@ -163,20 +166,20 @@ def gives_shares(
     if doubted:
         check_unread([doubted], labels, file, proposals)
     known = _errors(file, _answers(file, protocol))
-    given = yield from _labelled(labels, known)
-    found = error_shares(given, known)
-    yield f"{found.labelled:,} of {found.wrong:,} wrong answers are labelled, of groups with {found.covered:,}"
+    usable_labels = yield from _labelled(labels, known)
+    shares = error_shares(usable_labels, known)
+    yield f"{shares.labelled:,} of {shares.wrong:,} wrong answers are labelled, of groups with {shares.covered:,}"
     yield BRACKETS
-    yield from progress.sheet_lines([kind_sheet(found, published=True)])
-    if bounds := without_annotation_errors(found, known):
-        yield bounds_text(found, bounds)
-    agreed = label_agreement({"": given})
+    yield from progress.sheet_lines([kind_sheet(shares, published=True)])
+    if bounds := without_annotation_errors(shares, known):
+        yield bounds_text(shares, bounds)
+    agreed = label_agreement({"": usable_labels})
     if agreed.answers or agreed.own.value is not None:
         yield from progress.sheet_lines([agreement_sheet(agreed)])
     if proposals:
-        yield from _proposed(given, proposals, known)
+        yield from _proposed(usable_labels, proposals, known)
     if doubted:
-        questions = doubted_questions({file.name: given})
+        questions = doubted_questions({file.name: usable_labels})
         doubted.write_text(as_csv(doubted_sheet(questions)), "utf-8")
         yield f"{len(questions):,} doubted questions: {doubted}"
 
@@ -193,8 +196,8 @@ def compare(
     first = yield from _labelled(labels, _errors(file, _answers(file, protocol)))
     other_errors = _errors(other_file, _answers(other_file, protocol))
     second = yield from _labelled(other_labels, other_errors)
-    found = compare_errors(first, second)
-    yield from progress.sheet_lines([comparison_sheet(file.name, other_file.name, found)])
+    comparison = compare_errors(first, second)
+    yield from progress.sheet_lines([comparison_sheet(file.name, other_file.name, comparison)])
 
 
 @errors.command("exam")
@@ -204,26 +207,26 @@ def holds_exam(
     ],
 ) -> Iterator[str]:
     """Compare a labelling judge with the 66 errors of MMT-Bench's Table A11."""
-    given: dict[tuple[str, str], ErrorKey] = {}
+    labels_by_case: dict[tuple[str, str], ErrorKey] = {}
     for record in read_records(labels):
         cells = {
             name: str(record.values.get(name) or "").strip() for name in ("figure", "model", "main")
         }
         key: ErrorKey | None = next((key for key in ERROR_KINDS if key == cells["main"]), None)
         if (cells["figure"], cells["model"]) not in error_cases() or key is None:
-            told = f"expected figure A5 to A36, model {', '.join(CASE_MODELS)}, main {', '.join(ERROR_KINDS)}"
-            raise RowsError(told, labels.name, record.row)
-        given[cells["figure"], cells["model"]] = key
-    found = exam(given)
-    kappa = "none" if found.kappa is None else f"{found.kappa:.3f}"
-    yield f"{found.right} of {found.asked} right ({found.right / found.asked:.0%}), kappa {kappa}"
-    if found.unanswered:
-        yield f"{found.unanswered} of them have no label, and count as wrong"
-    yield f"By always naming the most common kind: {found.most_common} ({found.most_common / found.asked:.0%})"
+            expected = f"expected figure A5 to A36, model {', '.join(CASE_MODELS)}, main {', '.join(ERROR_KINDS)}"
+            raise RowsError(expected, labels.name, record.row)
+        labels_by_case[cells["figure"], cells["model"]] = key
+    result = exam(labels_by_case)
+    kappa = "none" if result.kappa is None else f"{result.kappa:.3f}"
+    yield f"{result.right} of {result.cases} right ({result.right / result.cases:.0%}), kappa {kappa}"
+    if result.unanswered:
+        yield f"{result.unanswered} of them have no label, and count as wrong"
+    yield f"By always naming the most common kind: {result.most_common} ({result.most_common / result.cases:.0%})"
 
 
 def _answers(file: Path, protocol: str) -> Sequence[ScoredAnswer]:
-    """All answers of a judged report's audit, or of a file that rules can score."""
+    """Answers of a judged report's audit, or of a file that rules can score."""
     if file.name.endswith(AUDIT):
         report = read_audit(file)
         if not isinstance(benchmark := BENCHMARKS.get(report.benchmark), MMVet):
@@ -231,14 +234,17 @@ def _answers(file: Path, protocol: str) -> Sequence[ScoredAnswer]:
         return benchmark.scored_answers(report)
     opened = open_upload(file)
     if opened is None:
-        told = "expected outputs of a benchmark that rules can score (python -m scoring score), or a judged report's"
-        raise RowsError(f"{told} {AUDIT}", file.name)
+        raise RowsError(
+            "expected outputs of a benchmark that rules can score (python -m scoring score), or a judged report's "
+            f"{AUDIT}",
+            file.name,
+        )
     report = opened.report(protocol or next(iter(opened.benchmark.protocols.values())))
     return opened.benchmark.scored_answers(report)
 
 
 def _errors(file: Path, answers: Sequence[ScoredAnswer]) -> KnownErrors:
-    """The wrong answers of a file. Raises RowsError if nothing tells which are wrong."""
+    """Wrong answers of a file. Raises RowsError if none of its answers can be scored."""
     known = known_errors(answers)
     if not known.scored:
         raise RowsError(
@@ -250,45 +256,48 @@ def _errors(file: Path, answers: Sequence[ScoredAnswer]) -> KnownErrors:
 
 def _labelled(file: Path, known: KnownErrors) -> progress.Lines[tuple[Label, ...]]:
     """People's labels of a model's errors; their file's problems are lines. Raises RowsError without any label."""
-    read = read_labels(file, known.by_item)
-    yield from (f"{file.name}: {problem}" for problem in read.problems)
-    if not read.labels:
-        told = "expected a kind in the column main of one row or more, found no label that can be used; write one of"
-        raise RowsError(f"{told} {', '.join(ERROR_KINDS)}", file.name)
-    return read.labels
+    label_file = read_labels(file, known.by_item)
+    yield from (f"{file.name}: {problem}" for problem in label_file.problems)
+    if not label_file.labels:
+        raise RowsError(
+            "expected a kind in the column main of one row or more, found no label that can be used; write one of "
+            f"{', '.join(ERROR_KINDS)}",
+            file.name,
+        )
+    return label_file.labels
 
 
 def _pictures(
     file: Path, folder: Path | None, answers: Sequence[ScoredAnswer], wanted: Sequence[ScoredAnswer]
 ) -> Iterator[tuple[str, Picture]]:
-    """Items with the pictures that a folder has, by their names or the item's; without a folder, those in the file."""
+    """Pairs of item and picture, from a folder by the picture's or the item's name, or else from the file."""
     if folder is None:
         yield from (
             () if file.name.endswith(AUDIT) else file_pictures(file, file.name, answers, wanted)
         )
         return
-    for one in wanted:
-        for name in map(Path, one.pictures or [f"{one.id}{end}" for end in _ENDINGS]):
+    for answer in wanted:
+        for name in map(Path, answer.pictures or [f"{answer.id}{ending}" for ending in _ENDINGS]):
             try:
                 if name.is_absolute() or ".." in name.parts:
                     raise ValueError(f"a picture of this name would lie outside {folder}")
                 path = named_file(folder, str(name))
-                if one.pictures or path.is_file():
-                    yield one.id, read_picture(path.read_bytes())
+                if answer.pictures or path.is_file():
+                    yield answer.id, read_picture(path.read_bytes())
             except (OSError, ValueError, PictureError) as error:
-                raise RowsError(f"item {one.id[:80]}: {error}", name.name) from error
+                raise RowsError(f"item {answer.id[:80]}: {error}", name.name) from error
 
 
 def _proposed(labels: Sequence[Label], proposals: Path, known: KnownErrors) -> Iterator[str]:
     """Proposals beside people's labels, and the shares that both together give."""
-    read = read_labels(proposals, known.by_item, "proposed_by")
-    yield from (f"{proposals.name}: {problem}" for problem in read.problems)
-    proposed = {one.item: one for one in read.labels}
-    found = confusion(labels, proposed)
+    label_file = read_labels(proposals, known.by_item, "proposed_by")
+    yield from (f"{proposals.name}: {problem}" for problem in label_file.problems)
+    proposed = {label.item: label for label in label_file.labels}
+    table = confusion(labels, proposed)
     errors = sum(known.sizes.values())
-    yield f"Proposals: {len(proposed):,} of {errors:,} wrong answers; {found.answers:,} have labels too"
-    if found.answers:
-        yield from progress.sheet_lines([confusion_sheet(found)])
+    yield f"Proposals: {len(proposed):,} of {errors:,} wrong answers; {table.answers:,} have labels too"
+    if table.answers:
+        yield from progress.sheet_lines([confusion_sheet(table)])
     try:
         corrected = corrected_shares(labels, proposed)
     except LabelsError as error:

@@ -11,7 +11,7 @@ from arena.interval_text import BRACKETS
 from arena.io.strict_json import RowsError
 from arena.sheets import as_csv
 from arena.templates import plural
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.cli.progress import sheet_lines
 from scoring.people.open_answers import DRAWN, draw_open, open_answers
 from scoring.people.reading_files import aligned, drawn_csv, extracted_files, read_readings
@@ -62,8 +62,8 @@ def draws(
     answers = open_answers(report)
     drawn = draw_open(answers, n, seed)
     out.write_text(drawn_csv(drawn), "utf-8")
-    of = f"{len(answers):,} of {len(report.rows):,} answers"
-    yield f"{report.protocol} leaves {of} open; {len(drawn):,} are drawn: {out}"
+    counts = f"{len(answers):,} of {len(report.rows):,} answers"
+    yield f"{report.protocol} leaves {counts} open; {len(drawn):,} are drawn: {out}"
     yield "For its column option: the letter of the option that the answer means, or none"
 
 
@@ -89,18 +89,25 @@ def aligns(
     if out:
         check_unread([out], readings, *files)
     extracted = extracted_files(files)
-    read = read_readings(readings, {key: () for file in extracted for key in file.options})
-    yield from (f"{readings.name}: {problem}" for problem in read.problems)
-    if not read.readings:
-        told = "expected a letter or none in the column option of one row or more, found no reading that can be used"
-        raise RowsError(told, readings.name)
-    answers = len({one.answer for one in read.readings})
-    people = plural(len({one.reader for one in read.readings}), "person")
+    reading_file = read_readings(
+        readings, {key: () for audit in extracted for key in audit.options}
+    )
+    yield from (f"{readings.name}: {problem}" for problem in reading_file.problems)
+    if not reading_file.readings:
+        raise RowsError(
+            "expected a letter or none in the column option of one row or more, found no reading that can be used",
+            readings.name,
+        )
+    answers = len({reading.answer for reading in reading_file.readings})
+    people = plural(len({reading.reader for reading in reading_file.readings}), "person")
     yield f"{people} read {plural(answers, 'answer')}"
     yield BRACKETS
-    found = [*aligned(extracted, read.readings), *between_people(read.readings)]
-    yield from sheet_lines([alignment_sheet(found)])
+    alignments = [
+        *aligned(extracted, reading_file.readings),
+        *between_people(reading_file.readings),
+    ]
+    yield from sheet_lines([alignment_sheet(alignments)])
     if out:
-        apart = apart_sheet(extracted, read.readings)
-        out.write_text(as_csv(apart), "utf-8")
-        yield f"{plural(len(apart.frame), 'difference')}: {out}"
+        differences = apart_sheet(extracted, reading_file.readings)
+        out.write_text(as_csv(differences), "utf-8")
+        yield f"{plural(len(differences.frame), 'difference')}: {out}"

@@ -39,18 +39,18 @@ def fetch(
             raise BadParameter("name a folder for MM-Vet's questions", param_hint="FOLDER")
         yield f"MM-Vet is in {fetch_mm_vet(folder)}: set MM_VET_PATH to it."
         return
-    into = folder or Settings.from_env().questions
-    if into is None:
+    target = folder or Settings.from_env().questions
+    if target is None:
         raise BadParameter("name a folder, or set QUESTIONS_PATH to one", param_hint="FOLDER")
     benchmark = _benchmark(name)
     chosen = _files(benchmark, file)
     licence = benchmark.licence
-    for one in chosen:
-        yield offer(benchmark, one, licence)
+    for question_file in chosen:
+        yield offer(benchmark, question_file, licence)
     if not yes:
         _agree()
-    for one in chosen:
-        path = load(benchmark.key, one, licence, into, pictures, time.sleep)
+    for question_file in chosen:
+        path = load(benchmark.key, question_file, licence, target, pictures, time.sleep)
         yield f"{path} is there, and is as its authors published it."
     if folder is not None:
         yield f"Set QUESTIONS_PATH to {folder}, and answers alone are scored beside it."
@@ -58,12 +58,13 @@ def fetch(
 
 def _benchmark(name: str) -> FileBenchmark[Any]:
     benchmark = BENCHMARKS.get(name)
-    if isinstance(benchmark, FileBenchmark) and any(one.url for one in benchmark.question_files):
+    if isinstance(benchmark, FileBenchmark) and any(file.url for file in benchmark.question_files):
         return benchmark
     known = [
         key
-        for key, one in BENCHMARKS.items()
-        if isinstance(one, FileBenchmark) and any(file.url for file in one.question_files)
+        for key, candidate in BENCHMARKS.items()
+        if isinstance(candidate, FileBenchmark)
+        and any(question_file.url for question_file in candidate.question_files)
     ]
     raise BadParameter(
         f"expected one of {either([MM_VET.key, *known])}, found {name!r}", param_hint="NAME"
@@ -71,12 +72,12 @@ def _benchmark(name: str) -> FileBenchmark[Any]:
 
 
 def _files(benchmark: FileBenchmark[Any], name: str | None) -> Sequence[QuestionFile]:
-    files = [one for one in benchmark.question_files if one.url]
+    files = [file for file in benchmark.question_files if file.url]
     if name is None:
         return files
-    chosen = [one for one in files if one.name == name]
+    chosen = [file for file in files if file.name == name]
     if not chosen:
-        names = either([one.name for one in files])
+        names = either([file.name for file in files])
         raise BadParameter(f"{benchmark.key} has {names}, found {name!r}", param_hint="--file")
     return chosen
 

@@ -119,7 +119,7 @@ class CommandJudge:
         self._pictures = PictureStore(settings.pictures_dir)
 
     def spec(self) -> Lines[JudgeSpec]:
-        """Return the judge's spec; an unknown model is probed with the user's consent. Raises DeclinedError."""
+        """Returns the judge's spec; an unknown model is probed with the user's consent. Raises DeclinedError."""
         prices = read_prices(self._judge.prices) if self._judge.prices else {}
         spec = known(self._model, self.address, Jobs(self._database))
         if spec is None:
@@ -129,19 +129,19 @@ class CommandJudge:
         return with_price(spec, prices)
 
     def _probed(self) -> JudgeSpec:
-        """What trial calls find out. Raises JudgeChoiceError if none of its replies can be read."""
+        """Spec found by trial calls. Raises JudgeChoiceError if none of the judge's replies can be read."""
         try:
-            return self._asked(probe(self.address, self._model))
+            return self._completed(probe(self.address, self._model))
         except StoppedError as error:
             if isinstance(error.__cause__, JudgeUnreadable):
                 raise JudgeChoiceError(f"{error.__cause__}.") from error
             raise
 
     def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
-        """Print the cost and return the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
+        """Prints the cost and returns the judged draft. Raises DeclinedError, and StoppedError if the judge stops."""
         priced = replace(spec, price=half(spec.price)) if self._batch else spec
         most = yield from self._agreed(quote(draft, priced, None, self._cache), spec.model)
-        report = self._asked(
+        report = self._completed(
             self._with_bar(
                 spec,
                 most,
@@ -151,11 +151,11 @@ class CommandJudge:
         self._database.close()
         return report
 
-    def asked(self, tasks: Sequence[Task[T]], spec: JudgeSpec) -> Lines[tuple[T, ...]]:
-        """Print the cost of the tasks and return their outcomes. Raises as `judged`."""
+    def outcomes(self, tasks: Sequence[Task[T]], spec: JudgeSpec) -> Lines[tuple[T, ...]]:
+        """Prints the cost of the tasks and returns their outcomes. Raises as `judged`."""
         cost = quote_tasks(tasks, spec, self.address.address, None, self._cache)
         most = yield from self._agreed(cost, spec.model)
-        found = self._asked(
+        outcomes = self._completed(
             self._with_bar(
                 spec,
                 most,
@@ -163,18 +163,20 @@ class CommandJudge:
             )
         )
         self._database.close()
-        return found
+        return outcomes
 
-    def shown(self, pictures: Iterable[tuple[str, Picture]]) -> dict[str, tuple[ShownImage, ...]]:
-        """Keep pictures, so that the judge can be shown them; by the name that comes with each."""
-        found: dict[str, tuple[ShownImage, ...]] = {}
+    def shared_images(
+        self, pictures: Iterable[tuple[str, Picture]]
+    ) -> dict[str, tuple[ShownImage, ...]]:
+        """Stores pictures for the judge, and returns them by the name that comes with each."""
+        images: dict[str, tuple[ShownImage, ...]] = {}
         for name, picture in pictures:
             self._pictures.keep(picture)
-            found[name] = (*found.get(name, ()), ShownImage(picture.sha256, picture.suffix))
-        return found
+            images[name] = (*images.get(name, ()), ShownImage(picture.sha256, picture.suffix))
+        return images
 
     def _agreed(self, cost: Quote, model: str) -> Lines[int]:
-        """Print the cost, and return the bound that the user agreed to. Raises DeclinedError and StoppedError."""
+        """Prints the cost, and returns the bound that the user agreed to. Raises DeclinedError and StoppedError."""
         price = f"its price is not known: {_TELL_PRICE}"
         most = cost.most if self._budget is None else round(self._budget * 1e6)
         if cost.dollars is not None:
@@ -195,7 +197,7 @@ class CommandJudge:
         return most
 
     async def _with_bar(self, spec: JudgeSpec, most: int, work: Callable[..., Awaitable[T]]) -> T:
-        """What `work` returns, given the judge, the cache, whom to tell the progress, and an event that stops it."""
+        """Result of `work`, called with the judge, the cache, a callback for progress, and an event that stops it."""
         pace = RateLimits(
             self._judge.concurrency, self._judge.requests_per_minute, self._judge.tokens_per_minute
         )
@@ -206,30 +208,30 @@ class CommandJudge:
                 bar.total = progress.total
                 bar.update(progress.done - bar.n)
 
-            asked = Judge(spec, self.address, pace, RunBudget(most), pictures=self._pictures)
+            client = Judge(spec, self.address, pace, RunBudget(most), pictures=self._pictures)
             if self._batch:
-                asked = BatchJudge(
+                client = BatchJudge(
                     spec, self.address, self._database, self._pictures, tell=bar.write
                 )
-            async with asked as judge:
+            async with client as judge:
                 return await work(judge, self._cache, tell, asyncio.Event())
 
-    def _asked(self, calls: Coroutine[None, None, T]) -> T:
-        """What calls to the judge return. Raises StoppedError and JudgeChoiceError, which say how to go on."""
+    def _completed(self, calls: Coroutine[None, None, T]) -> T:
+        """Result of calls to the judge. Raises StoppedError and JudgeChoiceError, which say how to go on."""
         try:
             return asyncio.run(calls)
         except JudgeUnknown as error:
             raise JudgeChoiceError(f"{error}.\nName another with --judge MODEL.") from error
         except JudgeUnreadable as error:
             raise StoppedError(
-                f"{error}: give the same command with another --judge MODEL. {self._kept()}."
+                f"{error}: give the same command with another --judge MODEL. {self._saved_work()}."
             ) from error
         except (JudgeError, BudgetError) as error:
             raise StoppedError(
-                f"{error}\n{self._kept()}: give the same command again to go on."
+                f"{error}\n{self._saved_work()}: give the same command again to go on."
             ) from error
 
-    def _kept(self) -> str:
+    def _saved_work(self) -> str:
         return "What is judged is kept" if self._judged else "Nothing is judged yet"
 
     def _agree(self) -> None:
@@ -246,20 +248,20 @@ class CommandJudge:
 def finished(
     report: AnyReport, lines: Iterable[str], folder: Path, read: Iterable[Path | None]
 ) -> Iterator[str]:
-    """Write a report's files and yield its lines. Raises as `written`, and NothingGradedError if nothing was graded."""
+    """Writes a report's files, yields its lines. Raises as `written`, and NothingGradedError if nothing was graded."""
     benchmark = benchmark_of(report)
-    kept = written(benchmark.files(report), folder, read)
+    summary = written(benchmark.files(report), folder, read)
     ungraded = benchmark.ungraded(report)
     if ungraded:
         yield ungraded
     yield from lines
-    yield f"\n{kept}"
+    yield f"\n{summary}"
     if ungraded:
         raise NothingGradedError(ungraded)
 
 
 def report_lines(report: AnyReport) -> Iterator[str]:
-    """What a benchmark says of a report, with its tables."""
+    """Remarks of a benchmark on a report, with its tables."""
     benchmark = benchmark_of(report)
     yield BRACKETS
     yield from benchmark.remarks(report)
@@ -269,10 +271,10 @@ def report_lines(report: AnyReport) -> Iterator[str]:
 
 
 def compared(report: AnyReport, other: AnyReport, folder: Path) -> Iterator[str]:
-    """Yield the tables that set a report beside another, and write them."""
+    """Yields the tables that set a report beside another, and writes them."""
     sheets = benchmark_of(report).compared(report, other)
     yield from sheet_lines(sheets)
-    ours, theirs = (one.judge.versions if one.judge else () for one in (report, other))
+    ours, theirs = (side.judge.versions if side.judge else () for side in (report, other))
     if ours and theirs and ours != theirs:
         yield f"These grades are of different judges: {', '.join(ours)}; and {', '.join(theirs)}."
     name = f"{file_stem(report.file)}-against-{file_stem(other.file)}"
@@ -280,7 +282,7 @@ def compared(report: AnyReport, other: AnyReport, folder: Path) -> Iterator[str]
 
 
 def sheet_lines(sheets: Iterable[Sheet]) -> Iterator[str]:
-    """Yield the tables of a report; what stands beside them shows the same in another order."""
+    """Yields the tables of a report but those beside them, which repeat them in another order."""
     for sheet in sheets:
         if sheet.place != "beside":
             yield ""
@@ -288,12 +290,12 @@ def sheet_lines(sheets: Iterable[Sheet]) -> Iterator[str]:
 
 
 def check_unread_files(report: AnyReport, folder: Path, read: Iterable[Path | None]) -> None:
-    """Raise OutputError if a report's files would be written over one that was read: a draft's are named alike."""
+    """Raises OutputError if a report's files would be written over one that was read: a draft's have the same names."""
     check_unread((folder / name for name in benchmark_of(report).files(report)), *read)
 
 
 def written(files: Mapping[str, bytes], folder: Path, read: Iterable[Path | None] = ()) -> str:
-    """Write files to a folder. Raises OutputError, before any is written, if one is among those that were read."""
+    """Writes files to a folder. Raises OutputError, before any is written, if one is among those that were read."""
     check_unread((folder / name for name in files), *read)
     folder.mkdir(parents=True, exist_ok=True)
     for name in files:

@@ -63,7 +63,7 @@ def _score(link: str, settings: Settings) -> HubScore:
 
 
 def _files(score: HubScore, repo: str) -> Iterator[str]:
-    """Yields both files that may come of a score; which of them it will be, the Hub tells."""
+    """Yields both files that may come of a score; the Hub tells which of them is due."""
     yield f"# {score.path}, if {score.dataset} is a benchmark of the Hub with the task {score.task}"
     yield eval_results(score).decode()
     yield f"# else in the front matter of {CARD}"

@@ -13,7 +13,7 @@ from arena.templates import plural
 from scoring.benchmarks.mm_vet import JUDGING, MM_VET, MMVet, Options, missed
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
-from scoring.benchmarks.mm_vet_tables import told_no_answers, told_zeros
+from scoring.benchmarks.mm_vet_tables import no_answer_notes, zeros_sentence
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
@@ -38,7 +38,7 @@ def questions_first(benchmark: MMVet, request: ScoreRequest) -> Iterator[str]:
         report = yield from _graded(
             request.file, chosen, options.missing, request.title, options.answers
         )
-        yield from told_no_answers(report)
+        yield from no_answer_notes(report)
         judges = ", ".join(report.judge.versions)
         yield f"{chosen.name}: grades of {judges} for {plural(len(report.rows), 'question')}, runs: {report.runs}."
     else:
@@ -50,7 +50,7 @@ def questions_first(benchmark: MMVet, request: ScoreRequest) -> Iterator[str]:
 
 
 def _chosen(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
-    """The questions to score: the benchmark's, or our sample, or a part of them. Raises BadParameter."""
+    """Questions to score: the benchmark's, or our sample, or a part of them. Raises BadParameter."""
     options = request.options
     if options.sample and benchmark is not MM_VET:
         raise BadParameter(
@@ -64,16 +64,16 @@ def _chosen(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
 
 
 def _check_unjudged(request: ScoreRequest) -> None:
-    """Raise BadParameter for what says how a judge is asked, beside a file of grades."""
-    given = {
+    """Raises BadParameter for options of the judging, beside a file of grades."""
+    values = {
         "--judge": request.judge,
         "--base-url": request.base_url is not None,
         "--batch": request.batch,
         "--budget": request.budget is not None,
         "--protocol": request.protocol is not None,
     }
-    given |= {f"-o {name}": name in request.options.model_fields_set for name in JUDGING}
-    if idle := ", ".join(name for name in given if given[name]):
+    values |= {f"-o {name}": name in request.options.model_fields_set for name in JUDGING}
+    if idle := ", ".join(name for name in values if values[name]):
         raise BadParameter(
             f"{request.file.name} holds grades, and nothing is left to {idle}; leave it out, or delete the grades to "
             "have the answers judged"
@@ -83,18 +83,18 @@ def _check_unjudged(request: ScoreRequest) -> None:
 def _graded(
     file: Path, chosen: QuestionSet, missing: Missing, title: str = "", answers: Path | None = None
 ) -> progress.Lines[Report]:
-    """The report of a grade file, with the answers that it is about if they are given."""
-    found = grades_for(file, chosen, ANSWERS).within(chosen)
-    if outside := found.upload.outside:
+    """Report of a grade file, with the answers that it grades if their file is named."""
+    grade_file = grades_for(file, chosen, ANSWERS).within(chosen)
+    if outside := grade_file.upload.outside:
         yield f"{file.name}: grades of questions outside the subset, left out: {outside:,}"
-    held = read_predictions(answers, chosen, ANSWERS) if answers else None
-    return graded_report(found, chosen, missing, title, held)
+    predictions = read_predictions(answers, chosen, ANSWERS) if answers else None
+    return graded_report(grade_file, chosen, missing, title, predictions)
 
 
 def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> progress.Lines[Report]:
-    """The report of a file of answers, by the judge."""
-    asked = request.options
-    if not request.judge or asked.answers:
+    """Report of a file of answers, by the judge."""
+    requested = request.options
+    if not request.judge or requested.answers:
         problem = (
             "-o answers goes with a grade file; leave it out"
             if request.judge
@@ -102,15 +102,19 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
         )
         raise BadParameter(f"{request.file.name} holds answers: {problem}")
     protocol = benchmark.protocol_named(request.protocol)
-    options = Options(protocol, asked.runs, asked.samples, asked.missing, asked.probe)
+    options = Options(
+        protocol, requested.runs, requested.samples, requested.missing, requested.probe
+    )
     serving = request.serving()
     upload = read_predictions(request.file, chosen, ANSWERS)
     filled = fill(chosen, upload, options.missing)
     yield from notices(upload, chosen, fate(protocol))
-    given = [one for one in filled if (one.prediction or "").strip()]
+    answered = [
+        filled_question for filled_question in filled if (filled_question.prediction or "").strip()
+    ]
     if protocol == "hardened":
-        given = [one for one in given if not missed(one)]
-    if not given:
+        answered = [filled_question for filled_question in answered if not missed(filled_question)]
+    if not answered:
         raise progress.NothingGradedError(
             f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions"
         )
@@ -128,5 +132,5 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
 def _warnings(report: Report) -> Iterator[str]:
     if report.missing:
         yield f"PARTIAL: {missing_notice(report)}"
-    if zeros := told_zeros(grade for row in report.rows for grade in row.grades):
+    if zeros := zeros_sentence(grade for row in report.rows for grade in row.grades):
         yield zeros

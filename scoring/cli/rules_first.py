@@ -35,39 +35,39 @@ def rules_first(benchmark: FileBenchmark[Any], request: ScoreRequest) -> Iterato
 
 
 class _Beside:
-    """Opens files of answers beside the question file that is given, or beside those of `QUESTIONS_PATH`."""
+    """Opener of files of answers, beside the request's question file or those of `QUESTIONS_PATH`."""
 
     def __init__(self, benchmark: FileBenchmark[Any], request: ScoreRequest) -> None:
         self._benchmark = benchmark
-        self._given = request.questions
-        self._asked = benchmark.own_questions(self._given) if self._given else None
+        self._path = request.questions
+        self._questions = benchmark.own_questions(self._path) if self._path else None
         self._library = QuestionLibrary(request.settings.questions)
 
     def opened(self, path: Path) -> OpenedFile:
-        if self._given is None and self._benchmark.key in BENCHMARKS:
+        if self._path is None and self._benchmark.key in BENCHMARKS:
             key = self._benchmark.key
-            found, match = joined(self._library, path, ANSWERS, benchmark=key, hides=False)
-            if found is not None:
-                return found
+            file, match = joined(self._library, path, ANSWERS, benchmark=key, hides=False)
+            if file is not None:
+                return file
             if match.unclear:
                 raise ChoicesError(f"{path.name}: {match.unclear} Give it with --questions FILE")
-        opened = open_upload(path, ANSWERS, benchmark=self._benchmark, questions=self._asked)
+        opened = open_upload(path, ANSWERS, benchmark=self._benchmark, questions=self._questions)
         assert opened, "a benchmark that is given takes any file"
-        if self._given is None:
+        if self._path is None:
             return opened
-        return replace(opened, stamp=given_stamp(self._given, self._benchmark))
+        return replace(opened, stamp=given_stamp(self._path, self._benchmark))
 
 
 def _judged(
-    found: OpenedFile, path: Path, report: Any, request: ScoreRequest
+    opened: OpenedFile, path: Path, report: Any, request: ScoreRequest
 ) -> progress.Lines[Any]:
-    """A report by rules, with a judge for what they leave open if one is chosen."""
-    benchmark = found.benchmark
-    yield from benchmark.lines(found.file)
-    if found.stamp:
-        yield f"questions: {found.stamp.words}"
+    """Report by rules, with a judge for the answers they leave open if the request chooses one."""
+    benchmark = opened.benchmark
+    yield from benchmark.lines(opened.file)
+    if opened.stamp:
+        yield f"questions: {opened.stamp.words}"
     yield from benchmark.told_no_answers(report)
-    yield from problem_lines(found.file.problems)
+    yield from problem_lines(opened.file.problems)
     if not report.left or request.no_judge:
         return report
     answers = plural(len(report.rows), "answer")
@@ -78,15 +78,17 @@ def _judged(
         )
     serving = request.serving()
     spec = yield from serving.spec()
-    yield f"{found.name}: {report.left:,} of {answers} for the judge, {report.protocol} protocol."
+    yield f"{opened.name}: {report.left:,} of {answers} for the judge, {report.protocol} protocol."
     draft = benchmark.stamped(report, spec, serving.address.address)
     if wanted := benchmark.pictured(report):
         answers = benchmark.scored_answers(report)
-        asked = request.questions
-        questions = UploadedFile(asked, asked.name) if asked else None
-        file = UploadedFile(path, found.name)
+        path_of_questions = request.questions
+        questions = (
+            UploadedFile(path_of_questions, path_of_questions.name) if path_of_questions else None
+        )
+        file = UploadedFile(path, opened.name)
         names = benchmark.column_names
-        pictures = serving.shown(asked_pictures(file, questions, names, answers, wanted))
+        pictures = serving.shared_images(asked_pictures(file, questions, names, answers, wanted))
         yield f"Pictures for the judge: {len(pictures):,} of {plural(len(wanted), 'question')}."
         draft = benchmark.with_pictures(draft, pictures)
     return (yield from serving.judged(draft, spec))

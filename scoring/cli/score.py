@@ -88,11 +88,11 @@ def score(
         )
     settings = Settings.from_env()
     offer_specs(settings.questions)
-    found = _named(benchmark) if benchmark else _recognised(file, settings)
-    opened = found if isinstance(found, OpenedFile) else None
-    record = found.benchmark if isinstance(found, OpenedFile) else found
+    source = _benchmark_named(benchmark) if benchmark else _recognised(file, settings)
+    opened = source if isinstance(source, OpenedFile) else None
+    record = source.benchmark if isinstance(source, OpenedFile) else source
     request = ScoreRequest(
-        given=file,
+        answers=file,
         opened=opened,
         questions=questions,
         against=against,
@@ -110,16 +110,16 @@ def score(
     yield from WAYS[record.way](record, request)
 
 
-def _named(benchmark: str) -> Benchmark[Any]:
-    """A benchmark by its name, or that of a spec's file. Raises BadParameter and SpecError."""
+def _benchmark_named(benchmark: str) -> Benchmark[Any]:
+    """Benchmark by its name, or that of a spec's file. Raises BadParameter and SpecError."""
     if benchmark.lower().endswith(SPEC_ENDINGS):
-        read = load_benchmarks(Path(benchmark))[0]
-        if read.form:
+        translated = load_benchmarks(Path(benchmark))[0]
+        if translated.form:
             way = f"python -m scoring benchmarks {benchmark} --as spec --out NAME.yaml"
-            raise ChoicesError(f"{benchmark} is {read.form}; make it a spec first: {way}")
-        return own_benchmark(read.spec)
+            raise ChoicesError(f"{benchmark} is {translated.form}; make it a spec first: {way}")
+        return own_benchmark(translated.spec)
     # not sealed items: a report's files here hold the judge's replies, which may quote a sealed reference
-    known = [key for key, one in BENCHMARKS.items() if one.way in WAYS]
+    known = [key for key, known_benchmark in BENCHMARKS.items() if known_benchmark.way in WAYS]
     if benchmark not in known:
         names = ", ".join(known)
         raise BadParameter(
@@ -130,7 +130,7 @@ def _named(benchmark: str) -> Benchmark[Any]:
 
 
 def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark[Any]:
-    """What a file is; free answers must be MM-Vet's by their ids, or answer a question that is here."""
+    """Opened file, or its benchmark; free answers must be MM-Vet's by their ids, or answer a known question."""
     if file is None:
         raise BadParameter("name a file of outputs", param_hint="FILE")
     beside = joined(QuestionLibrary(settings.questions), file, ANSWERS, hides=False)
@@ -142,11 +142,11 @@ def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark
             text = f"{beside.match.unclear} Say which: --benchmark NAME, --questions FILE"
             raise ChoicesError(f"{file.name}: {text}")
         return whole
-    found = recognised(file, _question_sets, "--benchmark", ANSWERS)
-    is_free = isinstance(found, Benchmark) and found.way == "questions first"
+    recognised_as = recognised(file, _question_sets, "--benchmark", ANSWERS)
+    is_free = isinstance(recognised_as, Benchmark) and recognised_as.way == "questions first"
     if is_free and not answers_any(file, _question_sets(), ANSWERS):
         raise unrecognised(file, "--benchmark")
-    return found
+    return recognised_as
 
 
 def _question_sets() -> Iterable[QuestionSet]:

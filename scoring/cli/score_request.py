@@ -1,4 +1,4 @@
-"""What `score` was asked for, and the options of its benchmark: read, and described from the benchmark's record."""
+"""Request to `score`, and the options of its benchmark: read, and described from the benchmark's record."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ _HINT = "-o"
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """All that `score` was given, with its benchmark known."""
+    """Arguments of `score`, with its benchmark known."""
 
-    given: Path | None
-    """The file of answers, where there is one."""
+    answers: Path | None
+    """File of answers, where there is one."""
     opened: OpenedFile | None
-    """The file, if it was read to recognise its benchmark."""
+    """Opened file of answers, if it was read to recognise its benchmark."""
     questions: Path | None
     against: Path | None
     options: Any
-    """A record of the benchmark's `options`."""
+    """Record of the benchmark's `options`."""
     protocol: str | None
     title: str
     out: Path
     judge: str
-    """The judge's model; "" for none."""
+    """Model of the judge; "" for none."""
     no_judge: bool
     base_url: str | None
     batch: bool
@@ -46,16 +46,16 @@ class ScoreRequest:
 
     @property
     def file(self) -> Path:
-        """The file of answers. Raises BadParameter without one."""
-        if self.given is None:
+        """File of answers. Raises BadParameter without one."""
+        if self.answers is None:
             raise BadParameter("name a file of outputs", param_hint="FILE")
-        return self.given
+        return self.answers
 
     @property
     def read(self) -> list[Path | None]:
-        """Every file that is read, and so must not be written over."""
+        """Files that are read, and so must not be written over."""
         paths = [value for _, value in self.options if isinstance(value, Path)]
-        return [self.given, self.questions, self.against, *paths]
+        return [self.answers, self.questions, self.against, *paths]
 
     def serving(self) -> CommandJudge:
         return CommandJudge(
@@ -64,9 +64,9 @@ class ScoreRequest:
 
 
 def read_options(benchmark: Benchmark[Any], words: Sequence[str]) -> BenchmarkOptions:
-    """What `-o NAME=VALUE` chooses, as the benchmark's record. Raises BadParameter."""
+    """Record of the benchmark's options, from words NAME=VALUE. Raises BadParameter."""
     known = benchmark.options.model_fields
-    given: dict[str, str] = {}
+    values: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
@@ -76,25 +76,27 @@ def read_options(benchmark: Benchmark[Any], words: Sequence[str]) -> BenchmarkOp
             raise BadParameter(
                 f"{name!r} is no option of {benchmark.key}, which has {names}", param_hint=_HINT
             )
-        if name in given:
+        if name in values:
             raise BadParameter(f"{name} is given more than once; give it once", param_hint=_HINT)
-        given[name] = value
+        values[name] = value
     try:
-        return benchmark.options.model_validate(given)
+        return benchmark.options.model_validate(values)
     except ValidationError as error:
         name = str(error.errors()[0]["loc"][0])
         expected = _values(benchmark.options)[name]
         raise BadParameter(
-            f"{name}: expected {expected}, found {given[name]!r}", param_hint=_HINT
+            f"{name}: expected {expected}, found {values[name]!r}", param_hint=_HINT
         ) from None
 
 
 def option_lines(benchmarks: Iterable[Benchmark[Any]]) -> Iterator[str]:
-    """Every benchmark's options with their values, docs and defaults, from its record."""
-    for record, own in grouped((one.options, one) for one in benchmarks).items():
+    """Options of every benchmark with their values, docs and defaults, from its record."""
+    for record, benchmarks_of_record in grouped(
+        (benchmark.options, benchmark) for benchmark in benchmarks
+    ).items():
         if not record.model_fields:
             continue
-        yield f"-o of {', '.join(benchmark.key for benchmark in own)}:"
+        yield f"-o of {', '.join(benchmark.key for benchmark in benchmarks_of_record)}:"
         values = _values(record)
         for name, field in record.model_fields.items():
             default = "" if field.default in (None, False) else f" [default: {field.default}]"
@@ -103,7 +105,7 @@ def option_lines(benchmarks: Iterable[Benchmark[Any]]) -> Iterator[str]:
 
 
 def _values(record: type[BenchmarkOptions]) -> Mapping[str, str]:
-    """What each option of a record may be, in words."""
+    """Values that each option of a record takes, in words."""
     properties = record.model_json_schema()["properties"]
     return {name: _either([*_words(properties[name])]) for name in properties}
 
@@ -113,7 +115,7 @@ def _either(words: Sequence[str]) -> str:
 
 
 def _words(schema: Mapping[str, Any]) -> Iterator[str]:
-    """The choices of a field, which its part of the record's JSON schema describes."""
+    """Choices of a field, from its part of the record's JSON schema."""
     for part in schema.get("anyOf", [schema]):
         if "enum" in part:
             yield from part["enum"]

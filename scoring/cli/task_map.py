@@ -1,4 +1,4 @@
-"""Commands `task-map` and `task-vectors`: a map of LoRA adapters that learned a task each, and making these."""
+"""Commands `task-map` and `task-vectors`: map of LoRA adapters that learned a task each, and their training."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,32 +48,32 @@ def task_map(
     """Map the adapters' tasks: distances, clusters, Newick, and a page that shows them."""
     check_unread((out / name for name in FILES), beside)
     other = read_distances(beside, limits=COMMAND_LINE) if beside else None
-    found = vector_map(adapters, vector)
-    tree = task_tree(found, linkage)
+    new_map = vector_map(adapters, vector)
+    tree = task_tree(new_map, linkage)
     accuracies = paper_accuracies()
     cut = min(clusters, len(tree.tasks))
-    files = map_files(found, tree, cut, accuracies)
+    files = map_files(new_map, tree, cut, accuracies)
     addresses = {name: name for name in files}
-    shown = MapPage(
+    page = MapPage(
         accuracies,
-        found,
+        new_map,
         tree,
         cut,
         ("Accuracies: the paper's 20.",),
         other=other,
         downloads=addresses,
     )
-    yield f"{found.source[0].upper()}{found.source[1:]}."
-    yield from (f"{notice}." for notice in found.notices)
+    yield f"{new_map.source[0].upper()}{new_map.source[1:]}."
+    yield from (f"{notice}." for notice in new_map.notices)
     yield from _clusters(tree, cut)
-    for (delta, paper), own in zip(
-        published_curve().items(), tau_curve(found, accuracies), strict=True
+    for (delta, paper), tau in zip(
+        published_curve().items(), tau_curve(new_map, accuracies), strict=True
     ):
-        if own is not None:
-            yield f"tau at delta {delta}: {own:.3f} (Table 3: {paper:.2f})"
+        if tau is not None:
+            yield f"tau at delta {delta}: {tau:.3f} (Table 3: {paper:.2f})"
     if other:
-        yield from _compared(found, tree, other, cut)
-    pages = {**files, "task-map.html": document_html(shown)}
+        yield from _compared(new_map, tree, other, cut)
+    pages = {**files, "task-map.html": document_html(page)}
     yield progress.written({name: text.encode() for name, text in pages.items()}, out)
 
 
@@ -86,11 +86,11 @@ def _clusters(tree: TaskTree, cut: int) -> Iterator[str]:
         yield f"adjusted Rand index with the paper's clusters: {agreement:.2f}"
 
 
-def _compared(found: TaskMap, tree: TaskTree, other: TaskMap, cut: int) -> Iterator[str]:
-    same = mantel(found, other)
-    yield f"beside {other.source}: Mantel r {same.r:.3f} over {same.tasks} tasks, p {same.p:.3f}"
-    there = task_tree(other, tree.linkage)
-    agreement = adjusted_rand(tree.groups(cut), there.groups(min(cut, len(there.tasks))))
+def _compared(new_map: TaskMap, tree: TaskTree, other: TaskMap, cut: int) -> Iterator[str]:
+    correlation = mantel(new_map, other)
+    yield f"beside {other.source}: Mantel r {correlation.r:.3f} over {correlation.tasks} tasks, p {correlation.p:.3f}"
+    other_tree = task_tree(other, tree.linkage)
+    agreement = adjusted_rand(tree.groups(cut), other_tree.groups(min(cut, len(other_tree.tasks))))
     if agreement is not None:
         yield f"adjusted Rand index of both cuts: {agreement:.2f}"
 

@@ -45,9 +45,9 @@ app = Typer(rich_markup_mode=None)
 
 
 def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
-    """Have a judge compare a model with its opponents; a complete submission enters the public board."""
+    """Has a judge compare a model with its opponents; a complete submission enters the public board."""
     options = request.options
-    if request.given is None and not options.stored:
+    if request.answers is None and not options.stored:
         raise RowsError(
             "name a file of predictions, or a model of the item bank with -o stored=MODEL"
         )
@@ -64,34 +64,36 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
         yield from drafted.lines
         spec = yield from serving.spec()
         report = yield from serving.judged(drafted.report, spec)
-        nothing = ungraded(report)
-        if nothing:
-            yield nothing
+        ungraded_sentence = ungraded(report)
+        if ungraded_sentence:
+            yield ungraded_sentence
         yield from _steady(match.winners for match in report.matches)
         base_url = request.base_url
         private = base_url and base_url != request.settings.judge.base_url
-        if report.complete and not private and not nothing:
+        if report.complete and not private and not ungraded_sentence:
             entered = submissions.store.enter(OWNER, report)
             variant = f", variant {entered.number} of this submitter" if entered.number else ""
             yield f"On the board as {entered.name!r}{variant}: {entered.matches:,} new matches."
             boards = _public(submissions.store, report)
         else:
-            why = "judged elsewhere than at JUDGE_URL" if private else "a partial submission"
-            yield f"Private: {nothing[0].lower() + nothing[1:].partition(':')[0] if nothing else why}."
+            reason = "judged elsewhere than at JUDGE_URL" if private else "a partial submission"
+            if ungraded_sentence:
+                reason = ungraded_sentence[0].lower() + ungraded_sentence[1:].partition(":")[0]
+            yield f"Private: {reason}."
             boards = boards_of(report)
     yield from _printed(boards)
     files = {**benchmark.files(report), **_tables(boards)}
     yield progress.written(files, request.out, request.read)
-    if nothing:
-        raise progress.NothingGradedError(nothing)
+    if ungraded_sentence:
+        raise progress.NothingGradedError(ungraded_sentence)
 
 
 def _drafted(
     benchmark: VisitBench, request: ScoreRequest, submissions: Submissions, address: str
 ) -> Drafted:
-    """The matches to judge, of a file or of a model's stored answers."""
+    """Matches to judge, of a file or of a model's stored answers."""
     options = request.options
-    asked = SubmissionRequest(
+    submission = SubmissionRequest(
         options.opponents,
         benchmark.protocol_named(request.protocol),
         options.reference,
@@ -100,9 +102,9 @@ def _drafted(
     )
     if options.stored:
         source = options.source or _newest(submissions)
-        return submissions.draft_stored(options.stored, source, asked, request.judge, address)
+        return submissions.draft_stored(options.stored, source, submission, request.judge, address)
     answers = read_submission(request.file, ANSWERS)
-    return submissions.draft(OWNER, answers, asked, request.judge, address)
+    return submissions.draft(OWNER, answers, submission, request.judge, address)
 
 
 @app.command("visit-board")
@@ -142,7 +144,7 @@ def withdraw(
     with closing(Database(Settings.from_env().database_url)) as database:
         source = source or _newest(Submissions(database, None))
         store = SubmissionStore(database)
-        owners = [one.owner for one in store.submissions(source) if one.name == name]
+        owners = [entry.owner for entry in store.submissions(source) if entry.name == name]
         if not owners:
             raise SubmissionError(
                 f"There is no submission {name!r} on items of {source!r}; name another, or its --source"
@@ -178,22 +180,24 @@ def _tables(boards: Sequence[AutomaticBoard]) -> dict[str, bytes]:
 
 
 def _one_kind(battles: Battles, file: str) -> None:
-    """Raise RowsError for votes that no board may mix: of several judges, or of judges and people."""
+    """Raises RowsError for votes that no board may mix: of several judges, or of judges and people."""
     judges = {
         voter if judge else None for voter, judge in zip(battles.voter, battles.judge, strict=True)
     }
     if len(judges) > 1:
-        told = ", ".join(sorted(f"the judge {judge!r}" if judge else "people" for judge in judges))
-        raise RowsError(f"holds votes of {told}; a board never mixes them: split the file", file)
+        origins = ", ".join(
+            sorted(f"the judge {judge!r}" if judge else "people" for judge in judges)
+        )
+        raise RowsError(f"holds votes of {origins}; a board never mixes them: split the file", file)
 
 
 def _steady(pairs: Iterable[Pair]) -> Iterator[str]:
-    yield "; ".join(f"{name}: {part}" for name, part in steadiness(pairs).items())
+    yield "; ".join(f"{name}: {share}" for name, share in steadiness(pairs).items())
 
 
 def _printed(boards: Iterable[AutomaticBoard]) -> Iterator[str]:
-    for made in boards:
-        kind = "Multiple images" if made.multi else "Single image"
+    for board in boards:
+        kind = "Multiple images" if board.multi else "Single image"
         yield ""
-        yield from as_text(board_sheet(kind, f"{kind}: {made.matches:,} matches", made))
-        yield from made.notices
+        yield from as_text(board_sheet(kind, f"{kind}: {board.matches:,} matches", board))
+        yield from board.notices

@@ -18,7 +18,7 @@ from scoring.benchmarks.hidden import report_of
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import part_of, truth_words
-from scoring.benchmarks.mm_vet_tables import told_zeros
+from scoring.benchmarks.mm_vet_tables import zeros_sentence
 from scoring.benchmarks.predictions import (
     Layout,
     Upload,
@@ -200,7 +200,7 @@ class FileReader:
         judges = ", ".join(file.judges)
         graded = plural(len(file.grades), "question")
         told = f"{whose}grades of {judges} for {graded}, runs: {file.runs}; needs no judge"
-        zeros = told_zeros(grade for given in file.grades.values() for grade in given)
+        zeros = zeros_sentence(grade for given in file.grades.values() for grade in given)
         lines = (told, zeros) if zeros else (told,)
         return Recognised(benchmark, file.upload.title, lines, (), True, questions=name)
 

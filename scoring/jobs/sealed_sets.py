@@ -18,7 +18,7 @@ from arena.types import Secret, folded, item_key
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.secret_days import SecretDays
 from scoring.jobs.store import JobError
-from scoring.no_answers import BEFORE, named, no_answer
+from scoring.no_answers import BEFORE, no_answer, no_answer_sentences
 from scoring.report import JudgeStamp, Protocol
 from scoring.small_groups import LEAST
 from scoring.visit_bench.matches import REFERENCES
@@ -98,7 +98,7 @@ class SealedSets:
             "The judge compares each answer with the sealed reference. Nobody else reads it, and the report shows "
             f"scores of {LEAST} items or more",
             self._days.told(owner),
-            *named(_reasons(joined), len(joined.answers), BEFORE),
+            *no_answer_sentences(_reasons(joined), len(joined.answers), BEFORE),
         ]
         if joined.left_out:
             told.append(f"Answers to other items, left out: {joined.left_out:,}")
@@ -195,7 +195,7 @@ def _join(file: SubmissionFile, sealed: SealedSet) -> _Joined:
     wrong: dict[str, list[str]] = {}
     for entry in file.entries:
         if misfit := index.join(entry, answers):
-            wrong.setdefault(misfit, []).append(entry.shown)
+            wrong.setdefault(misfit, []).append(entry.name)
     left_out = len(wrong.pop(UNKNOWN, []))
     problems = tuple(misfit.format(counted(entries)) for misfit, entries in wrong.items())
     return _Joined(sealed, answers, problems, left_out)

@@ -19,7 +19,7 @@ from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.sealed_sets import SealedSets
 from scoring.jobs.store import Job
 from scoring.judges.spec import ShownImage
-from scoring.no_answers import BEFORE, named, no_answer
+from scoring.no_answers import BEFORE, no_answer, no_answer_sentences
 from scoring.report import NO_ANSWERS, AnyReport, JudgeStamp, Protocol, repeats
 from scoring.visit_bench.matches import (
     ANOTHER,
@@ -191,7 +191,7 @@ class Submissions:
         wrong: dict[str, list[str]] = {}
         for entry in file.entries:
             if misfit := index.join(entry, found):
-                wrong.setdefault(misfit, []).append(entry.shown)
+                wrong.setdefault(misfit, []).append(entry.name)
         left_out = wrong.pop(UNKNOWN, [])
         problems += [misfit.format(counted(entries)) for misfit, entries in wrong.items()]
         sources = Counter(bank[item].source for item in found)
@@ -499,7 +499,7 @@ def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
     ]
     if asked.stored:
         return lines
-    lines += named(reasons, len(asked.answers), BEFORE)
+    lines += no_answer_sentences(reasons, len(asked.answers), BEFORE)
     if said := sum(text.strip() in NO_ANSWERS for text in asked.answers.values()):
         told = "answers that are NA or None, read as the model's words"
         lines.append(f"{told}: {said:,}; where it gave none, empty the cell")

@@ -1,6 +1,6 @@
-"""Attack rules: which families of the phrase file a text in lower case fits.
+"""Attack rules: the families of the phrase file that a text in lower case fits.
 
-A rule that begins with a word is tried only at words with its first letters, which few words have.
+A rule that begins with a word is tried only at words with the same first letters, which few words have.
 """
 
 import re
@@ -13,7 +13,7 @@ from arena.io.tables import read_records
 from scoring.report import DATA
 
 _PHRASES = DATA / "attack_phrases.tsv"
-"""Attack patterns in lower case: rules by family; <NAME> stands for the rule of that word."""
+"""Attack patterns in lower case: rules by family; <NAME> is replaced by the rule of that word."""
 COLUMN_SIGNS = "|¦｜│┃∣ǀ❘❙❚⎮￨"
 _AS_COLUMN = str.maketrans(dict.fromkeys(COLUMN_SIGNS, "|"))
 _TOGETHER = "run together"
@@ -26,7 +26,7 @@ _AT_WORD = r"\b"
 _PIECE = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\]){0,80}\]|.", re.DOTALL)
 """An escape, a class of signs, or a sign of a pattern."""
 _TIMES = re.compile(r"(?:(?P<maybe>[?*]|\{0,?\d*\})|\+|\{[\d,]+\})[?+]?")
-"""How often a piece or group before it stands."""
+"""A quantifier of the piece or group before it."""
 
 
 class _Rule(NamedTuple):
@@ -41,11 +41,11 @@ class _Rules(NamedTuple):
 
     families: Sequence[str]
     by_beginning: Mapping[str, Sequence[_Rule]]
-    """What begins with a word, by each of its first letters that it can have, two or one."""
+    """Rules that begin with a word, by each of their possible first letters, two or one."""
     in_ascii: Sequence[_Rule]
-    """What begins otherwise."""
+    """Rules that begin with something else."""
     in_other_letters: Sequence[_Rule]
-    """What begins with a sign that ASCII does not have."""
+    """Rules that begin with a character outside ASCII."""
     together: re.Pattern[str]
     nothing: re.Pattern[str]
 
@@ -55,15 +55,16 @@ def families(text: str) -> list[str]:
     rules = _rules()
     columns = text.translate(_AS_COLUMN)
     fitting = {rule.family for rule in _fitting(rules, columns)}
-    found = [family for family in rules.families if family in fitting]
+    names = [family for family in rules.families if family in fitting]
     if rules.together.search(_GAPS.sub("", text)):
-        found.append(_TOGETHER)
+        names.append(_TOGETHER)
     if rules.nothing.fullmatch(text):
-        found.append("says nothing")
-    return found
+        names.append("says nothing")
+    return names
 
 
 def _fitting(rules: _Rules, text: str) -> Iterator[_Rule]:
+    """Yields the rules that match a text, possibly several times."""
     for word in _WORD_START.finditer(text):
         place = word.start()
         for beginning in (text[place : place + _LETTERS], word[0]):
@@ -105,7 +106,7 @@ def _rules() -> _Rules:
 
 
 def _parts(rule: str) -> list[str]:
-    """What stands between the strokes of a rule, apart from those in groups."""
+    """The alternatives of a rule, split at "|" outside groups."""
     parts = [""]
     depth = 0
     for piece in _PIECE.findall(rule):
@@ -118,7 +119,7 @@ def _parts(rule: str) -> list[str]:
 
 
 def _beginnings(part: str, most: int) -> set[str]:
-    """The letters, at most so many, that a match can begin with; "" where anything may stand."""
+    """The beginnings of a match, up to `most` letters long; "" for anything."""
     if not most:
         return {""}
     is_group = part.startswith("(?:")
@@ -126,21 +127,24 @@ def _beginnings(part: str, most: int) -> set[str]:
     rest = part[len(first) :]
     times = _TIMES.match(rest)
     behind = rest[times.end() :] if times else rest
-    found: set[str] = set()
+    beginnings: set[str] = set()
     if is_group:
-        # What follows a group that may stand more than once is left open.
+        # After a group that may repeat, anything may follow.
         for way in _parts(first[len("(?:") : -1]):
-            found |= _beginnings(way + ("." if times else behind), most)
+            beginnings |= _beginnings(way + ("." if times else behind), most)
     else:
         letters = digits if first == r"\d" else first
         following = {""} if times else _beginnings(behind, most - 1)
-        found = {letter + more for letter in letters for more in following}
-        found = found if letters.isalnum() else {""}
-    return found | _beginnings(behind, most) if times and times["maybe"] else found
+        beginnings = {""}
+        if letters.isalnum():
+            beginnings = {letter + rest for letter in letters for rest in following}
+    if times and times["maybe"]:
+        beginnings |= _beginnings(behind, most)
+    return beginnings
 
 
 def _group(part: str) -> str:
-    """The group that a part begins with."""
+    """The group at the start of a part."""
     depth = 0
     end = 0
     for piece in _PIECE.findall(part):

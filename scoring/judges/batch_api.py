@@ -1,6 +1,6 @@
 """Batch API: a judge through OpenAI's batches, at half the price and with replies within a day.
 
-A batch is recorded in the database before it is sent: a killed run finds it again, and nothing is sent twice.
+A batch is recorded in the database before it is sent, so that a killed run finds it again and sends nothing twice.
 """
 
 import asyncio
@@ -41,15 +41,15 @@ BATCH = Table(
     Column("asked", Text, nullable=False),
     Column("created", Moment, nullable=False),
 )
-"""Batches in progress. `name` is our own and stands in the batch's metadata; `remote` is the server's id, once known;
-`asked` holds the digests of the requests in file order."""
+"""Batches in progress. `name` is our own, and part of the batch's metadata; `remote` is the server's id, once known;
+`asked` has the digests of the requests in file order."""
 MOST_LINES = 50_000
 MOST_BYTES = 190_000_000
-"""Maximum size of a batch file; OpenAI allows 200 MB."""
+"""Largest size of a batch file; OpenAI allows 200 MB."""
 AT_ONCE = 10_000
-"""Maximum number of questions that wait for a batch at the same time."""
+"""Most questions that wait for a batch at the same time."""
 TRIES = 3
-"""Batches that a question goes into before it fails."""
+"""Batches with a question before it fails."""
 _ENDPOINT = "/v1/chat/completions"
 _MARK = "stereoscope"
 _ENDED = frozenset(("completed", "failed", "expired", "cancelled"))
@@ -60,17 +60,17 @@ T = TypeVar("T")
 
 
 class _Waiting(NamedTuple):
-    """Question waiting for its batch: the request body and the future of its reply."""
+    """A question that waits for its batch: the request body and the future of its reply."""
 
     body: Mapping[str, Any]
     reply: "asyncio.Future[JudgeAnswer | Trouble]"
 
 
 class BatchJudge(Judge):
-    """Judge asked in batches: one is closed after `quiet` seconds without a question, and polled every `every`."""
+    """A judge asked in batches: one is closed after `quiet` seconds without a question, and polled every `every`."""
 
     trials: ClassVar[int] = AT_ONCE
-    """A batch of a few first would have the others wait for another day."""
+    """All tasks: a first batch of only a few would make the others wait for another day."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class BatchJudge(Judge):
         super().__init__(replace(spec, price=half(spec.price)), address, pace, pictures=pictures)
         self._client = OpenAIClient(address, _SECONDS, 4, most=2 * MOST_BYTES)
         self._database = database
-        self._say = tell
+        self._tell = tell
         self._quiet = quiet
         self._every = every
         self._waiting: list[_Waiting] = []
@@ -94,13 +94,13 @@ class BatchJudge(Judge):
         self._names: list[str] = []
 
     async def __aenter__(self) -> "BatchJudge":
-        """Resolve the endpoint and start collecting. Raises JudgeStopped if the endpoint is not allowed."""
+        """Resolves the endpoint and starts collecting. Raises JudgeStopped if the endpoint is not allowed."""
         await super().__aenter__()
         self._collector = asyncio.create_task(self._collect())
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        """Stop collecting; after a run without errors, delete its batch records."""
+        """Stops collecting; after a run without errors, deletes its batch records."""
         self._collector.cancel()
         await asyncio.wait([self._collector])
         await super().__aexit__(kind, *rest)
@@ -109,7 +109,7 @@ class BatchJudge(Judge):
                 connection.execute(delete(BATCH).where(BATCH.c.name.in_(self._names)))
 
     async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> JudgeAnswer:
-        """Wait for the question's batch; if its reply is missing, try another batch, up to `TRIES`."""
+        """Waits for the question's batch; if its reply is missing, tries another batch, up to `TRIES`."""
         for _ in range(TRIES):
             if self._stopped:
                 raise self._again()
@@ -124,90 +124,97 @@ class BatchJudge(Judge):
         raise final(outcome, f"{TRIES} batches")
 
     async def _collect(self) -> None:
-        """Send waiting questions in batches, round by round; an error is raised where its questions wait."""
+        """Sends waiting questions in batches, round by round; an error is raised for the questions that wait."""
         while True:
             await self._news.wait()
             while self._news.is_set():
                 self._news.clear()
                 await asyncio.sleep(self._quiet)
-            asked = self._waiting
+            questions = self._waiting
             self._waiting = []
             try:
-                for part in _parts(asked):
+                for part in _parts(questions):
                     await self._round(part)
-            except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for ever
+            except Exception as error:  # noqa: BLE001 - no question may wait for ever
                 if isinstance(error, JudgeError):
                     stopped = error if isinstance(error, JudgeStopped) else JudgeStopped(str(error))
                     self._stopped = stopped
-                for waiting in asked:
-                    if not waiting.reply.done():
-                        waiting.reply.set_exception(self._again() if self._stopped else error)
+                for question in questions:
+                    if not question.reply.done():
+                        question.reply.set_exception(self._again() if self._stopped else error)
 
-    async def _round(self, asked: Sequence[_Waiting]) -> None:
-        places = grouped((_digest(waiting.body), waiting) for waiting in asked)
-        for row in self._left(frozenset(places)):
+    async def _round(self, questions: Sequence[_Waiting]) -> None:
+        """Answers questions from earlier batches, then sends the others in a new batch and waits for it."""
+        waiting = grouped((_digest(question.body), question) for question in questions)
+        for row in self._earlier_batches(frozenset(waiting)):
             self._names.append(row.name)
-            if any(places.get(digest) for digest in json.loads(row.asked)):
-                self._give(await self._fetched(row.name, row.remote), json.loads(row.asked), places)
-        rest = [waiting for each in places.values() for waiting in each]
-        if rest:
-            digests = [_digest(waiting.body) for waiting in rest]
-            name = await asyncio.to_thread(self._noted, digests)
-            self._names.append(name)
-            file = b"".join(_line(number, waiting.body) for number, waiting in enumerate(rest))
-            remote = await self._submitted(name, file)
-            self._say(
-                f"{len(rest):,} questions are in batch {remote}; it may take a day, and this may be stopped"
-            )
-            self._give(await self._fetched(name, remote), digests, places)
-            for waiting in rest:
-                if not waiting.reply.done():
-                    waiting.reply.set_result(Trouble("again", "the batch ended without its reply"))
+            digests = json.loads(row.asked)
+            if any(waiting.get(digest) for digest in digests):
+                self._give(await self._fetched(row.name, row.remote), digests, waiting)
+        unsent = [question for same in waiting.values() for question in same]
+        if not unsent:
+            return
+        digests = [_digest(question.body) for question in unsent]
+        name = await asyncio.to_thread(self._recorded, digests)
+        self._names.append(name)
+        file = b"".join(_line(number, question.body) for number, question in enumerate(unsent))
+        remote = await self._submitted(name, file)
+        self._tell(
+            f"{len(unsent):,} questions are in batch {remote}; it may take a day, and this may be stopped"
+        )
+        self._give(await self._fetched(name, remote), digests, waiting)
+        for question in unsent:
+            if not question.reply.done():
+                question.reply.set_result(Trouble("again", "the batch ended without its reply"))
 
     def _give(
         self,
-        found: Mapping[int, JudgeAnswer | Trouble],
+        outcomes: Mapping[int, JudgeAnswer | Trouble],
         digests: Sequence[str],
-        places: dict[str, list[_Waiting]],
+        waiting: dict[str, list[_Waiting]],
     ) -> None:
-        """Assign each reply to one question with the same request; equal questions are samples of each other."""
-        for line, outcome in found.items():
-            waiting = places.get(digests[line]) if 0 <= line < len(digests) else None
-            if waiting:
-                waiting.pop().reply.set_result(outcome)
+        """Assigns each outcome to a question with the same request; equal questions are samples of each other."""
+        for line, outcome in outcomes.items():
+            questions = waiting.get(digests[line]) if 0 <= line < len(digests) else None
+            if questions:
+                questions.pop().reply.set_result(outcome)
 
     # Calls to the server.
     async def _submitted(self, name: str, content: bytes) -> str:
-        """Upload a file, start its batch unless a call whose reply was lost already did, and return its id."""
+        """Uploads a file, starts its batch unless an earlier call with a lost reply did, and returns its id."""
         file = (f"{name}.jsonl", content)
         sent = await self._reliable(
             lambda: self._client.api.files.create(file=file, purpose="batch")
         )
 
         async def begin() -> str:
-            begun = await self._found(name)
-            if begun is not None:
-                return begun
-            made = await self._client.api.batches.create(
+            started = await self._remote_of(name)
+            if started is not None:
+                return started
+            batch = await self._client.api.batches.create(
                 input_file_id=sent.id,
                 endpoint=_ENDPOINT,
                 completion_window="24h",
                 metadata={_MARK: name},
             )
-            return made.id
+            return batch.id
 
         remote = await self._reliable(begin)
         with self._database.write() as connection:
             connection.execute(update(BATCH).where(BATCH.c.name == name).values(remote=remote))
         return remote
 
-    async def _found(self, name: str) -> str | None:
+    async def _remote_of(self, name: str) -> str | None:
+        """The server's id of the batch with our name; None if it was never started."""
         page = await self._client.api.batches.list(limit=100)
-        return next((one.id for one in page.data if (one.metadata or {}).get(_MARK) == name), None)
+        for batch in page.data:
+            if (batch.metadata or {}).get(_MARK) == name:
+                return batch.id
+        return None
 
     async def _fetched(self, name: str, remote: str | None) -> dict[int, JudgeAnswer | Trouble]:
-        """Wait for a batch and return its outcomes by line of the file; {} if the batch was never started."""
-        remote = remote or await self._reliable(lambda: self._found(name))
+        """Waits for a batch and returns its outcomes by line of the file; {} if the batch was never started."""
+        remote = remote or await self._reliable(lambda: self._remote_of(name))
         if remote is None:
             return {}
         while True:
@@ -218,22 +225,22 @@ class BatchJudge(Judge):
         if batch.status == "failed":
             problems = (batch.errors and batch.errors.data) or []
             words = self.address.redacted(
-                "; ".join(f"{one.code}: {one.message}" for one in problems)[:300]
+                "; ".join(f"{problem.code}: {problem.message}" for problem in problems)[:300]
             )
             with self._database.write() as connection:
                 connection.execute(delete(BATCH).where(BATCH.c.name == name))
             raise JudgeStopped(
                 f"the batch {remote} was refused ({words}); mend that and give the same command"
             )
-        found: dict[int, JudgeAnswer | Trouble] = {}
+        outcomes: dict[int, JudgeAnswer | Trouble] = {}
         for file in (batch.output_file_id, batch.error_file_id):
             if file:
                 sent = await self._reliable(lambda file=file: self._client.api.files.content(file))
-                found |= _read(sent.content, self.address)
-        return found
+                outcomes |= _read(sent.content, self.address)
+        return outcomes
 
     async def _reliable(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Make a call about files or batches, with retries. Raises JudgeStopped and JudgeFailed."""
+        """Makes a call about files or batches, with retries. Raises JudgeStopped and JudgeFailed."""
         attempt = 0
         while True:
             attempt += 1
@@ -249,24 +256,27 @@ class BatchJudge(Judge):
                 )
 
     # Batch records.
-    def _noted(self, digests: Sequence[str]) -> str:
+    def _recorded(self, digests: Sequence[str]) -> str:
+        """Adds the record of a batch before it is sent, and returns its name."""
         name = secrets.token_hex(16)
         row = {
             "name": name,
             "address": self.address.address,
             "model": self.spec.model,
             "remote": None,
+            "asked": json.dumps(digests),
+            "created": now(),
         }
         with self._database.write() as connection:
-            connection.execute(
-                insert(BATCH).values(**row, asked=json.dumps(digests), created=now())
-            )
+            connection.execute(insert(BATCH).values(row))
         return name
 
-    def _left(self, digests: frozenset[str]) -> list[Any]:
-        mine = (BATCH.c.address == self.address.address) & (BATCH.c.model == self.spec.model)
+    def _earlier_batches(self, digests: frozenset[str]) -> list[Any]:
+        """The rows of an earlier run's batches with some of these requests."""
+        is_judges = (BATCH.c.address == self.address.address) & (BATCH.c.model == self.spec.model)
+        query = select(BATCH).where(is_judges).order_by(BATCH.c.created)
         with self._database.read() as connection:
-            rows = connection.execute(select(BATCH).where(mine).order_by(BATCH.c.created)).all()
+            rows = connection.execute(query).all()
         return [
             row
             for row in rows
@@ -283,39 +293,41 @@ def _digest(body: Mapping[str, Any]) -> str:
 
 
 def _line(number: int, body: Mapping[str, Any]) -> bytes:
-    asked = {"custom_id": str(number), "method": "POST", "url": _ENDPOINT, "body": body}
-    return json.dumps(asked).encode("ascii") + b"\n"
+    record = {"custom_id": str(number), "method": "POST", "url": _ENDPOINT, "body": body}
+    return json.dumps(record).encode("ascii") + b"\n"
 
 
-def _parts(asked: Sequence[_Waiting]) -> list[list[_Waiting]]:
+def _parts(waiting: Sequence[_Waiting]) -> list[list[_Waiting]]:
+    """The questions in parts that fit into a batch file."""
     parts: list[list[_Waiting]] = [[]]
-    size = 0
-    for waiting in asked:
-        bytes_ = len(_line(MOST_LINES, waiting.body))
-        if parts[-1] and (size + bytes_ > MOST_BYTES or len(parts[-1]) == MOST_LINES):
+    part_size = 0
+    for question in waiting:
+        line_size = len(_line(MOST_LINES, question.body))
+        is_full = part_size + line_size > MOST_BYTES or len(parts[-1]) == MOST_LINES
+        if parts[-1] and is_full:
             parts.append([])
-            size = 0
-        parts[-1].append(waiting)
-        size += bytes_
+            part_size = 0
+        parts[-1].append(question)
+        part_size += line_size
     return parts
 
 
 def _read(content: bytes, address: Endpoint) -> dict[int, JudgeAnswer | Trouble]:
-    """Return the outcomes in an output or error file, by line number; unreadable lines are skipped."""
-    found: dict[int, JudgeAnswer | Trouble] = {}
+    """The outcomes in an output or error file, by line number; unreadable lines are skipped."""
+    outcomes: dict[int, JudgeAnswer | Trouble] = {}
     for line in content.splitlines():
         try:
-            said = json.loads(line)
-            number = int(said["custom_id"])
-            response = said.get("response") or {}
+            record = json.loads(line)
+            number = int(record["custom_id"])
+            response = record.get("response") or {}
             status = response.get("status_code")
             body = response.get("body")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             continue
         if status == 200:
-            found[number] = read_answer(json.dumps(body).encode("utf-8"))
+            outcomes[number] = read_answer(json.dumps(body).encode("utf-8"))
         elif isinstance(status, int):
-            found[number] = refusal(status, {}, body, address.redacted)
+            outcomes[number] = refusal(status, {}, body, address.redacted)
         else:
-            found[number] = Trouble("again", "the batch ended before its turn")
-    return found
+            outcomes[number] = Trouble("again", "the batch ended before its turn")
+    return outcomes

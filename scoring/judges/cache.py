@@ -1,4 +1,4 @@
-"""Reply cache: nothing is asked and paid for twice, not after a crash, not for the same texts in another file."""
+"""Reply cache: no question is asked and paid for twice, after a crash or for the same texts in another file."""
 
 import hashlib
 import json
@@ -34,31 +34,29 @@ class ReplyCache:
         return None if text is None else read_record(Reply, text)
 
     def put(self, key: str, reply: Reply) -> Reply:
-        """Store a reply and return the stored one, which may be another server's earlier reply."""
+        """Stores a reply and returns the stored one, which may be another server's earlier reply."""
         values = {"key": key, "reply": record_json(reply), "created": now()}
+        stored = select(REPLY.c.reply).where(REPLY.c.key == key)
         with self._database.write() as connection:
             connection.execute(self._database.insert(REPLY).values(values).on_conflict_do_nothing())
-            return read_record(
-                Reply,
-                connection.execute(select(REPLY.c.reply).where(REPLY.c.key == key)).scalar_one(),
-            )
+            return read_record(Reply, connection.execute(stored).scalar_one())
 
     def known(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:
-        """The replies that there are, by their keys."""
+        """Yields the cached replies of these keys, each with its key."""
         wanted = list(keys)
         for start in range(0, len(wanted), _KEYS_A_QUERY):
             part = wanted[start : start + _KEYS_A_QUERY]
             with self._database.read() as connection:
-                found = connection.execute(
+                rows = connection.execute(
                     select(REPLY.c.key, REPLY.c.reply).where(REPLY.c.key.in_(part))
                 ).all()
-            yield from ((key, read_record(Reply, reply)) for key, reply in found)
+            yield from ((key, read_record(Reply, reply)) for key, reply in rows)
 
 
 def reply_key(
     spec: JudgeSpec, address: str, owner: str | None, ask: Ask, run: int, ordinal: int
 ) -> str:
-    """Return the sha256 of the request, of whose endpoint it goes to, and of no secret; None is the operator.
+    """The sha256 of the request, the endpoint and the endpoint's owner (None: the operator), without any secret.
 
     Separate calls also differ by run and position within the grading; the samples of one call serve all runs.
     """

@@ -1,6 +1,6 @@
 """Judge client: questions to any OpenAI-compatible server, with rate limits, a budget and a circuit breaker.
 
-A call that fails is retried by the one policy of `Retries`; after a reply that cannot be read, the protocol decides.
+A failed call is retried by the policy of `Retries`; after a reply that cannot be read, the protocol decides.
 """
 
 import asyncio
@@ -41,38 +41,38 @@ from scoring.judges.spec import (
 )
 
 _FAILURES = 12
-"""Consecutive failed attempts, over all questions, that open the circuit breaker; more when many calls run at once."""
+"""Consecutive failed attempts, over all questions, that open the circuit breaker; more if many calls run at once."""
 _FAILURES_PER_CALL = 5
 
-_TOLD_PAUSE = 2.0
-"""Seconds of a pause that are worth telling."""
+_REPORTED_PAUSE = 2.0
+"""Seconds from which a pause is reported."""
 _PROBE = (Message("user", 'Reply with this and nothing else: {"score": 1}'),)
 _PROBE_TOKENS = 2048
 _REASONING_TOKENS = 4096
 _PROBE_SCHEMA = closed_schema("score", "number")
 _PROBE_SCALE = Scale(0.0, 1.0)
 _MOST_TEXT = 30_000
-"""Characters of a reply's text: its room is a few thousand tokens, and reading it takes microseconds a character."""
+"""Most characters of a reply's text: its room is a few thousand tokens, and reading takes microseconds a character."""
 _MOST_CHOICES = 100
-_MOST_SHOWN = 200
-"""Characters of a reply that cannot be read."""
+_MOST_QUOTED = 200
+"""Most characters quoted from an unreadable reply."""
 _PROBED = re.compile(r'\s*\{\s*"score"\s*:\s*[0-9.]+\s*\}\s*')
 
 
 class JudgeError(RuntimeError):
-    """No reply from the judge; the message says why."""
+    """A missing reply from the judge; the message says why."""
 
 
 class JudgeFailed(JudgeError):
-    """One question got no reply after all attempts; other questions may still get theirs."""
+    """A question without a reply after all attempts; other questions may still get theirs."""
 
 
 class JudgeStopped(JudgeError):
-    """No question will get a reply; the message says why and how to fix it."""
+    """A judge that no question will get a reply from; the message says why and how to fix it."""
 
 
 class JudgeUnreadable(JudgeStopped):
-    """Too many replies in a row could not be read; the message shows two of them, `wordless` none."""
+    """A judge with too many unreadable replies in a row; the message quotes two of them, `wordless` none."""
 
     def __init__(self, message: str, wordless: str) -> None:
         super().__init__(message)
@@ -80,36 +80,36 @@ class JudgeUnreadable(JudgeStopped):
 
 
 class JudgeUnknown(JudgeStopped):
-    """The server has no such model, or does not offer it any more; the message repeats what it says."""
+    """A model that the server does not have, or no longer offers; the message repeats the server's."""
 
     wordless = "The server of the judge does not offer its model any more. Choose another judge"
 
 
 class AskRefused(JudgeError):
-    """The server refuses this one question; the message says why."""
+    """A single question that the server refuses; the message says why."""
 
 
 class _FieldRefused(JudgeStopped):
-    """The model does not accept a field of the request."""
+    """A field of the request that the model does not accept."""
 
 
 @dataclass(frozen=True)
 class JudgeAnswer:
-    """Complete, well-formed reply."""
+    """A complete, well-formed reply."""
 
     texts: tuple[str, ...]
     finish: tuple[str, ...]
     model: str
     tokens: Tokens | None
     reasons: bool
-    """Whether the model reasoned before it replied, as far as what stands beside its text shows."""
+    """Whether the fields beside its text show that the model reasoned before it replied."""
 
 
 class Judge:
-    """Client of one judge, for the length of an `async with` block."""
+    """The client of one judge, for the length of an `async with` block."""
 
     trials: ClassVar[int] = 6
-    """Tasks that a run asks before any other: if none of them can be read, it stops."""
+    """Tasks that a run starts with: if none of their replies can be read, the run stops."""
 
     def __init__(
         self,
@@ -139,10 +139,10 @@ class Judge:
         self._most_failures = max(_FAILURES, _FAILURES_PER_CALL * self.pace.concurrency)
         self._last_failure = ""
         self._stopped: JudgeStopped | None = None
-        """Why the client stopped asking; None while it still asks."""
+        """The reason why the client stopped asking; None while it asks."""
 
     async def __aenter__(self) -> "Judge":
-        """Resolve the endpoint. Raises JudgeStopped if it is not allowed."""
+        """Resolves the endpoint. Raises JudgeStopped if it is not allowed."""
         try:
             await self._client.open()
         except EndpointError as error:
@@ -164,9 +164,9 @@ class Judge:
 
     @property
     def waits(self) -> str:
-        """For what all calls wait, and until when; empty where they go on."""
+        """The reason why all calls wait, and until when; empty while calls run."""
         pause = self._meter.pause_left()
-        if pause >= _TOLD_PAUSE:
+        if pause >= _REPORTED_PAUSE:
             until = now() + timedelta(seconds=pause)
             return f"for the judge, whose server asks for a pause, until {until:%H:%M:%S} UTC"
         if self._failures <= self.pace.concurrency:
@@ -177,15 +177,13 @@ class Judge:
         )
 
     async def ask(self, ask: Ask) -> Reply:
-        """Return the judge's reply, with retries. Raises JudgeFailed, JudgeStopped, AskRefused and BudgetError."""
+        """Returns the judge's reply, with retries. Raises JudgeFailed, JudgeStopped, AskRefused and BudgetError."""
         estimate = estimated_tokens(ask.messages)
         tokens = round(estimate * self.tokens_per_estimate) + ask.reply_tokens * ask.samples
-        shown = any(message.pictures for message in ask.messages)
-        body = (
-            await asyncio.to_thread(request, self.spec, ask, self._picture)
-            if shown
-            else request(self.spec, ask)
-        )
+        if any(message.pictures for message in ask.messages):
+            body = await asyncio.to_thread(request, self.spec, ask, self._picture)
+        else:
+            body = request(self.spec, ask)
         answer = await self._answer(body, tokens, most_cost(self.spec, ask))
         if answer.tokens:
             self._reported += answer.tokens.prompt
@@ -211,9 +209,10 @@ class Judge:
         return data_url(path.read_bytes())
 
     async def _answer(self, body: Mapping[str, Any], tokens: int, bound: int) -> JudgeAnswer:
-        """Ask with retries. `tokens` counts towards the rate limit; `bound` is the maximum cost of one attempt."""
+        """Asks with retries. `tokens` counts towards the rate limit; `bound` is the maximum cost of one attempt."""
         content = json.dumps(body).encode()
-        attempt = given_up = 0
+        attempt = 0
+        given_up = 0
         while True:
             attempt += 1
             async with self._slots:
@@ -229,11 +228,12 @@ class Judge:
                 raise final(outcome, f"{attempt} attempts")
 
     def _again(self) -> JudgeStopped:
-        """Why the client stopped asking, for one more caller."""
+        """A copy of the error that stopped the client, for another caller."""
         assert self._stopped
         return type(self._stopped)(str(self._stopped))
 
     def _note(self, outcome: JudgeAnswer | Trouble) -> None:
+        """Counts failures, and pauses or stops the client where a failure calls for it."""
         if isinstance(outcome, JudgeAnswer):
             self._failures = 0
             return
@@ -253,7 +253,7 @@ class Judge:
             )
 
     async def _paid(self, content: bytes, bound: int, given_up: int) -> JudgeAnswer | Trouble:
-        """Make one attempt: reserve the bound, then commit the real cost, or the bound if the cost is unknown."""
+        """Makes one attempt: reserves the bound, then commits the real cost, or the bound if the cost is unknown."""
         call = Call()
         outcome = Trouble("again", "nothing came")
         async with reserved(self._job_budget, bound) as held:
@@ -272,6 +272,7 @@ class Judge:
 
 
 def final(trouble: Trouble, tries: str) -> JudgeError:
+    """The error of a question without a reply after its tries."""
     if trouble.kind in PASSING:
         return JudgeFailed(f"no reply from the judge in {tries}; the last: {trouble.words}")
     if trouble.kind == "unknown":
@@ -289,9 +290,9 @@ async def probe(
     pace: RateLimits | None = None,
     fetcher: Fetcher | None = None,
 ) -> JudgeSpec:
-    """Find out by five or six short calls what a model accepts, and whether its replies can be read.
+    """Finds out by five or six short calls which fields a model accepts, and whether its replies can be read.
 
-    Raises JudgeStopped, which is JudgeUnreadable if none of them can, and JudgeFailed.
+    Raises JudgeStopped, which is JudgeUnreadable if none of the replies can be read, and JudgeFailed.
     """
     tokens: TokensField = "max_tokens"
     bare = JudgeSpec(model, False, tokens, False, False, False, 0, None)
@@ -312,12 +313,14 @@ async def probe(
         )
     tried = [answer for answer in (first, temperature, samples, seed, schema) if answer]
     if not any(_is_readable(answer) for answer in tried):
-        replied = address.redacted(first.texts[0].strip()[-_MOST_SHOWN:])
-        told = (
+        ending = address.redacted(first.texts[0].strip()[-_MOST_QUOTED:])
+        problem = (
             f"{model} was asked for the score 1, and none of its {len(tried)} replies can be read"
         )
-        then = "Choose another judge"
-        raise JudgeUnreadable(f"{told}; the first ended {replied!r}. {then}", f"{told}. {then}")
+        advice = "Choose another judge"
+        raise JudgeUnreadable(
+            f"{problem}; the first ended {ending!r}. {advice}", f"{problem}. {advice}"
+        )
     return JudgeSpec(
         model=model,
         temperature=temperature is not None,
@@ -339,6 +342,7 @@ def _is_readable(answer: JudgeAnswer) -> bool:
 
 
 async def _tried(judge: Judge, tokens: TokensField, **fields: Any) -> JudgeAnswer | None:
+    """The reply to a probe with these fields; None if the server refuses them."""
     messages = [{"role": message.role, "content": message.text} for message in _PROBE]
     body = {"model": judge.spec.model, "messages": messages, tokens: _PROBE_TOKENS, **fields}
     try:
@@ -348,28 +352,27 @@ async def _tried(judge: Judge, tokens: TokensField, **fields: Any) -> JudgeAnswe
 
 
 def read_answer(content: bytes) -> JudgeAnswer | Trouble:
+    """The reply in a server's JSON, or the trouble with it."""
     try:
-        found = json.loads(content)
+        record = json.loads(content)
     except (ValueError, RecursionError):
         return Trouble("bad reply", "a reply that is no JSON")
-    tokens = counted(_under(found, "usage"))
-    listed = _under(found, "choices")
+    tokens = counted(_under(record, "usage"))
+    listed = _under(record, "choices")
     if not isinstance(listed, list) or not listed:
         return Trouble("bad reply", "a reply without choices", tokens=tokens)
     if len(listed) > _MOST_CHOICES:
         return Trouble("bad reply", f"a reply with over {_MOST_CHOICES} choices", tokens=tokens)
-    read = [
-        _choice(choice)
-        for choice in sorted(listed, key=lambda choice: _number(_under(choice, "index")))
-    ]
+    listed.sort(key=lambda choice: _number(_under(choice, "index")))
+    read = [_choice(choice) for choice in listed]
     choices = [choice for choice in read if choice]
     if any(len(choice.text) > _MOST_TEXT for choice in choices):
-        told = f"a reply of over {_MOST_TEXT:,} characters"
-        return Trouble("bad reply", told, tokens=tokens)
+        problem = f"a reply of over {_MOST_TEXT:,} characters"
+        return Trouble("bad reply", problem, tokens=tokens)
     if len(choices) < len(read):
         return Trouble("bad reply", "a reply without its text or finish_reason", tokens=tokens)
-    model = _under(found, "model")
-    hidden = _under(found, "usage", "completion_tokens_details", "reasoning_tokens")
+    model = _under(record, "model")
+    hidden = _under(record, "usage", "completion_tokens_details", "reasoning_tokens")
     return JudgeAnswer(
         texts=tuple(choice.text for choice in choices),
         finish=tuple(choice.finish for choice in choices),
@@ -385,7 +388,7 @@ class _Choice(NamedTuple):
     text: str
     finish: str
     reasons: bool
-    """Whether it shows reasoning beside its text."""
+    """Whether it has reasoning beside its text."""
 
 
 def _choice(choice: object) -> _Choice | None:
@@ -394,17 +397,18 @@ def _choice(choice: object) -> _Choice | None:
     if not isinstance(message, dict) or not isinstance(finish, str) or not finish:
         return None
     try:
-        said = read_message(message)
+        parts = read_message(message)
     except TypeError:
         return None
     return _Choice(
-        text=storable(said.text or said.refusal),
+        text=storable(parts.text or parts.refusal),
         finish=storable(finish)[:40],
         reasons=thinks_beside(message),
     )
 
 
 def _under(value: Any, *names: str) -> Any:
+    """The value under nested keys of a JSON object; None if one is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value

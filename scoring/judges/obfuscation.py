@@ -1,4 +1,4 @@
-"""Obfuscation: decodes every plain text that an obfuscated one may hide, to find hidden instructions like open ones."""
+"""Obfuscation: the plain texts that an obfuscated text may hide, to find hidden instructions like open ones."""
 
 import base64
 import binascii
@@ -13,7 +13,7 @@ from urllib.parse import unquote
 _LEAST = 12
 """Minimum length in characters of a decoded text worth checking."""
 _DEPTH = 2
-"""How often a decoded text is decoded again."""
+"""Levels of decoding."""
 
 _HOMOGLYPHS = str.maketrans(
     dict(
@@ -43,24 +43,25 @@ _UNSEEN = {"Cc", "Cf", "Co", "Cn"}
 
 
 def readings(text: str) -> Mapping[str, bool]:
-    """Every reading of a text, and whether a person who sees it reads something else; diacritics may be left out."""
+    """Every reading of a text, and whether it is hidden from a person who sees the text; diacritics are optional."""
     plain = _plain(text)
-    found = dict.fromkeys((plain, unmarked(plain)), False)
+    is_hidden = dict.fromkeys((plain, unmarked(plain)), False)
     for other in _others(text, plain, _DEPTH):
-        found.setdefault(other, True)
-    return found
+        is_hidden.setdefault(other, True)
+    return is_hidden
 
 
 def _plain(text: str) -> str:
-    """Return the text without invisible characters, NFKC-normalised, in lower case, words separated by one space."""
-    lines = _BREAKS.sub("\n", unicodedata.normalize("NFKC", text)).replace("\t", " ")
-    unseen = [sign for sign in {*lines} - {"\n"} if unicodedata.category(sign) in _UNSEEN]
-    shown = lines.translate(dict.fromkeys(map(ord, unseen))) if unseen else lines
-    return _BLANKS.sub(" ", shown).casefold().strip()
+    """The text without invisible characters, NFKC-normalised, in lower case, with words separated by one space."""
+    visible = _BREAKS.sub("\n", unicodedata.normalize("NFKC", text)).replace("\t", " ")
+    unseen = [sign for sign in {*visible} - {"\n"} if unicodedata.category(sign) in _UNSEEN]
+    if unseen:
+        visible = visible.translate(dict.fromkeys(map(ord, unseen)))
+    return _BLANKS.sub(" ", visible).casefold().strip()
 
 
 def _others(text: str, plain: str, depth: int) -> Iterator[str]:
-    """Yield further readings of a text; decoded parts are read the same way, `depth` times."""
+    """Yields further readings of a text; decoded parts are read in the same way, `depth` times."""
     yield unmarked(plain).translate(_HOMOGLYPHS)
     for alphabet in (_LEET, _LEET_L) if _LEET_SIGN.search(plain) else ():
         yield _WORD.sub(partial(_letters, alphabet), plain)
@@ -79,15 +80,16 @@ def _letters(alphabet: dict[int, int], word: re.Match[str]) -> str:
 
 
 def unmarked(text: str) -> str:
+    """The text without diacritics."""
     if text.isascii():
         return text
     parts = unicodedata.normalize("NFD", text)
-    return unicodedata.normalize(
-        "NFC", "".join(char for char in parts if unicodedata.category(char) != "Mn")
-    )
+    bare = "".join(char for char in parts if unicodedata.category(char) != "Mn")
+    return unicodedata.normalize("NFC", bare)
 
 
 def _decoded(text: str) -> Iterator[str]:
+    """Yields the results of all decodings of a text or its parts."""
     yield "".join(chr(ord(sign) - 0xE0000) for sign in _TAG_SIGNS.findall(text))
     yield html.unescape(text)
     yield unquote(text, errors="replace")
@@ -109,7 +111,7 @@ def _from_base64(chunk: str) -> bytes:
 
 
 def _text_of(raw: bytes) -> str:
-    """Return bytes decoded as printable UTF-8, "" if they are not."""
+    """The bytes as printable UTF-8; "" if they are not."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Rate limit: how fast a judge may be asked, and how long to wait for it."""
+"""Rate limit: the pace of calls to a judge, and the time to wait for a reply."""
 
 import asyncio
 import math
@@ -23,7 +23,7 @@ class RateLimits(Retries):
 
 
 class RateLimiter:
-    """Rate limiter shared by all calls with one key: no minute exceeds the allowed requests or tokens."""
+    """A rate limiter shared by all calls with one key: no minute exceeds the allowed requests or tokens."""
 
     def __init__(self, pace: RateLimits) -> None:
         self._pace = pace
@@ -31,15 +31,17 @@ class RateLimiter:
         self._paused = 0.0
 
     async def turn(self, tokens: int) -> None:
-        """Wait until a call of so many tokens may begin: whoever a pause held back queues anew after it."""
+        """Waits until a call of so many tokens may begin; calls held back by a pause queue again after it."""
         loop = asyncio.get_running_loop()
+        gap = 0.0
+        if self._pace.requests_per_minute:
+            gap = 60 / self._pace.requests_per_minute
+        if self._pace.tokens_per_minute:
+            gap = max(gap, 60 * tokens / self._pace.tokens_per_minute)
         start = -math.inf
         while start < self._paused:
             start = max(loop.time(), self._next, self._paused)
-            self._next = start + max(
-                60 / self._pace.requests_per_minute if self._pace.requests_per_minute else 0.0,
-                60 * tokens / self._pace.tokens_per_minute if self._pace.tokens_per_minute else 0.0,
-            )
+            self._next = start + gap
             await asyncio.sleep(start - loop.time())
 
     def pause_left(self) -> float:
@@ -52,10 +54,10 @@ class RateLimiter:
 
 
 class ReplyTimes:
-    """How long one judge's replies take, so that a call that hangs is given up early.
+    """Times of one judge's replies, so that a hanging call is given up early.
 
-    Once enough came, a reply may take four times as long as the slowest so far. Each attempt at a question that is
-    given up as too slow makes the limit of its next one four times as long, up to the timeout.
+    After enough replies, a reply may take four times as long as the slowest so far. Each attempt at a question that is
+    given up as too slow makes the limit of the next attempt four times as long, up to the timeout.
     """
 
     def __init__(self, timeout: float) -> None:
@@ -63,17 +65,17 @@ class ReplyTimes:
         self._replies = 0
         self._slowest = 0.0
         self._running: dict[asyncio.Timeout, tuple[float, int]] = {}
-        """Start of the calls under way, and how many earlier attempts were given up as too slow."""
+        """The start of each running call, and its earlier attempts that were given up as too slow."""
 
     def limit(self, given_up: int) -> float:
-        known = self._replies >= _ENOUGH
-        return min(
-            self._timeout,
-            max(_LEAST_SECONDS, 4 * self._slowest) * 4**given_up if known else math.inf,
-        )
+        """Seconds that a reply may take after so many attempts that were too slow."""
+        if self._replies < _ENOUGH:
+            return self._timeout
+        return min(self._timeout, max(_LEAST_SECONDS, 4 * self._slowest) * 4**given_up)
 
     @asynccontextmanager
     async def limited(self, given_up: int) -> AsyncIterator[None]:
+        """The context of one call. Raises Trouble if the call takes too long."""
         loop = asyncio.get_running_loop()
         start = loop.time()
         running = asyncio.timeout(self.limit(given_up))

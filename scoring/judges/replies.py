@@ -1,8 +1,8 @@
 """Judges' replies: the score on a scale, or the letter of an option, that a reply gives.
 
-A judge may think aloud, explain itself, and wrap its answer in JSON, a fence, a box, a tag or bold type. What claims to
-be the answer is collected; a reply is read if all of that agrees. A number or letter that an explanation mentions is no
-claim. Doubt makes a reply unreadable: a wrong score is worse than none.
+A judge may think aloud, explain itself, and wrap its answer in JSON, a fence, a box, a tag or bold type. All places
+that claim to be the answer are collected, and a reply is read if they agree. A number or letter inside an explanation
+is not a claim. Doubt makes a reply unreadable: a wrong score is worse than none.
 """
 
 import re
@@ -17,11 +17,11 @@ from arena.reasoning import answer_of
 T = TypeVar("T")
 
 NO_OPTION = "none"
-"""Letter of a reply that no option fits: `X` of MMBench's prompt, or `Z` of MMT-Bench's."""
+"""The letter of a reply that no option fits: `X` in MMBench's prompt, or `Z` in MMT-Bench's."""
 ROOM = 256
-"""Tokens that a judge gets for a score or a letter, so that one that explains itself comes to its end."""
+"""Tokens for a judge's score or letter, enough for an explanation."""
 LIKELY = 8
-"""Tokens that most judges use of it."""
+"""Tokens that most judges use."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,15 @@ class Scale:
     low: float
     high: float
     step: float | None = None
-    """How far apart two scores are, from the lowest on; None for any number between the ends."""
+    """The distance between scores, from the lowest on; None for any number between the ends."""
 
     def score(self, number: float, out_of: float | None = None) -> float | None:
-        """The score that a number means, or a number out of a most; None outside the scale."""
-        fits = self.low <= number <= self.high and (out_of is None or out_of == self.high)
-        return number + 0.0 if fits and self._is_step(number) else None
+        """The score of a number, or of a number out of a maximum; None outside the scale."""
+        if not self.low <= number <= self.high or not self._is_step(number):
+            return None
+        if out_of is not None and out_of != self.high:
+            return None
+        return number + 0.0
 
     def _is_step(self, number: float) -> bool:
         if self.step is None:
@@ -49,27 +52,28 @@ class _Claim(NamedTuple, Generic[T]):
     """A place of a reply that claims to be the answer."""
 
     value: T | None
-    """None where it claims to be one and none can be read: out of the scale, or two at once."""
+    """None for an unreadable claim: out of the scale, or two values at once."""
     start: int
     end: int
 
 
 def read_score(reply: str, scale: Scale, finish: str = "stop") -> float | None:
-    """The score that a reply gives on a scale; None if it gives none, several, or one that is out of the scale."""
+    """The score in a reply; None if it gives none, several, or a score outside the scale."""
     text = _answer(reply, finish)
     return _agreed(text, list(_scores(text, scale)), finish)
 
 
 def read_letter(reply: str, options: Mapping[str, str], finish: str = "stop") -> str | None:
-    """The letter that a reply gives: of an option, or `NO_OPTION` for X or Z; None if it gives none, or several."""
+    """The letter in a reply: an option's, or `NO_OPTION` for X or Z; None if it gives none, or several."""
     text = _answer(reply, finish)
     return _agreed(text, list(_letters(text, options)), finish)
 
 
-def shown(reply: str, finish: str = "stop") -> str:
-    """The end of a reply in quotes, for the reason why nothing was read; it says whether the reply was cut short."""
-    cut = ending(finish) == "cut" or answer_of(reply).torn
-    return f"{reply[-_MOST_SHOWN:]!r}{' (cut short: it used up its room)' if cut else ''}"
+def quoted(reply: str, finish: str = "stop") -> str:
+    """The end of an unreadable reply in quotes, with a note if the reply was cut short."""
+    is_cut = ending(finish) == "cut" or answer_of(reply).torn
+    note = " (cut short: it used up its room)" if is_cut else ""
+    return f"{reply[-_MOST_QUOTED:]!r}{note}"
 
 
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
@@ -86,7 +90,7 @@ _SUPPOSES = re.compile(
     r"|如果|假如|例如",
     re.IGNORECASE,
 )
-"""What makes a statement one about a case that is not given."""
+"""Words that make a statement hypothetical."""
 _DENIES = re.compile(
     r"\b(?:not|never|cannot|instead of|rather than|neither|nor)\b|n['’]t\b|不是|并非", re.IGNORECASE
 )
@@ -95,17 +99,17 @@ _OTHER = re.compile(
     r"|不(?:应该?|能|会|要|可)?\Z",
     re.IGNORECASE,
 )
-"""What makes of the answer behind it one that is not meant."""
+"""Words that reject the answer after them."""
 _CONCLUDES = re.compile(r"\b(?:so|therefore|thus|hence|accordingly)\b|因此|所以", re.IGNORECASE)
 _CLAUSE = re.compile(r"[,;，；]|\b(?:and|but)\b")
-_MOST_SHOWN = 80
+_MOST_QUOTED = 80
 _SENTENCE = re.compile(r"[.!?。！？]\s|\n")
 _BEFORE = 300
-"""Characters before a claim in which its sentence begins."""
+"""Characters before a claim to search for the start of its sentence."""
 
 
 def _answer(reply: str, finish: str) -> str:
-    """What a reply says to its reader, in plain signs; "" for what a filter took away."""
+    """The reply's text after its reasoning, in plain characters; "" for a filtered reply."""
     if ending(finish) == "filtered":
         return ""
     text = answer_of(reply).text.translate(_WIDE)
@@ -113,42 +117,42 @@ def _answer(reply: str, finish: str) -> str:
 
 
 def _agreed(text: str, claims: list[_Claim[T]], finish: str) -> T | None:
-    """The one value of all claims; None where they differ, one cannot be read, or the reply thinks again."""
+    """The common value of all claims; None if they differ, one is unreadable, or the reply has second thoughts."""
     if not claims or any(claim.value is None for claim in claims):
         return None
     first = min(claims, key=lambda claim: claim.start)
     last = max(claim.end for claim in claims)
     if any(claim.value != first.value for claim in claims) or _RETHINKS.search(text, last):
         return None
-    if ending(finish) != "whole" and not _stands(text, first):
+    if ending(finish) != "whole" and not _is_whole(text, first):
         return None
     return first.value
 
 
-def _stands(text: str, claim: _Claim[Any]) -> bool:
-    """Whether a claim in a reply that was cut short is whole, and was made before any explanation."""
-    begun = text[: claim.start]
-    more = text[claim.end :].strip(" .*_`")
-    return bool(more) and len(begun) <= _BEFORE and not _SENTENCE.search(begun)
+def _is_whole(text: str, claim: _Claim[Any]) -> bool:
+    """Whether a claim in a reply that was cut short is complete, and comes before any explanation."""
+    before = text[: claim.start]
+    after = text[claim.end :].strip(" .*_`")
+    return bool(after) and len(before) <= _BEFORE and not _SENTENCE.search(before)
 
 
-def _supposed(text: str, start: int) -> bool:
-    """Whether the sentence before a claim makes it one about something else, or denies it."""
+def _is_supposed(text: str, start: int) -> bool:
+    """Whether the sentence before a claim makes it hypothetical, or denies it."""
     sentence = _SENTENCE.split(text[max(0, start - _BEFORE) : start])[-1]
     argument = _CONCLUDES.split(sentence)[-1]
     clause = _CLAUSE.split(argument)[-1]
     return bool(_SUPPOSES.search(argument) or _DENIES.search(clause) or _OTHER.search(clause))
 
 
-# Signs that stand around a number or letter.
+# Characters around a number or letter.
 _OPEN = r"[\s*_`\"'“‘(\[{$>|#]"
 _AHEAD = r"(?:[\s*_`\"'“‘(\[{$|]|#(?=[#\s]))"
-"""The same before a number, which `>` and `#` would make another one."""
+"""The same before a number, without `>` and `#`, which would change its meaning."""
 _BESIDE = r"[ \t*_`\"'“‘(\[{$]"
 _CLOSE = r"[*_`\"'”’)\]}$|]"
 _NUMBER = r"[+-]?(?:[0-9]{1,20}+(?:[.,][0-9]{1,20}+)?+|\.[0-9]{1,20}+)(?![^\W分]|[.,·'’][0-9])"
 _VAGUE = rf"(?P<vague>[<>≤≥~≈]=?{_BESIDE}{{0,4}})?"
-"""A sign that makes a number one of many."""
+"""A sign that makes a number inexact."""
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 _UNIT = r"(?:[ \t]?(?:points?|pts?|stars?|marks?|分)(?![A-Za-z]))"
 _TAIL = re.compile(
@@ -159,16 +163,16 @@ _TAIL = re.compile(
     rf"|{_UNIT}",
     re.IGNORECASE,
 )
-"""What may stand behind a number: a percent sign, the most that could be had, another number, a unit."""
+"""The text after a number: a percent sign, the maximum, another number, or a unit."""
 _DOUBTS = re.compile(
     r"[*_`\"'”’)\]}$|,]{0,6}[ \t]?(?:\?|(?:if|unless|means?|when|would|but|however|although|though|maybe|perhaps"
     r"|represents?|indicates?)\b|如果|但|表示)"
     r"|[*_`]{0,3}\+|[ \t](?:or[ \t](?:so|more|less|higher|lower|above|below)|at[ \t](?:most|least))\b",
     re.IGNORECASE,
 )
-"""What takes a statement back, or makes it one about the scale."""
+"""Text that retracts a statement, or makes it one about the scale."""
 _ANOTHER = re.compile(rf"[^\n.;]{{0,60}}?[,;][ \t](?:and[ \t])?{_NUMBER}[ \t]?(?:for\b|\()")
-"""Behind a score, another one for something else."""
+"""Another score after a score, for something else."""
 _END = re.compile(rf"{_UNIT}?{_CLOSE}{{0,8}}[ \t]*+[.。!;,]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
 _MOST_WORD = r"(?<!max[ _])(?<!imum[ _])(?<!full )(?<!perfect )(?<!highest )(?<!possible )(?<!lowest )(?<!total )"
 _SCORE_WORD = (
@@ -207,11 +211,11 @@ _OUTPUT_SCORE = re.compile(
     rf"^{_AHEAD}{{0,8}}(?:{_HEADING}){_AHEAD}{{0,8}}{_VAGUE}(?P<number>{_NUMBER})",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A line of its own: a number that is called a result in a sentence may be that of a sum."""
+"""A score on a separate line: inside a sentence, a "result" may be that of a sum."""
 _NAMED_SCORE = re.compile(
     rf"(?:{_SCORE_WORD})[ \t]{_AHEAD}{{0,6}}{_VAGUE}(?P<number>{_NUMBER})", re.IGNORECASE
 )
-"""At the end of a line: a grade that a reply names, its own or one that the answer asks for."""
+"""A grade at the end of a line: the reply's own, or one that the answer asks for."""
 _FITTING_SCORE = re.compile(
     rf"\bscore[ \t]of{_AHEAD}{{1,6}}{_VAGUE}(?P<number>{_NUMBER}){_CLOSE}{{0,6}}[ \t](?:is|seems)[ \t]"
     r"(?:[a-z]{1,12}ly[ \t])?(?:appropriate|fair|fitting|justified|reasonable|suitable|warranted)"
@@ -239,80 +243,82 @@ _GOES_ON = re.compile(
     r"|[ \t](?:because|since|as|for|due|the|this|it|explanation|reason|reasoning|rationale)\b|，|。|：)",
     re.IGNORECASE,
 )
-"""What stands between a reply's first number and its explanation."""
+"""The text between a reply's first number and its explanation."""
 
 
 def _scores(text: str, scale: Scale) -> Iterator[_Claim[float]]:
+    """Yields all claims of a score."""
     spoken = (_CLAIMED_SCORE, _FITTING_SCORE)
     for pattern in (*spoken, _TAGGED_SCORE, _BOXED_SCORE):
-        for found in pattern.finditer(text):
-            supposed = pattern in spoken and _supposed(text, found.start())
-            claim = _number(text, found, scale)
-            yield claim._replace(value=None) if supposed else claim
+        for match in pattern.finditer(text):
+            is_supposed = pattern in spoken and _is_supposed(text, match.start())
+            claim = _number(text, match, scale)
+            yield claim._replace(value=None) if is_supposed else claim
     if whole := _OBJECT_SCORE.fullmatch(text):
         yield _number(text, whole, scale)
     for pattern in (_OUTPUT_SCORE, _NAMED_SCORE):
-        for found in pattern.finditer(text):
-            claim = _number(text, found, scale)
+        for match in pattern.finditer(text):
+            claim = _number(text, match, scale)
             if _END.match(text, claim.end):
                 yield claim
     yield from _scores_of_lines(text, scale)
 
 
 def _scores_of_lines(text: str, scale: Scale) -> Iterator[_Claim[float]]:
-    """Numbers that are a line, and the one that opens the reply, unless another line opens like it.
+    """Yields numbers that are a whole line, and the number at the reply's start unless another line starts alike.
 
-    Lines that open alike are a list, or tell the scale.
+    Lines that start alike are a list, or describe the scale.
     """
     signs = Counter[str]()
-    for found in _LINE_SCORE.finditer(text):
-        claim = _number(text, found, scale)
+    for match in _LINE_SCORE.finditer(text):
+        claim = _number(text, match, scale)
         if _END.match(text, claim.end):
-            is_item = text.startswith(")", found.end()) and "(" not in found[0]
+            is_item = text.startswith(")", match.end()) and "(" not in match[0]
             yield claim._replace(value=None) if is_item else claim
-        elif goes_on := _GOES_ON.match(text, claim.end):
-            signs[goes_on[0].strip()] += 1
+        elif explanation := _GOES_ON.match(text, claim.end):
+            signs[explanation[0].strip()] += 1
     first = _LINE_SCORE.match(text)
     if first is None:
         return
     claim = _number(text, first, scale)
     is_item = first["number"] == "1" and text.startswith((". ", ") "), claim.end)
-    goes_on = _GOES_ON.match(text, claim.end)
-    is_one = goes_on and not is_item and signs[goes_on[0].strip()] == 1
-    if is_one or _DOUBTS.match(text, claim.end):
+    explanation = _GOES_ON.match(text, claim.end)
+    is_only = explanation and not is_item and signs[explanation[0].strip()] == 1
+    if is_only or _DOUBTS.match(text, claim.end):
         yield claim
 
 
-def _number(text: str, found: re.Match[str], scale: Scale) -> _Claim[float]:
-    """The claim of a number with what stands around it."""
-    start, end = found.span("number")
-    number = _value(found["number"])
+def _number(text: str, match: re.Match[str], scale: Scale) -> _Claim[float]:
+    """The claim of a number, by the text around it."""
+    start, end = match.span("number")
+    number = _value(match["number"])
     tail = _TAIL.match(text, end)
-    score = scale.score(number)
     if tail and tail["most"] is not None:
         score = scale.score(number, _value(tail["most"]))
-    elif (tail and (tail["percent"] or tail["other"])) or not _fits(text, found, scale):
+    elif tail and (tail["percent"] or tail["other"]):
         score = None
+    else:
+        score = scale.score(number) if _fits(text, match, scale) else None
     end = tail.end() if tail else end
     is_unsure = _DOUBTS.match(text, end) or _ANOTHER.match(text, end)
     return _Claim(None if is_unsure else score, start, end)
 
 
-def _fits(text: str, found: re.Match[str], scale: Scale) -> bool:
-    """Whether what stands before a number lets it be one exact score of this scale."""
-    if found["vague"]:
+def _fits(text: str, match: re.Match[str], scale: Scale) -> bool:
+    """Whether the text before a number allows it to be an exact score of this scale."""
+    if match["vague"]:
         return False
-    told = found.groupdict().get("scale")
-    most = _LAST_NUMBER.search(told) if told else None
-    if most and _value(most[1]) != scale.high:
+    scale_text = match.groupdict().get("scale")
+    highest = _LAST_NUMBER.search(scale_text) if scale_text else None
+    if highest and _value(highest[1]) != scale.high:
         return False
-    place = found.start("number")
+    place = match.start("number")
     sentence = _SENTENCE.split(text[max(0, place - _BEFORE) : place])[-1]
     return all(_value(scales["most"]) == scale.high for scales in _SCALE_TOLD.finditer(sentence))
 
 
 def _value(number: str) -> float:
-    """The number, whose comma is a decimal one unless it can part thousands."""
+    """The number; its comma is a decimal comma unless it can separate thousands."""
     return float(number.replace(",", "" if _THOUSANDS.fullmatch(number) else "."))
 
 
@@ -345,7 +351,7 @@ _OBJECT_LETTER = re.compile(
     rf"\{{\s*+[\"'][^\"'\n]{{1,40}}[\"']\s*+:\s*+[\"']?\(?{_LETTER}\)?[\"']?\s*+,?\s*+\}}"
 )
 _LINE_LETTER = re.compile(rf"^{_HELD}{_LETTER}(?![\"']\s?:)", re.MULTILINE)
-"""No name of an object's member, as in {"A": 1, "B": 0}."""
+"""A letter at the start of a line, unless it is a key of an object, as in {"A": 1, "B": 0}."""
 _LETTER_END = re.compile(rf"{_CLOSE}{{0,8}}[ \t]*+[.。!,;]?{_CLOSE}{{0,8}}[ \t]*+(?:\n|\Z)")
 _WITH_TEXT = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[.,:、。][ \t]?|[ \t]?\(|[ \t]-[ \t]|[ \t]?[–—][ \t]?|\)[ \t]?)?{_CLOSE}{{0,4}}[ \t]?"
@@ -355,7 +361,7 @@ _STATED = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[ \t]*+(?:\Z|\n)|[.,;:!。，、；)]|[ \t]?[(（—–]|[ \t]-[ \t]"
     rf"|[ \t](?i:because|since|as|for|which|with|due)[ \t]\S|<|\{{|{_NOT_ANOTHER})"
 )
-"""What may stand behind a letter that words introduce: no word that would make `A` an article."""
+"""The text after a letter that words introduce: not a word that would make `A` an article."""
 _LINE_STATED = re.compile(
     rf"{_CLOSE}{{0,8}}(?:[.:)][ \t]|[、：]|[ \t]?[(（—–]|[ \t]-[ \t]|,?[ \t](?i:because|since|as)[ \t]\S|,?[ \t]?因为"
     rf"|{_NOT_ANOTHER})"
@@ -370,94 +376,106 @@ _TWO_ALONE = re.compile(
     rf"{_CLOSE}{{0,4}}(?:[.:][ \t]|(?=[(\[])){_HELD}(?P<other>[A-Z]){_CLOSE}{{0,4}}[.]?[ \t]*+(?:\n|\Z)"
 )
 _LABEL = re.compile(r"[\s,;/|(]\(?(?P<letter>[A-Z])(?:[.):]|[ \t]\()")
-"""A letter that stands before the text of an option."""
+"""A letter before the text of an option."""
 _JOINS = re.compile(r"[\s,;/|&]{0,4}(?:\b(?:or|and|vs\.?|versus))?[\s/|&]{0,4}\Z", re.IGNORECASE)
-"""What stands between two options."""
+"""The text between two options."""
 _WRONG_BEHIND = re.compile(
     rf"{_CLOSE}{{0,6}}[ \t]?[:(–—-]?[ \t]?(?:wrong|incorrect|false)\b", re.IGNORECASE
 )
 _NONE_LETTERS = "XZ"
 _MOST_OPTION = 500
-"""Characters of an option's text behind its letter."""
+"""Most characters of an option's text after its letter."""
 
 
 def _letters(text: str, options: Mapping[str, str]) -> Iterator[_Claim[str]]:
+    """Yields all claims of a letter."""
     spoken = (_CLAIMED_LETTER, _BEST_LETTER)
     for pattern in (*spoken, _TAGGED_LETTER, _BOXED_LETTER):
-        for found in pattern.finditer(text):
-            claim = _option(text, found, options)
-            if pattern is _CLAIMED_LETTER and not _is_stated(text, found, options):
+        for match in pattern.finditer(text):
+            claim = _option(text, match, options)
+            if pattern is _CLAIMED_LETTER and not _is_stated(text, match, options):
                 continue
-            supposed = pattern in spoken and _supposed(text, found.start())
-            yield claim._replace(value=None) if supposed else claim
+            is_supposed = pattern in spoken and _is_supposed(text, match.start())
+            yield claim._replace(value=None) if is_supposed else claim
     if whole := _OBJECT_LETTER.fullmatch(text):
         yield _option(text, whole, options)
     yield from _letters_of_lines(text, options)
 
 
 def _letters_of_lines(text: str, options: Mapping[str, str]) -> Iterator[_Claim[str]]:
-    """Letters that are a line, and the one that opens the first line, or the last with its option's text.
+    """Yields letters that are a whole line, the letter at the reply's start, and letters before their option's text.
 
-    Lines that open with several letters list the options.
+    If lines start with several letters, they list the options.
     """
-    opened: list[tuple[re.Match[str], bool]] = []
-    for found in _LINE_LETTER.finditer(text):
-        if _LETTER_END.match(text, found.end("letter")):
-            yield _option(text, found, options)
-        elif _LINE_STATED.match(text, found.end("letter")) or _named(text, found, options):
-            opened.append((found, found.start() == 0))
-        elif _TWO_LETTERS.match(text, found.end("letter")) and found.start() == 0:
-            yield _option(text, found, options)
-    if len({found["letter"] for found, _ in opened}) != 1:
+    line_starts: list[re.Match[str]] = []
+    for match in _LINE_LETTER.finditer(text):
+        end = match.end("letter")
+        if _LETTER_END.match(text, end):
+            yield _option(text, match, options)
+        elif _LINE_STATED.match(text, end) or _option_behind(text, match, options):
+            line_starts.append(match)
+        elif _TWO_LETTERS.match(text, end) and match.start() == 0:
+            yield _option(text, match, options)
+    if len({match["letter"] for match in line_starts}) != 1:
         return
-    for found, is_first in opened:
-        if is_first or _named(text, found, options) == found["letter"]:
-            yield _option(text, found, options)
+    for match in line_starts:
+        if match.start() == 0 or _option_behind(text, match, options) == match["letter"]:
+            yield _option(text, match, options)
 
 
-def _is_stated(text: str, found: re.Match[str], options: Mapping[str, str]) -> bool:
-    """Whether a letter behind words is one, and no article or beginning of a name."""
-    end = found.end("letter")
+def _is_stated(text: str, match: re.Match[str], options: Mapping[str, str]) -> bool:
+    """Whether a letter after introducing words is a letter, not an article or the start of a name."""
+    end = match.end("letter")
     alone = _STATED.match(text, end) or _TWO_LETTERS.match(text, end) or _DOUBTS.match(text, end)
-    return bool(alone) or _named(text, found, options) == found["letter"]
+    return bool(alone) or _option_behind(text, match, options) == match["letter"]
 
 
-def _option(text: str, found: re.Match[str], options: Mapping[str, str]) -> _Claim[str]:
-    """The claim of a letter: no option if it has another one's text, or another letter, behind it."""
-    start, end = found.span("letter")
-    letter = found["letter"]
-    value = letter if letter in options else NO_OPTION if letter in _NONE_LETTERS else None
+def _option(text: str, match: re.Match[str], options: Mapping[str, str]) -> _Claim[str]:
+    """The claim of a letter; unreadable if another option's text, or another letter, follows it."""
+    start, end = match.span("letter")
+    letter = match["letter"]
+    behind = _option_behind(text, match, options)
+    rivals = {*options, *_NONE_LETTERS}
+    if behind == letter:
+        rivals = {*options}
     other = _TWO_LETTERS.match(text, end) or _TWO_ALONE.match(text, end)
-    named = _named(text, found, options)
-    others = {*options, *(() if named == letter else _NONE_LETTERS)} - {letter}
-    several = other is not None and other["other"] in others
-    several = several or _lists(text, found, options)
-    several = several or bool(_WRONG_BEHIND.match(text, end))
-    if several or (named and named != letter) or _DOUBTS.match(text, end):
-        value = None
+    is_unclear = (
+        (other is not None and other["other"] in rivals - {letter})
+        or (behind and behind != letter)
+        or _lists(text, match, options)
+        or _WRONG_BEHIND.match(text, end)
+        or _DOUBTS.match(text, end)
+    )
+    value = None
+    if not is_unclear and letter in options:
+        value = letter
+    elif not is_unclear and letter in _NONE_LETTERS:
+        value = NO_OPTION
     return _Claim(value, start, end)
 
 
-def _lists(text: str, found: re.Match[str], options: Mapping[str, str]) -> bool:
-    """Whether the option behind a letter is followed by another letter and its option in the same line."""
-    begun = _WITH_TEXT.match(text, found.end("letter"))
-    rest = _rest_of_line(text, begun.end()) if begun else ""
-    after = _LABEL.search(rest)
-    if after is None or after["letter"] not in options:
+def _lists(text: str, match: re.Match[str], options: Mapping[str, str]) -> bool:
+    """Whether another letter with its option follows a letter's option on the same line."""
+    separator = _WITH_TEXT.match(text, match.end("letter"))
+    rest = _rest_of_line(text, separator.end()) if separator else ""
+    next_label = _LABEL.search(rest)
+    if next_label is None or next_label["letter"] not in options:
         return False
-    named = _plain(_JOINS.sub("", rest[: after.start()]))
-    is_share = not any(sign.isalpha() for sign in named)
-    return is_share or named == _plain(options.get(found["letter"], ""))
+    text_between = _plain(_JOINS.sub("", rest[: next_label.start()]))
+    is_share = not any(sign.isalpha() for sign in text_between)
+    return is_share or text_between == _plain(options.get(match["letter"], ""))
 
 
-def _named(text: str, found: re.Match[str], options: Mapping[str, str]) -> str:
-    """The letter of the option whose text is all that stands behind a letter in its line; "" if there is none."""
-    begun = _WITH_TEXT.match(text, found.end("letter"))
-    if begun is None:
+def _option_behind(text: str, match: re.Match[str], options: Mapping[str, str]) -> str:
+    """The letter of the option with exactly the text after a letter on its line; "" if there is none."""
+    separator = _WITH_TEXT.match(text, match.end("letter"))
+    if separator is None:
         return ""
-    rest = _plain(_rest_of_line(text, begun.end()))
-    alike = [letter for letter, option in options.items() if rest and _plain(option) == rest]
-    return found["letter"] if found["letter"] in alike else alike[0] if alike else ""
+    rest = _plain(_rest_of_line(text, separator.end()))
+    letters = [letter for letter, option in options.items() if rest and _plain(option) == rest]
+    if match["letter"] in letters:
+        return match["letter"]
+    return letters[0] if letters else ""
 
 
 def _rest_of_line(text: str, start: int) -> str:

@@ -1,4 +1,4 @@
-"""Task runner: quotes the cost of judging tasks and runs them, many calls at once.
+"""Task runner: the quote for judging tasks, and their run with many calls at once.
 
 A run that is killed and started again ends with the same outcomes, since every reply is in the cache.
 """
@@ -27,44 +27,44 @@ from scoring.judges.spec import (
 
 PASSES = 2
 MARGIN = 3
-"""Times the estimated cost that a run may cost at most: what comes on top is asked for anew."""
+"""The most that a run may cost, as a multiple of its estimate: a higher cost needs a new consent."""
 UNREADABLE_IN_A_ROW = 10
-"""New replies in a row, over all tasks, that cannot be read: then the run stops, however well it began."""
+"""Unreadable new replies in a row, over all tasks, that stop a run."""
 _UNREADABLE = 3
-"""As many, where they have used up the money of a run."""
-_SHOWN = 100
-"""Characters that are shown of a reply."""
+"""The same for a run that has used up its money."""
+_MOST_QUOTED = 100
+"""Most characters quoted from a reply."""
 RESERVE_SECONDS = 0.5
-"""How long to wait while only the reservations of running calls leave no room in the budget."""
-_TOLD_AFTER = 4
-"""Such waits of one call, after which it is told."""
+"""Seconds to wait while only the reservations of running calls leave no room in the budget."""
+_REPORTED_AFTER = 4
+"""Such waits of one call after which they are reported."""
 
 T = TypeVar("T")
 
 
 class ScoringStopped(RuntimeError):
-    """The run was told to stop; the replies so far are in the cache."""
+    """A run that was stopped from outside; the replies so far are in the cache."""
 
 
 class Task(NamedTuple, Generic[T]):
     """One outcome to compute."""
 
     run: int
-    """Number of the run; separate runs are asked separately, with the run as the seed if the judge accepts one."""
+    """Number of the run; each run has its own calls, with the run as the seed if the judge accepts one."""
     begin: Callable[[], Generator[Ask, Reply, T]]
     refused: Callable[[str], T]
-    """Makes the outcome when the judge's server refuses the prompt, from the reason."""
+    """The function that makes the outcome from the reason if the judge's server refuses the prompt."""
     seeded: bool = True
     """Whether the run is sent as the seed; a paper's script may send none."""
     name: str = ""
-    """What is graded, for those who watch."""
+    """The graded thing, for progress reports."""
     is_read: Callable[[T], bool] = lambda outcome: True
-    """Whether the last of the judge's replies could be read; those before it could not."""
+    """The function that decides whether the last of the judge's replies could be read; earlier replies could not."""
 
 
 @dataclass(frozen=True)
 class Quote:
-    """Cost estimate of a scoring, made before anything is sent."""
+    """The cost estimate of a scoring, before anything is sent."""
 
     grades: int
     """Number of outcomes, including those of canaries and probes."""
@@ -78,19 +78,18 @@ class Quote:
     price: Price | None
 
     def corrected(self, ratio: float) -> "Quote":
-        """The quote by what the replies so far cost, as a ratio to what they were estimated to cost."""
-        prompt, completion = (
-            round(tokens * ratio) for tokens in (self.prompt_tokens, self.completion_tokens)
+        """The quote corrected by the ratio of the real to the estimated cost of the replies so far."""
+        return replace(
+            self,
+            prompt_tokens=round(self.prompt_tokens * ratio),
+            completion_tokens=round(self.completion_tokens * ratio),
         )
-        return replace(self, prompt_tokens=prompt, completion_tokens=completion)
 
     @property
     def dollars(self) -> float | None:
-        return (
-            None
-            if self.price is None
-            else cost(self.price, self.prompt_tokens, self.completion_tokens) / 1e6
-        )
+        if self.price is None:
+            return None
+        return cost(self.price, self.prompt_tokens, self.completion_tokens) / 1e6
 
     @property
     def most_dollars(self) -> float | None:
@@ -98,14 +97,14 @@ class Quote:
 
 
 class Progress(NamedTuple):
-    """Progress of a scoring, in outcomes."""
+    """The progress of a scoring, in outcomes."""
 
     done: int
     total: int
     fresh: int
     """Outcomes that needed a call to the judge in this run."""
     waits: str = ""
-    """For what it waits, and until when, where nothing goes on; as "it waits" begins."""
+    """The rest of a sentence that begins with "it waits": the reason, and until when; empty while calls run."""
 
 
 def quote_tasks(
@@ -115,9 +114,9 @@ def quote_tasks(
     owner: str | None,
     cache: ReplyCache | None,
 ) -> Quote:
-    """The cost of the tasks as if each new reply could be read, and its bound; without `cache` as if all were new.
+    """The cost of the tasks if each new reply can be read, and its bound; without `cache`, all replies are new.
 
-    Where a known reply could not be read, the call that follows it is counted.
+    If a cached reply could not be read, the call that follows it is counted.
     """
     calls: dict[str, tuple[Ask, ...]] = {}
     cached = 0
@@ -126,24 +125,24 @@ def quote_tasks(
         keyed = grouped((walk.key(spec, address, owner), walk) for walk in walks)
         walks = []
         for key, reply in cache.known(keyed) if cache else ():
-            walks += [walk for walk in keyed.pop(key) if walk.goes_on(reply)]
+            walks += [walk for walk in keyed.pop(key) if walk.advance(reply)]
             cached += 1
-        for key, left in keyed.items():
-            calls[key] = max([calls.get(key, ()), *(walk.asks for walk in left)], key=len)
-    wanted = [*calls.values()]
-    prompt = sum(estimated_tokens(first.messages) for first, *_ in wanted)
-    completion = sum(likely_completion(spec, first) for first, *_ in wanted)
-    dearest = max((most_cost(spec, ask) for asks in wanted for ask in asks), default=0)
+        for key, uncached in keyed.items():
+            calls[key] = max([calls.get(key, ()), *(walk.asks for walk in uncached)], key=len)
+    first_asks = [asks[0] for asks in calls.values()]
+    prompt = sum(estimated_tokens(ask.messages) for ask in first_asks)
+    completion = sum(likely_completion(spec, ask) for ask in first_asks)
     likely = cost(spec.price, prompt, completion)
+    worst_costs = [most_cost(spec, ask) for asks in calls.values() for ask in asks]
     # a call starts only while its worst case is left
-    bound = max(MARGIN * likely, likely + dearest)
+    bound = max(MARGIN * likely, likely + max(worst_costs, default=0))
     return Quote(
         grades=len(tasks),
-        calls=len(wanted),
+        calls=len(calls),
         cached=cached,
         prompt_tokens=prompt,
         completion_tokens=completion,
-        most=min(sum(most_cost(spec, ask) for asks in wanted for ask in asks), bound),
+        most=min(sum(worst_costs), bound),
         price=spec.price,
     )
 
@@ -151,15 +150,17 @@ def quote_tasks(
 def known_outcomes(
     tasks: Iterable[Task[T]], spec: JudgeSpec, address: str, owner: str | None, cache: ReplyCache
 ) -> Iterator[tuple[str, T]]:
-    """The names and outcomes of those tasks whose replies are all in the cache."""
+    """Yields the names and outcomes of the tasks with all replies in the cache."""
     for task in tasks:
         asking = task.begin()
         ordinal = 0
         try:
             ask = next(asking)
-            while reply := cache.get(
-                reply_key(spec, address, owner, _seeded(ask, task), task.run, ordinal)
-            ):
+            while True:
+                key = reply_key(spec, address, owner, _seeded(ask, task), task.run, ordinal)
+                reply = cache.get(key)
+                if reply is None:
+                    break
                 ask = asking.send(reply)
                 ordinal += 1
         except StopIteration as end:
@@ -173,16 +174,16 @@ async def run_tasks(
     tell: Callable[[Progress], None],
     stop: asyncio.Event,
 ) -> tuple[T, ...]:
-    """Return the outcomes in task order; every reply is in the cache by then.
+    """Runs the tasks and returns their outcomes in order; every reply is then in the cache.
 
-    Raises, once the running calls have ended, JudgeStopped, which is JudgeUnreadable if nothing can be read,
-    JudgeFailed, BudgetError, DatabaseError, ScoringStopped.
+    Raises JudgeStopped, which is JudgeUnreadable if nothing can be read, JudgeFailed, BudgetError, DatabaseError and
+    ScoringStopped, each after the running calls have ended.
     """
     return await _Run(tasks, judge, cache, tell, stop).outcomes()
 
 
 class _Walk:
-    """A task on its way through known replies; `asks` are the next call and those that may follow it."""
+    """A task that advances through known replies; `asks` are its next call and those that may follow."""
 
     def __init__(self, task: Task) -> None:
         self.asks = _asks(task)
@@ -193,8 +194,8 @@ class _Walk:
     def key(self, spec: JudgeSpec, address: str, owner: str | None) -> str:
         return reply_key(spec, address, owner, self.asks[0], self._task.run, self._ordinal)
 
-    def goes_on(self, reply: Reply) -> bool:
-        """Whether a call follows this reply, which becomes the next."""
+    def advance(self, reply: Reply) -> bool:
+        """Advances to the call after this reply; returns whether there is one."""
         if self._asking is None:
             self._asking = self._task.begin()
             next(self._asking)
@@ -208,9 +209,9 @@ class _Walk:
 
 
 class _TrialTasks:
-    """The first tasks of a run that need a call: until one of them can be read, no other is asked.
+    """The first tasks of a run that need a call: until one of them can be read, no other task starts.
 
-    A task whose call fails or is refused tells nothing of the judge, and makes room for another.
+    A task with a failed or refused call shows nothing about the judge, and makes room for another.
     """
 
     def __init__(self, tasks: int) -> None:
@@ -218,11 +219,11 @@ class _TrialTasks:
         self._changed = asyncio.Condition()
         self._is_over = False
         self._begun = 0
-        """Tasks under way, and those that could not be read."""
+        """Running tasks, and those that could not be read."""
         self._unread = 0
 
     async def turn(self, is_first: bool) -> None:
-        """Wait until a task may be asked, if this is its first call."""
+        """Waits until a task may start, if this is its first call."""
         if not is_first:
             return
         async with self._changed:
@@ -230,18 +231,19 @@ class _TrialTasks:
             self._begun += 1
 
     async def unread(self) -> bool:
-        """Count a task that could not be read; return whether all that were tried are such."""
+        """Counts a task that could not be read; returns whether no task could be read."""
         async with self._changed:
             self._unread += 1
             return not self._is_over and self._unread >= self._tasks
 
-    async def told_nothing(self) -> None:
+    async def drop(self) -> None:
+        """Makes room for another task in place of one with a failed call."""
         async with self._changed:
             self._begun -= 1
             self._changed.notify_all()
 
     async def end(self) -> None:
-        """Let all tasks be asked."""
+        """Lets all tasks start."""
         if not self._is_over:
             async with self._changed:
                 self._is_over = True
@@ -249,6 +251,7 @@ class _TrialTasks:
 
 
 def _asks(task: Task) -> tuple[Ask, ...]:
+    """All calls that a task makes if no reply can be read."""
     asking = task.begin()
     asks = list[Ask]()
     try:
@@ -266,7 +269,7 @@ def _seeded(ask: Ask, task: Task) -> Ask:
 
 @dataclass
 class _Run(Generic[T]):
-    """One run in progress: as many workers as the judge allows concurrent calls."""
+    """A run in progress, with as many workers as the judge allows concurrent calls."""
 
     _tasks: Sequence[Task[T]]
     _judge: Judge
@@ -276,7 +279,7 @@ class _Run(Generic[T]):
     _outcomes: dict[int, T] = field(default_factory=dict)
     _fresh: int = 0
     _unread: list[str] = field(default_factory=list)
-    """The new replies since the last one that could be read."""
+    """The new replies since the last readable one."""
     _ended: Exception | None = None
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
@@ -301,7 +304,7 @@ class _Run(Generic[T]):
         )
 
     async def _work(self, left: Iterator[int], failed: list[JudgeFailed]) -> None:
-        """Run one task after the other; a fatal error is kept, and the other workers stop after their current call."""
+        """Runs one task after the other; after a fatal error all workers stop at the end of their current call."""
         for place in left:
             if self._ended:
                 return
@@ -322,12 +325,12 @@ class _Run(Generic[T]):
         return Progress(len(self._outcomes), len(self._tasks), self._fresh, waits)
 
     async def _done(self, task: Task[T]) -> tuple[T, bool]:
-        """Return the outcome, and whether it needed a call to the judge."""
+        """The outcome, and whether it needed a call to the judge."""
         asking = task.begin()
         ordinal = 0
         fresh = False
         new: Reply | None = None
-        """The reply that came last, if it is no cached one."""
+        """The last reply, unless it is cached."""
         try:
             ask = next(asking)
             while True:
@@ -352,30 +355,30 @@ class _Run(Generic[T]):
                 await self._tried(is_read)
             return end.value, fresh
         except JudgeFailed:
-            await self._trial.told_nothing()
+            await self._trial.drop()
             raise
         except AskRefused as error:
-            await self._trial.told_nothing()
+            await self._trial.drop()
             return task.refused(str(error)), fresh
 
     async def _tried(self, is_read: bool) -> None:
-        """Note that a task was read, or not. Raises JudgeUnreadable if none of the first ones was."""
+        """Counts a task as read or unread. Raises JudgeUnreadable if none of the first tasks was read."""
         if is_read:
             await self._trial.end()
         elif await self._trial.unread():
             raise _unreadable(self._judge.spec.model, self._unread)
 
     async def _asked_once(self, ask: Ask, key: str) -> tuple[Reply, Reply | None]:
-        """Return the reply, and it once more if it is new: of equal calls at once, one is made."""
+        """The reply, and the same reply if it is new, else None. Equal calls at the same time are made only once."""
         async with self._locks.setdefault(key, asyncio.Lock()):
             known = await asyncio.to_thread(self._cache.get, key)
             if known:
                 return known, None
-            reply = await self._asked(ask, key)
+            reply = await self._ask(ask, key)
             return reply, reply
 
     def _note(self, reply: Reply | None, is_read: bool) -> None:
-        """Count new replies that cannot be read. Raises JudgeUnreadable at too many in a row."""
+        """Counts unreadable new replies. Raises JudgeUnreadable at too many in a row."""
         if reply is None:
             return
         if is_read:
@@ -385,8 +388,8 @@ class _Run(Generic[T]):
         if len(self._unread) >= UNREADABLE_IN_A_ROW:
             raise _unreadable(self._judge.spec.model, self._unread)
 
-    async def _asked(self, ask: Ask, key: str) -> Reply:
-        """Ask the judge and cache the reply; wait while the money that is missing is only reserved."""
+    async def _ask(self, ask: Ask, key: str) -> Reply:
+        """Asks the judge and caches the reply; waits while the missing money is only reserved."""
         waits = 0
         while True:
             if self._ended or self._stop.is_set():
@@ -399,7 +402,7 @@ class _Run(Generic[T]):
                 if not error.passing:
                     raise
                 waits += 1
-                if waits > _TOLD_AFTER:
+                if waits > _REPORTED_AFTER:
                     self._tell(self._progress(_for_money(error)))
                 await asyncio.sleep(RESERVE_SECONDS)
             else:
@@ -412,9 +415,9 @@ def _for_money(error: BudgetError) -> str:
 
 
 def _unreadable(model: str, replies: Sequence[str]) -> JudgeUnreadable:
-    """What is said of a judge none of whose last replies could be read, with two of them that differ if any do."""
-    shown = [reply.strip()[:_SHOWN] for reply in dict.fromkeys(replies)][:2]
-    told = f"The last {len(replies)} replies of {model} could not be read"
-    then = "Choose another judge, then go on"
-    such = " and ".join(map(repr, shown))
-    return JudgeUnreadable(f"{told}, such as {such}. {then}", f"{told}. {then}")
+    """The error of a judge with only unreadable replies, with up to two different replies as examples."""
+    distinct = list(dict.fromkeys(replies))[:2]
+    examples = " and ".join(repr(reply.strip()[:_MOST_QUOTED]) for reply in distinct)
+    problem = f"The last {len(replies)} replies of {model} could not be read"
+    advice = "Choose another judge, then go on"
+    return JudgeUnreadable(f"{problem}, such as {examples}. {advice}", f"{problem}. {advice}")

@@ -1,4 +1,4 @@
-"""Judge requests: messages, asks, replies and what a judge model accepts, shared by the client and the benchmarks."""
+"""Judge requests: messages, asks, replies and the fields that a judge model accepts."""
 
 import json
 import math
@@ -32,10 +32,11 @@ _PER_MESSAGE = 4
 _PER_PROMPT = 3
 """Tokens of a chat's own markup, as OpenAI counts them."""
 _TYPICAL = 0.25
+"""Assumed share of the reply's room that a judge uses; the first replies correct it."""
 _THOUGHT = 300
-"""Assumed share of the reply's room that a judge uses, and hidden tokens a reply; the first replies correct both."""
+"""Assumed hidden tokens of a reply; the first replies correct it."""
 _TEMPLATE = 10
-"""How many times more markup another server's chat template may add."""
+"""Factor by which another server's chat template may add more markup."""
 _PER_PICTURE = 1_200
 _MOST_PER_PICTURE = 40_000
 """Tokens per image: typical, and at most as OpenAI's small models count them (36,835 for gpt-4o-mini)."""
@@ -43,14 +44,14 @@ _MOST_PER_PICTURE = 40_000
 
 @dataclass(frozen=True)
 class ShownImage:
-    """Image that a judge is shown: one from the picture store, named by its content."""
+    """An image for a judge: one from the picture store, named by its content."""
 
     sha256: str
     suffix: str
 
     @property
     def name(self) -> str:
-        """Name in the picture store, which stands in for the image in a request until it is sent."""
+        """The name in the picture store, which replaces the image in a request until it is sent."""
         return f"{self.sha256}.{self.suffix}"
 
 
@@ -59,7 +60,7 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True)
 class Message:
-    """One message of a conversation."""
+    """A message of a conversation."""
 
     role: Role
     text: str
@@ -68,7 +69,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Ask:
-    """One complete question to the judge."""
+    """A complete question to the judge."""
 
     messages: tuple[Message, ...]
     temperature: float | None = 0.0
@@ -80,12 +81,12 @@ class Ask:
     seed: int | None = None
     """Run number, set by the task runner; sent to a judge that accepts a seed."""
     likely_tokens: int | None = None
-    """Tokens that the visible reply likely has; None: a quarter of its maximum."""
+    """Likely tokens of the visible reply; None: a quarter of its maximum."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """Judge's reply to one `Ask`: a text and a finish reason for each sample."""
+    """A judge's reply to an `Ask`: a text and a finish reason for each sample."""
 
     texts: tuple[str, ...]
     finish: tuple[str, ...]
@@ -103,9 +104,9 @@ def closed_schema(
     kind: Literal["integer", "number", "string"],
     values: Sequence[object] = (),
 ) -> str:
-    """JSON schema of a reply that is an object with this member, or these, and nothing else.
+    """JSON schema of a reply that is an object with exactly this member, or these.
 
-    Each is one of the values, if any are given.
+    `values` lists the allowed values, if they are limited.
     """
     members = [names] if isinstance(names, str) else [*names]
     field = {"type": kind, "enum": values} if values else {"type": kind}
@@ -120,12 +121,12 @@ def closed_schema(
 
 
 Grading: TypeAlias = Generator[Ask, Reply, Grade]
-"""Grading of one prediction without network access: yields what to ask, is sent the reply, returns the grade."""
+"""The grading of one prediction without network access: it yields asks, is sent replies, and returns the grade."""
 
 
 @dataclass(frozen=True)
 class JudgeSpec:
-    """What a judge model accepts."""
+    """A judge model with the fields that it accepts."""
 
     model: str
     temperature: bool
@@ -136,30 +137,30 @@ class JudgeSpec:
     reasoning_tokens: int
     """Hidden tokens that the model may spend before it replies; 0 if it does not reason."""
     price: Price | None
-    """None: unknown, and then only the key's owner may spend on it."""
+    """None: unknown, so that only the key's owner may spend on it."""
 
 
 UNNAMED = JudgeSpec("", True, "max_tokens", True, True, False, 0, None)
-"""Stands for a judge that is not named yet or not known, so that a file is checked and its calls are counted."""
+"""A placeholder for an unnamed or unknown judge, so that a file can be checked and its calls counted."""
 
 
 def estimated_tokens(messages: Sequence[Message]) -> int:
-    """Estimate the tokens of the messages: four ASCII characters are one token, and so is any other character."""
+    """An estimate of the messages' tokens: one for four ASCII characters, and one for any other character."""
     texts = "".join(message.text for message in messages)
     wide = len(texts) - len(texts.encode("ascii", "ignore"))
-    shown = _PER_PICTURE * sum(len(message.pictures) for message in messages)
-    return (len(texts) - wide) // 4 + wide + shown + _PER_MESSAGE * len(messages) + _PER_PROMPT
+    pictures = _PER_PICTURE * sum(len(message.pictures) for message in messages)
+    return (len(texts) - wide) // 4 + wide + pictures + _PER_MESSAGE * len(messages) + _PER_PROMPT
 
 
 def most_tokens(messages: Sequence[Message]) -> int:
-    """Return an upper bound of the messages' tokens: no token is shorter than a byte."""
+    """An upper bound of the messages' tokens: no token is shorter than a byte."""
     written = sum(len(message.text.encode("utf-8", "replace")) for message in messages)
     written += _MOST_PER_PICTURE * sum(len(message.pictures) for message in messages)
     return written + _TEMPLATE * (_PER_MESSAGE * len(messages) + _PER_PROMPT)
 
 
 def likely_completion(spec: JudgeSpec, ask: Ask) -> int:
-    """Estimate the tokens of the reply, with what a model that reasons thinks of so short a task."""
+    """An estimate of the reply's tokens, with the hidden tokens of a reasoning model for so short a task."""
     hidden = min(_THOUGHT, spec.reasoning_tokens)
     likely = ask.reply_tokens * _TYPICAL if ask.likely_tokens is None else ask.likely_tokens
     return math.ceil(ask.samples * (likely + hidden))
@@ -177,10 +178,9 @@ def most_cost(spec: JudgeSpec, ask: Ask) -> int:
 def request(
     spec: JudgeSpec, ask: Ask, url: Callable[[ShownImage], str] = lambda picture: picture.name
 ) -> dict[str, Any]:
-    """Return the body of the call: everything that shapes the reply, and only fields that the model accepts.
+    """The body of the call: everything that shapes the reply, and only fields that the model accepts.
 
-    Images stand in it by name, or by the `url` that is given for them. Raises ValueError if several samples are asked
-    of a model that gives one.
+    Images appear by name, or by `url`. Raises ValueError for several samples from a model that gives only one.
     """
     if ask.samples > 1 and not spec.samples:
         raise ValueError(
@@ -207,10 +207,10 @@ def request(
 def _content(message: Message, url: Callable[[ShownImage], str]) -> str | list[dict[str, Any]]:
     if not message.pictures:
         return message.text
-    shown = [
+    images = [
         {"type": "image_url", "image_url": {"url": url(picture)}} for picture in message.pictures
     ]
-    return [{"type": "text", "text": message.text}, *shown]
+    return [{"type": "text", "text": message.text}, *images]
 
 
 def response_format(schema: str) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def known_judges() -> Mapping[str, JudgeSpec]:
 
 
 def _known(record: Record) -> JudgeSpec:
-    """A row of the judges' file; pydantic reads "yes" and "no"."""
+    """The judge of a row of the judges' file; pydantic reads "yes" and "no"."""
     price = list_price(str(record.values["model"]))
     return TypeAdapter(JudgeSpec).validate_python({**record.values, "price": price})
 
@@ -237,19 +237,21 @@ def _list_prices() -> Mapping[str, Price]:
 
 
 def prices_date() -> str:
-    """The month in which the list of prices was read, "2026-11"."""
+    """The month of the price list, such as "2026-11"."""
     return max(str(record.values["as_of"]) for record in read_records(_PRICES))
 
 
 def list_price(model: str) -> Price | None:
-    """The list price of a model under the name that people type: of a provider, dated, `latest`; None if unknown.
+    """The list price of a model under any name that people type: with a provider, a date or `latest`. None if unknown.
 
-    A variant, as in "gpt-4o:free", has a price of its own, which the list does not hold.
+    A variant such as "gpt-4o:free" has a different price, which is not on the list.
     """
     bare = model.strip().lower().rsplit("/", 1)[-1].split("@")[0]
     undated = _EDITION.sub("", bare)
-    names = (bare, undated, undated.replace(".", "-"))
-    return next((_list_prices()[name] for name in names if name in _list_prices()), None)
+    for name in (bare, undated, undated.replace(".", "-")):
+        if name in _list_prices():
+            return _list_prices()[name]
+    return None
 
 
 class _PriceRow(FileRow):
@@ -261,10 +263,11 @@ class _PriceRow(FileRow):
 
 
 def read_prices(path: Path) -> Mapping[str, Price]:
-    """Return prices by model from a table with the columns model, prompt and completion. Raises RowsError."""
+    """Prices by model from a table with the columns model, prompt and completion. Raises RowsError."""
     rows = read_rows(path, _PriceRow, key=("model",))
     return {row.model: Price(float(row.prompt), float(row.completion)) for _, row in rows}
 
 
 def with_price(spec: JudgeSpec, prices: Mapping[str, Price]) -> JudgeSpec:
+    """The judge with its own price, or else its list price; `prices` come first."""
     return replace(spec, price=prices.get(spec.model) or spec.price or list_price(spec.model))

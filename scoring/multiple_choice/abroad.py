@@ -1,6 +1,6 @@
-"""How answers are stated in other languages than English and Chinese: one table of words by language.
+"""Statements of an answer in languages other than English and Chinese: a table of words by language.
 
-Words are separated by commas, and may be patterns. Models mix languages, so every word is looked for in every answer.
+Words are separated by commas, and may be patterns. Models mix languages, so every answer is searched for every word.
 """
 
 import re
@@ -20,7 +20,7 @@ class Language(NamedTuple):
     right: str
     """Behind the option: "ist richtig"."""
     denials: str
-    """Words that deny what stands beside them."""
+    """Words that deny the words beside them."""
 
 
 LANGUAGES: Mapping[str, Language] = {
@@ -74,14 +74,15 @@ _DENIED_BEHIND = r"(?![^.!?。\n]{0,20}(?:ない|ません|아니|아닙|아닌|
 
 
 def _words(phrases: str) -> str:
-    return (
-        "(?:" + "|".join(sorted({*phrases.split(",")}, key=lambda word: (-len(word), word))) + ")"
-    )
+    """A pattern of comma-separated words, the longest first."""
+    longest_first = sorted({*phrases.split(",")}, key=lambda word: (-len(word), word))
+    return f"(?:{'|'.join(longest_first)})"
 
 
 def _of_all(field: str) -> str:
     """A pattern of all languages' words of a field."""
-    return _words(",".join(words for one in LANGUAGES.values() if (words := getattr(one, field))))
+    phrases = [getattr(language, field) for language in LANGUAGES.values()]
+    return _words(",".join(words for words in phrases if words))
 
 
 _PART = r"(?-i:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
@@ -95,21 +96,21 @@ _ALONE = rf"\s(?={_LETTER}[\"'”)\]*]*+\s?(?:입니다|है)?\s?[.!。]?\s?$)
 
 
 def _frame(language: Language) -> str:
-    link = (
-        rf"|\s?{_words(language.link)}(?:\s?:)?(?:(?<=(?-i:[\u3040-\ud7af]))|(?!{_PART}))"
-        if language.link
-        else ""
-    )
+    """A pattern of a language's text before an option."""
+    link = ""
+    if language.link:
+        link = rf"|\s?{_words(language.link)}(?:\s?:)?(?:(?<=(?-i:[\u3040-\ud7af]))|(?!{_PART}))"
     gap = rf"(?:\s(?!{_DENIAL})[^\W\d_]{{1,14}}){{0,2}}?"
     return rf"{_words(language.answer)}{gap}(?:\s?[:=→]|\s[-–—]\s{link}|{_ALONE})\s*+"
 
 
 def _begins(field: str) -> str:
-    """A look at the first two signs, which few places pass: trying all languages at each place is slow."""
-    told = [word for one in LANGUAGES.values() for word in getattr(one, field).split(",") if word]
-    firsts = "".join(sorted({word[0] for word in told}))
-    seconds = "".join(sorted({word[1] for word in told if len(word) > 1}))
-    alone = "".join(f"|{word}" for word in told if len(word) == 1)
+    """A lookahead at the first two characters, which few places pass: trying all languages everywhere is slow."""
+    phrases = [getattr(language, field).split(",") for language in LANGUAGES.values()]
+    words = [word for phrase in phrases for word in phrase if word]
+    firsts = "".join(sorted({word[0] for word in words}))
+    seconds = "".join(sorted({word[1] for word in words if len(word) > 1}))
+    alone = "".join(f"|{word}" for word in words if len(word) == 1)
     return f"(?=[{firsts}][{seconds}]{alone})"
 
 
@@ -126,23 +127,25 @@ CALLED_WRONG = (
     r"|неправильн\w{0,3}|błędn\w|yanlış|fout|गलत)"
 )
 IF = r"(?:wenn|falls|si|если|jeśli|eğer|nếu|如果|假如|若|もし|만약|यदि|अगर)"
-"""What makes a condition of the clause behind it; "se" does not, which is a pronoun as well."""
+"""Words that make a condition of the clause after them; "se" is left out because it is also a pronoun."""
 NOT_BEFORE = re.compile(rf"(?<!\w){_DENIAL}\s(?:\w{{1,12}}\s)?\Z", re.IGNORECASE)
-"""What denies the statement behind it: "no elijo", "nie wybieram"."""
+"""A denial of the statement after it: "no elijo", "nie wybieram"."""
 _ASCII_WORD = re.compile(r"[a-z]+")
 STATED_WORDS = frozenset(
     word
     for language in LANGUAGES.values()
     for word in _ASCII_WORD.findall(f"{language.answer} {language.choose}")
 )
-"""ASCII words of these, which tell whether a text is worth a closer look."""
+"""ASCII words of these languages, which decide whether a text is worth a closer look."""
 
 
 def _in_ascii(field: str) -> frozenset[str]:
-    phrases = {phrase for one in LANGUAGES.values() for phrase in getattr(one, field).split(",")}
+    phrases = {
+        phrase for language in LANGUAGES.values() for phrase in getattr(language, field).split(",")
+    }
     return frozenset(phrase for phrase in phrases if phrase and phrase.isascii())
 
 
 STATED_BY = frozenset(filter(str.isalpha, _in_ascii("choose")))
 STATED_PARTS = _in_ascii("answer") | _in_ascii("choose") - STATED_BY
-"""What `STATED` begins with in a text of ASCII letters: whole words, and parts of words or phrases."""
+"""Beginnings of `STATED` in a text of ASCII letters: whole words, and parts of words or phrases."""

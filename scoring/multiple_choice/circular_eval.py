@@ -1,8 +1,8 @@
-"""CircularEval (MMBench 4.1): a question is right if all its passes are; only a complete file can show that.
+"""CircularEval (MMBench 4.1): a question is right if all its passes are right, which only a complete file can show.
 
-The question file says which passes a question has. Without one, its options tell: those that move on make a full turn,
-and the last ones ("all of the above") may stay in place. Where they do not rotate, other questions tell
-how many there are.
+The question file lists the passes of a question. Without one, the options show them: rotating options make a full turn,
+and the last ones ("all of the above") may stay in place. If the options do not rotate, the number of passes is that of
+other such questions.
 """
 
 from collections import Counter
@@ -19,11 +19,11 @@ from scoring.multiple_choice.types import PASS, ChoiceQuestion, Decided
 
 T = TypeVar("T")
 MOST_PASSES = len(ascii_uppercase)
-"""A question has one pass per option, and each option has a letter."""
+"""The most passes of a question: one for each option, and each option has a letter."""
 
 Outcome = Literal["right", "wrong", "undecided", "incomplete"]
-"""A wrong pass makes a question wrong whatever is missing; a missing one, with none wrong, leaves it incomplete."""
-_SHOWN = 8
+"""A wrong pass makes a question wrong. A missing pass, with no wrong one, leaves it incomplete."""
+_MOST_LISTED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +52,21 @@ def is_circular(questions: Iterable[ChoiceQuestion]) -> bool:
 
 
 def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
-    """The passes of a question after its base row: in pass k the options have moved on by k letters."""
+    """The passes of a question after its base row: in pass k the options are rotated by k letters."""
     letters = list(question.options)
     texts = list(question.options.values())
     passes = []
     for number in range(1, len(letters)):
-        moved = texts[-number:] + texts[:-number]
-        place = (
-            None
-            if question.answer is None
-            else (letters.index(question.answer) + number) % len(letters)
-        )
+        rotated = texts[-number:] + texts[:-number]
+        answer = None
+        if question.answer is not None:
+            answer = letters[(letters.index(question.answer) + number) % len(letters)]
         passes.append(
             replace(
                 question,
                 index=question.index + number * PASS,
-                options=dict(zip(letters, moved, strict=True)),
-                answer=None if place is None else letters[place],
+                options=dict(zip(letters, rotated, strict=True)),
+                answer=answer,
             )
         )
     return tuple(passes)
@@ -77,12 +75,13 @@ def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
 def missing_passes(
     questions: Mapping[int, ChoiceQuestion], answered: Sequence[ChoiceQuestion]
 ) -> Iterator[ChoiceQuestion]:
-    """The passes that answers lack, of those that they have some of, where the question file has base rows alone."""
+    """Yields the missing passes of questions with some passes, if the question file has only base rows."""
     if not is_circular(answered) or is_circular(questions.values()):
         return
-    for base, numbers in _missing(_by_base(answered, attrgetter("index"))).items():
-        passes = rotations(questions[base])
-        yield from (one for number, one in enumerate(passes, 1) if number in numbers)
+    for base, missing in _missing(_by_base(answered, attrgetter("index"))).items():
+        for number, question in enumerate(rotations(questions[base]), 1):
+            if number in missing:
+                yield question
 
 
 def circles(
@@ -96,72 +95,75 @@ def circles(
     `undecided_wrong` a question with an undecided pass needs no other passes, like one with a wrong pass.
     """
     by_base = _by_base(rows, attrgetter("question.index"))
+    missing_numbers: Mapping[int, Iterable[int]]
     if missing is None:
-        lacking = _missing(
-            {base: [row.question for row in passes] for base, passes in by_base.items()}
-        )
+        questions = {base: [row.question for row in passes] for base, passes in by_base.items()}
+        missing_numbers = _missing(questions)
     else:
-        lacking = grouped((question.index % PASS, question.index // PASS) for question in missing)
-    found = []
+        missing_numbers = grouped(
+            (question.index % PASS, question.index // PASS) for question in missing
+        )
+    circles = []
     for base, passes in sorted(by_base.items()):
-        gone = tuple(sorted({*lacking.get(base, ())}))
-        known = [row.right for row in passes]
-        ends = undecided_wrong and None in known
-        outcome = _outcome(known, bool(gone) and not ends)
-        found.append(Circle(base, tuple(passes), gone, outcome))
-    return tuple(found)
+        numbers = tuple(sorted({*missing_numbers.get(base, ())}))
+        results = [row.right for row in passes]
+        is_settled = undecided_wrong and None in results
+        outcome = _outcome(results, is_incomplete=bool(numbers) and not is_settled)
+        circles.append(Circle(base, tuple(passes), numbers, outcome))
+    return tuple(circles)
 
 
 def _by_base(rows: Iterable[T], index: Callable[[T], int]) -> Mapping[int, Sequence[T]]:
     """The passes of each question, in order."""
-    found = grouped((index(row) % PASS, row) for row in rows)
-    return {base: sorted(passes, key=index) for base, passes in found.items()}
+    passes_by_base = grouped((index(row) % PASS, row) for row in rows)
+    return {base: sorted(passes, key=index) for base, passes in passes_by_base.items()}
 
 
-def _outcome(passes: Sequence[bool | None], lacking: bool) -> Outcome:
+def _outcome(passes: Sequence[bool | None], is_incomplete: bool) -> Outcome:
     if False in passes:
         return "wrong"
-    if lacking:
+    if is_incomplete:
         return "incomplete"
     return "undecided" if None in passes else "right"
 
 
 def _missing(questions: Mapping[int, Sequence[ChoiceQuestion]]) -> Mapping[int, set[int]]:
-    """Numbers of each question's missing passes, as far as the others tell.
+    """Numbers of each question's missing passes, as far as the existing passes show them.
 
-    A question whose options do not rotate has as many passes as any other such question of as many options.
+    Questions with options that do not rotate all have the same number of passes, by their number of options: the
+    largest that occurs.
     """
-    found = {base: _left_of_turn(passes) for base, passes in questions.items()}
-    others = {
-        base: {one.index // PASS for one in questions[base]}
-        for base, left in found.items()
-        if left is None
-    }
+    missing = {}
+    unrotated: dict[int, set[int]] = {}
     most: Counter[int] = Counter()
-    for base, there in others.items():
+    for base, passes in questions.items():
+        numbers = _missing_in_rotation(passes)
+        if numbers is not None:
+            missing[base] = numbers
+            continue
+        missing[base] = set()
+        unrotated[base] = {question.index // PASS for question in passes}
+        options = len(passes[0].options)
+        most[options] = max(most[options], min(max(unrotated[base]) + 1, MOST_PASSES))
+    for base, present in unrotated.items():
         options = len(questions[base][0].options)
-        most[options] = max(most[options], min(max(there) + 1, MOST_PASSES))
-    return {
-        base: set(range(most[len(questions[base][0].options)])) - others[base]
-        if left is None
-        else left
-        for base, left in found.items()
-    }
+        missing[base] = set(range(most[options])) - present
+    return missing
 
 
-def _left_of_turn(passes: Sequence[ChoiceQuestion]) -> set[int] | None:
-    """Numbers of the passes that are missing in a rotation of the options; None if they do not rotate."""
+def _missing_in_rotation(passes: Sequence[ChoiceQuestion]) -> set[int] | None:
+    """Numbers of the missing passes in a rotation of the options; None if the options do not rotate."""
     if len(passes) == 1 and passes[0].one_pass:
         return set()
-    there = {question.index // PASS for question in passes}
+    present = {question.index // PASS for question in passes}
     texts = [_options(question) for question in passes]
-    for moving in range(len(texts[0]), 0, -1):
-        head = texts[0][:moving]
-        tail = texts[0][moving:]
-        turn = [[*head[by:], *head[:by], *tail] for by in range(moving)]
-        if all(moved in turn for moved in texts):
-            whole = len(there) >= moving and all(moved in texts for moved in turn)
-            return set() if whole else set(range(moving)) - there
+    for rotating in range(len(texts[0]), 0, -1):
+        head = texts[0][:rotating]
+        tail = texts[0][rotating:]
+        turn = [[*head[shift:], *head[:shift], *tail] for shift in range(rotating)]
+        if all(options in turn for options in texts):
+            is_whole = len(present) >= rotating and all(options in texts for options in turn)
+            return set() if is_whole else set(range(rotating)) - present
     return None
 
 
@@ -169,28 +171,38 @@ def _options(question: ChoiceQuestion) -> list[str]:
     return [plain_option(text) for text in question.options.values()]
 
 
-def gaps(found: Sequence[Circle], unscored: Iterable[ChoiceQuestion] = ()) -> tuple[Problem, ...]:
-    """Problems, one per question, that keep a file from being scored as circular.
+def gaps(circles: Sequence[Circle], unscored: Iterable[ChoiceQuestion] = ()) -> tuple[Problem, ...]:
+    """Problems, one per question, that prevent a file's scoring as circular.
 
-    `unscored` passes are in the file, and have no right answer that can be used.
+    `unscored` passes are in the file, but have no right answer that can be used.
     """
-    there = grouped((question.index % PASS, question.index // PASS) for question in unscored)
+    present = grouped((question.index % PASS, question.index // PASS) for question in unscored)
     return tuple(
-        Problem(one.question.row, one.index, _gap(one, there.get(one.index, ())), "circular")
-        for one in found
-        if one.outcome == "incomplete"
+        Problem(
+            circle.question.row,
+            circle.index,
+            _gap(circle, present.get(circle.index, ())),
+            "circular",
+        )
+        for circle in circles
+        if circle.outcome == "incomplete"
     )
 
 
 def _gap(circle: Circle, unscored: Collection[int]) -> str:
-    """What a question lacks: passes, or right answers beside those that are there."""
+    """The text of a problem: the missing passes of a question, and the passes without a right answer."""
     absent = [number for number in circle.missing if number not in unscored]
-    without = [number for number in circle.missing if number in unscored]
-    lacks = [f"lacks {_passes(absent)}"] if absent else []
-    lacks += [f"has no right answer that can be used in {_passes(without)}"] if without else []
-    mend = " and ".join((["add them"] if absent else []) + (["correct it"] if without else []))
-    told = f"question {circle.index} {' and '.join(lacks)} and no pass of it is wrong"
-    return f"{told}; {mend}, or score the file as vanilla"
+    without_answer = [number for number in circle.missing if number in unscored]
+    lacks = []
+    mends = []
+    if absent:
+        lacks.append(f"lacks {_passes(absent)}")
+        mends.append("add them")
+    if without_answer:
+        lacks.append(f"has no right answer that can be used in {_passes(without_answer)}")
+        mends.append("correct it")
+    problem = f"question {circle.index} {' and '.join(lacks)} and no pass of it is wrong"
+    return f"{problem}; {' and '.join(mends)}, or score the file as vanilla"
 
 
 def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
@@ -204,37 +216,41 @@ def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
 
 
 def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
-    """Problems of passes whose options are not a reordering of the base row's, or whose answer differs from it."""
+    """Problems of passes with options other than the base row's in another order, or with another answer."""
     problems = []
     for base, (first, *others) in _by_base(questions, attrgetter("index")).items():
-        for one in others:
-            if wrong := _other_question(first, one):
-                text = f"pass {one.index // PASS} of question {base}: {wrong}; take both rows from one question file"
-                problems.append(Problem(one.row, one.index, text, "circular"))
+        for question in others:
+            if mismatch := _mismatch(first, question):
+                number = question.index // PASS
+                text = f"pass {number} of question {base}: {mismatch}; take both rows from one question file"
+                problems.append(Problem(question.row, question.index, text, "circular"))
     return tuple(problems)
 
 
-def _other_question(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
-    """Why a pass is not the same question as the first one; "" if it is."""
+def _mismatch(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
+    """The reason why a pass is not the same question as the first pass; "" if it is the same."""
     if other.index // PASS >= MOST_PASSES:
         return f"expected at most {MOST_PASSES} passes, as many as letters; correct the index {other.index}"
     texts = _options(first)
-    moved = _options(other)
-    if len(moved) != len(texts):
-        return f"expected {len(texts)} options, found {len(moved)}"
-    if sorted(moved) != sorted(texts):
+    other_texts = _options(other)
+    if len(other_texts) != len(texts):
+        return f"expected {len(texts)} options, found {len(other_texts)}"
+    if sorted(other_texts) != sorted(texts):
         return "its options are not those of the base row in another order"
-    right, other_right = (
-        plain_option(question.options[question.answer]) if question.answer else None
-        for question in (first, other)
-    )
-    if right and other_right and right != other_right:
+    if not first.answer or not other.answer:
+        return ""
+    if plain_option(first.options[first.answer]) != plain_option(other.options[other.answer]):
         return f"its answer {other.answer} is another option than the base row's {first.answer}"
     return ""
 
 
 def _passes(numbers: Sequence[int]) -> str:
-    named = ["its base row" if number == 0 else f"pass {number}" for number in numbers[:_SHOWN]]
-    if len(numbers) > _SHOWN:
-        named.append(f"{len(numbers) - _SHOWN} more passes")
-    return " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
+    """Passes by their numbers, in words."""
+    names = [
+        "its base row" if number == 0 else f"pass {number}" for number in numbers[:_MOST_LISTED]
+    ]
+    if len(numbers) > _MOST_LISTED:
+        names.append(f"{len(numbers) - _MOST_LISTED} more passes")
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,4 +1,4 @@
-"""Multiple-choice downloads: audit of every item, and differences between protocols."""
+"""Multiple-choice downloads: an audit of every item, differences between protocols, problems and missing questions."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from scoring.report import csv_bytes
 
 
 def audit_lines(rows: Iterable[Decided], chosen_by: ChosenBy = "text") -> Iterator[str]:
-    """One complete JSON line per row; `letter` is null if undecided, "Z" for none of the options."""
+    """Yields a JSON line per row; `letter` is null if undecided, "Z" for none of the options."""
     for row in rows:
         question = row.question
         decision = row.decision
@@ -37,23 +37,23 @@ def audit_lines(rows: Iterable[Decided], chosen_by: ChosenBy = "text") -> Iterat
 
 
 def differences_csv(readings: Mapping[str, Sequence[Decided]]) -> bytes:
-    """Every row that two readings, by protocol and of the same rows, give different letters, with all trails."""
+    """Every row with different letters in several readings of the same rows, given by protocol, with all trails."""
+    header = ["index", "row", "question", "options", "answer", "prediction"]
+    for name in readings:
+        header += [name, f"{name}: trail"]
     lines = []
     for rows in zip(*readings.values(), strict=True):
-        if len({row.decision.letter for row in rows}) > 1:
-            question = rows[0].question
-            options = "\n".join(f"{letter}. {text}" for letter, text in question.options.items())
-            texts = (question.text, options, question.answer or "", rows[0].prediction)
-            read = (
-                cell
-                for row in rows
-                for cell in (row.decision.letter or "", _trail_text(row.decision))
-            )
-            lines.append([question.index, question.row, *texts, *read])
-    columns = (column for name in readings for column in (name, f"{name}: trail"))
-    return csv_bytes(
-        ["index", "row", "question", "options", "answer", "prediction", *columns], lines
-    )
+        if len({row.decision.letter for row in rows}) == 1:
+            continue
+        question = rows[0].question
+        options = "\n".join(f"{letter}. {text}" for letter, text in question.options.items())
+        answer = question.answer or ""
+        prediction = rows[0].prediction
+        line = [question.index, question.row, question.text, options, answer, prediction]
+        for row in rows:
+            line += [row.decision.letter or "", _trail_text(row.decision)]
+        lines.append(line)
+    return csv_bytes(header, lines)
 
 
 def _trail_text(decision: Decision) -> str:
@@ -63,10 +63,15 @@ def _trail_text(decision: Decision) -> str:
 
 
 def problems_csv(problems: Iterable[Problem]) -> bytes:
-    rows = ((one.row or "", one.index, one.blocks, one.text) for one in problems)
+    rows = (
+        (problem.row or "", problem.index, problem.blocks, problem.text) for problem in problems
+    )
     return csv_bytes(["row", "index", "keeps from", "problem"], rows)
 
 
 def missing_csv(questions: Iterable[ChoiceQuestion]) -> bytes:
-    rows = ((one.index, one.text, one.category, one.group, one.split) for one in questions)
+    rows = (
+        (question.index, question.text, question.category, question.group, question.split)
+        for question in questions
+    )
     return csv_bytes(["index", "question", "category", "l2-category", "split"], rows)

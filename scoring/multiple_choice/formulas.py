@@ -1,6 +1,6 @@
 """Formulas in answers and options: LaTeX in plain signs, and whether an option's text is only part of a formula.
 
-"\\frac{R}{2}" is "R/2", and says neither R nor 2.
+"\\frac{R}{2}" is "R/2", and names neither the option R nor 2.
 """
 
 import re
@@ -28,7 +28,7 @@ _RAISED_DEGREE = re.compile(r"\^\s?(?:\{\s?°\s?\}|°)")
 _SIZE = re.compile(r"\\(?:left|right|big|Big)(?=[()\[\]|])")
 _FACTOR = re.compile(r"(?<=\d)\s?\\cdot\s?(?=[a-zA-Z])")
 _DEEPEST = 3
-"""Fractions and roots in one another at most."""
+"""Most levels of nested fractions and roots."""
 
 
 def without_latex(text: str) -> str:
@@ -39,7 +39,7 @@ def without_latex(text: str) -> str:
         if plainer == text:
             break
         text = plainer
-    text = _COMMAND.sub(lambda found: _SIGNS.get(found[1] or found[2] or "", " "), text)
+    text = _COMMAND.sub(lambda match: _SIGNS.get(match[1] or match[2] or "", " "), text)
     return _RAISED.sub(r"^\1", _RAISED_DEGREE.sub("°", text))
 
 
@@ -47,12 +47,12 @@ def _term(text: str) -> str:
     return text if _ONE_TERM.fullmatch(text) else f"({text})"
 
 
-def _fraction(found: re.Match[str]) -> str:
-    return f"{_term(found[1] or found[3])}/{_term(found[2] or found[4])}"
+def _fraction(match: re.Match[str]) -> str:
+    return f"{_term(match[1] or match[3])}/{_term(match[2] or match[4])}"
 
 
-def _root(found: re.Match[str]) -> str:
-    return "√" + _term(found[1] or found[2])
+def _root(match: re.Match[str]) -> str:
+    return "√" + _term(match[1] or match[2])
 
 
 FUNCTION = r"(?:sin|cos|tan|cot|sec|csc|log|ln|exp|lim|max|min|det|gcd|mod|sqrt)"
@@ -71,18 +71,18 @@ _BEFORE = re.compile(
     rf"|[\w)}}'’′]\(|(?<![a-z]){FUNCTION}\s?\(?|(?<![a-z])(?:{OPERATION})\s"
     r"|\\[a-z]{2,12}\s?\(?)\Z"
 )
-"""What makes an operand of the text behind it."""
+"""Text that makes the text after it an operand."""
 _LABEL = re.compile(r"(?:(?<![\w)])\([a-z]|(?<![\w(])(?:[a-z]|\d{1,2}))\)\s?\Z")
 _AFTER = re.compile(
     r"\s?[*/×÷·^√±∪∩∧∨<>≤≥≠=]|\s?\+|[({|!]|['’′]\s?[=(]|-[\w(\\√]|\s-\s?(?:[\d(√]|[a-zα-ω](?![a-z]))|\s?\\[a-z]"
     rf"|\s?{FUNCTION}(?![a-z])|\s(?:squared|cubed|choose|times|plus|minus|over|divided)\b|(?<=\))\w"
 )
-"""What makes an operand of the text before it."""
+"""Text that makes the text before it an operand."""
 _WINDOW = 24
 
 
 def is_formula(content: str) -> bool:
-    """Whether an option's text is a formula or a symbol, and no word: "x", "2x", "mg", "P(A)"."""
+    """Whether an option's text is a formula or a symbol without a word: "x", "2x", "mg", "P(A)"."""
     rest = _FUNCTIONS.sub("", content)
     if _WORD.search(rest):
         return False

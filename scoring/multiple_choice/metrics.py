@@ -26,7 +26,7 @@ from scoring.multiple_choice.types import (
 )
 from scoring.report import ScoreLine, csv_bytes
 
-_SHOWN = 20
+_MOST_LISTED = 20
 Level = Literal["overall", "split", "group", "L-1", "L-2", "L-3", "meta-task", "subtask"]
 NARROWEST: tuple[Level, ...] = ("L-3", "subtask")
 _IN_CSV: tuple[Level, ...] = ("L-2", "L-3")
@@ -62,19 +62,20 @@ def share(
     missing: int = 0,
     pictures: Iterable[str] | None = None,
 ) -> ScoreLine:
-    """Share of right outcomes with Wilson's 95% interval; None stays out unless it is wrong, `missing` always.
+    """Share of right outcomes with Wilson's 95% interval.
 
-    `pictures` tell which outcomes are of one picture: a text each, "" where it is not known.
+    None is left out unless `undecided_wrong`; `missing` outcomes are always left out. `pictures` has the picture of
+    each outcome as a text, "" if unknown: outcomes about one picture are a cluster.
     """
     outcomes = list(outcomes)
-    told = [""] * len(outcomes) if pictures is None else list(pictures)
+    names = [""] * len(outcomes) if pictures is None else list(pictures)
     counted = [
         place for place, right in enumerate(outcomes) if undecided_wrong or right is not None
     ]
     n = len(outcomes) + missing
     sample = Sample(
         scores=np.array([outcomes[place] is True for place in counted], dtype=np.float64),
-        pictures=[told[place] for place in counted],
+        pictures=[names[place] for place in counted],
         unscored=n - len(counted),
     )
     unscored = outcomes.count(None) + missing
@@ -137,56 +138,67 @@ class Success:
 
 
 def success(decisions: Iterable[Decision]) -> Success:
+    """The number of decisions by step."""
     times: Counter[Step] = Counter()
     refused = 0
     for decision in decisions:
-        none = decision.letter == NONE and decision.step != "fallback"
-        times["none" if none else decision.step] += 1
-        refused += none
+        is_none = decision.letter == NONE and decision.step != "fallback"
+        times["none" if is_none else decision.step] += 1
+        refused += is_none
     return Success(times.total(), dict(times), refused)
 
 
 def missing_problem(
-    count: int, of: int, what: str, known: Sequence[ChoiceQuestion] | None
+    count: int, total: int, whole: str, known: Sequence[ChoiceQuestion] | None
 ) -> Problem:
-    """The problem that so many questions have no answer; `known` are those questions, None without a question file."""
+    """The problem that `count` questions have no answer; `known` are these questions, None without a question file."""
     if known is None:
         which = (
             "only the benchmark's own question file tells which; compare its column index with this file's, "
             "add the answers that are missing and score the file again"
         )
     else:
-        ids = ", ".join(str(question.index) for question in known[:_SHOWN])
-        which = f"index {ids}{', ... (all are in the file -missing.csv)' if len(known) > _SHOWN else ''}"
+        ids = ", ".join(str(question.index) for question in known[:_MOST_LISTED])
+        more = ", ... (all are in the file -missing.csv)" if len(known) > _MOST_LISTED else ""
+        which = f"index {ids}{more}"
     have = "has" if count == 1 else "have"
-    text = f"PARTIAL: {count:,} of the {of:,} questions of {what} {have} no answer: {which}"
+    text = f"PARTIAL: {count:,} of the {total:,} questions of {whole} {have} no answer: {which}"
     return Problem(0, None, text, "whole")
 
 
 def parts_of(
     questions: Sequence[ChoiceQuestion], file: str, published: re.Pattern[str], whole: str
 ) -> Iterator[tuple[str, str | None, Sequence[ChoiceQuestion]]]:
-    """Yield a file's splits, the text that names a published one, and the questions: all as one if no split is named.
+    """Yields a file's splits, the text with the name of a published split, and the questions.
 
-    The text is the split, or the file's name; "" if neither names any, and None if only other splits are named.
+    The text is the split, or the file's name; "" if neither has a published name, and None if only other splits have
+    one. If no split has a published name, all questions are one split, `whole`.
     """
     splits = grouped((question.split, question) for question in questions)
-    unnamed = not any(map(published.search, splits))
-    if unnamed and len(splits) > 1:
+    is_unnamed = not any(map(published.search, splits))
+    if is_unnamed and len(splits) > 1:
         splits = {whole: [*questions]}
     for split, members in splits.items():
-        texts = (split, file if unnamed or not split else "")
-        yield split, next(filter(published.search, texts), "" if unnamed else None), members
+        may_be_file = is_unnamed or not split
+        if published.search(split):
+            text: str | None = split
+        elif may_be_file and published.search(file):
+            text = file
+        else:
+            text = "" if is_unnamed else None
+        yield split, text, members
 
 
 def picture_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
-    """How many questions share a picture; or, where the file does not tell pictures apart, how many may."""
+    """The number of questions that share a picture or, without picture names in the file, that may share one."""
     base = [question for question in questions if question.index < PASS]
     known = [question.picture for question in base if question.picture]
     if known:
         text = shared_pictures(known)
         return (Problem(0, None, text, "nothing"),) if text else ()
-    times = Counter((one.text, *one.options.values(), one.answer) for one in base)
+    times = Counter(
+        (question.text, *question.options.values(), question.answer) for question in base
+    )
     repeated = sum(count for count in times.values() if count > 1)
     text = (
         f"{repeated:,} of {len(base):,} questions have the text, options and answer of another, and the file does not "
@@ -196,7 +208,7 @@ def picture_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]
 
 
 class LetterCount(NamedTuple):
-    """How often a letter is predicted, and how often it is right (MMBench, Figure 4)."""
+    """The number of predictions of a letter, and of questions that it is the answer to (MMBench, Figure 4)."""
 
     letter: str
     predicted: int
@@ -218,7 +230,7 @@ class SplitScores:
     """Accuracies of one split, or of all."""
 
     split: str
-    """As written in the file; "" if it has none."""
+    """Name of the split as in the file; "" for a file without splits."""
     tree: Node
     """The Overall and what is below it."""
 
@@ -234,9 +246,9 @@ class ChoiceTables(Generic[S]):
     success: Success
     letters: tuple[LetterCount, ...]
     without_answer: int
-    """Rows whose right answer is unknown: extracted, not scored."""
+    """Rows without a known right answer: extracted, not scored."""
     missing: tuple[ChoiceQuestion, ...]
-    """Rows of the question file whose answers are needed."""
+    """Rows of the question file with no answer in the file."""
     partial: bool
     """Whether answers are missing, so that the score is not that of the whole benchmark."""
 
@@ -286,7 +298,7 @@ class Comparison:
 
 
 Scored = Decided | Circle
-"""What is right, wrong or neither: an answer, or a question with all its passes."""
+"""A scored unit, right, wrong or neither: an answer, or a question with all its passes."""
 Pair = tuple[bool | None, bool | None]
 """Two models' outcomes on a question."""
 
@@ -317,20 +329,22 @@ def compared_by(
     names: Callable[[ChoiceQuestion], Iterable[str]],
     order: Iterable[str] = (),
 ) -> tuple[Comparison, ...]:
-    """Comparisons over the questions that both have, by index: Overall, then by what `names` calls each of them.
+    """Comparisons over the questions that both have, by index: Overall, then by the group `names` of each question.
 
-    Groups come in this `order`, others as they are met.
+    Groups come in this `order`, others in the order of the questions.
     """
     groups: dict[str, list[tuple[Pair, str]]] = {name: [] for name in ("Overall", *order)}
-    for index, one in first.items():
+    for index, row in first.items():
         if index not in second:
             continue
-        pair = (one.right, second[index].right)
-        question = one.question
+        pair = (row.right, second[index].right)
+        question = row.question
         for name in dict.fromkeys(("Overall", *filter(None, names(question)))):
             groups.setdefault(name, []).append((pair, question.picture))
     return tuple(
-        compared(name, *zip(*given, strict=True)) for name, given in groups.items() if given
+        compared(name, *zip(*outcomes, strict=True))
+        for name, outcomes in groups.items()
+        if outcomes
     )
 
 
@@ -338,7 +352,7 @@ _SIGNS: Mapping[Pair, int] = {(True, False): 1, (False, True): -1}
 
 
 def _mcnemar(sums: Sequence[int]) -> float:
-    """Probability of a sum as far from 0 if the sign of each is as likely the other one."""
+    """The probability of a sum at least as far from 0, if each summand had either sign with equal probability."""
     chances = np.ones(1)
     for size, count in Counter(map(abs, sums)).items():
         logs = [
@@ -362,25 +376,25 @@ def holm(p: Sequence[float]) -> list[float]:
     steps = np.minimum(
         np.maximum.accumulate((len(p) - np.arange(len(p))) * np.asarray(p, float)[order]), 1
     )
-    found = np.empty(len(p))
-    found[order] = steps
-    return found.tolist()
+    corrected = np.empty(len(p))
+    corrected[order] = steps
+    return corrected.tolist()
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A question whose letter two protocols read differently."""
+    """A question with different letters under two protocols."""
 
     row: Decided
     other: Decision
 
 
 def differences(rows: Sequence[Decided], others: Sequence[Decided]) -> tuple[Difference, ...]:
-    """Rows whose letter another protocol reads differently, with both decisions."""
-    letters = {row.question.index: row.decision for row in others}
-    return tuple(
-        Difference(row, other)
-        for row in rows
-        if (other := letters.get(row.question.index)) is not None
-        and other.letter != row.decision.letter
-    )
+    """Rows with a different letter under another protocol, with both decisions."""
+    decisions = {row.question.index: row.decision for row in others}
+    differences = []
+    for row in rows:
+        other = decisions.get(row.question.index)
+        if other is not None and other.letter != row.decision.letter:
+            differences.append(Difference(row, other))
+    return tuple(differences)

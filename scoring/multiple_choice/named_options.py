@@ -1,7 +1,7 @@
-"""Named options: which options an answer names by their content (whole words, longest match, denials left out).
+"""Named options: the options that an answer names by their content (whole words, longest match, denials left out).
 
-A number is named by its value, a Chinese option by its characters, and a word found in any sentence ("no", "right",
-"one") only at the start of the answer.
+A number is named by its value, and a Chinese option by its characters. A word that occurs in any sentence ("no",
+"right", "one") counts only at the start of the answer.
 """
 
 import re
@@ -56,7 +56,7 @@ class Contents:
         self.texts = {letter: plain_content(text) for letter, text in options.items()}
         bracketed = {letter: with_brackets(text) for letter, text in options.items()}
         self.differ_in_brackets = len({*self.texts.values()}) < len({*bracketed.values()})
-        """Whether only brackets tell two options apart, as [2, 5) and (2, 5]."""
+        """Whether two options differ only in brackets, as [2, 5) and (2, 5]."""
         if self.differ_in_brackets:
             self.texts = bracketed
         self.thing = ""
@@ -81,32 +81,31 @@ class Contents:
             for letter, text in self.texts.items()
             if letter not in self.values and text not in _WORDS and is_formula(text)
         )
-        """Options that are formulas or symbols, which a larger formula does not name."""
+        """Options that are formulas or symbols: as a part of a larger formula they are not named."""
         self.counted = self._counted_things()
         """The numbers of options that all count the same thing, as "3 apples" and "4 apples"."""
         self.signed = any(map(_SIGNED.fullmatch, self.texts.values()))
-        """Whether an option is a letter with a sign behind it, as a blood group or a grade."""
+        """Whether an option is a letter with a sign behind it, such as a blood group or a grade."""
         self.all_letters = all(len(text) == 1 and text.isalpha() for text in self.texts.values())
         self.unclear = self._unclear_letters()
-        self._said = tuple(filter(None, self.texts.values()))
+        self._nonempty = tuple(text for text in self.texts.values() if text)
         self._longest_first = sorted(self.texts, key=lambda letter: -len(self.texts[letter]))
 
     def _counted_things(self) -> Mapping[str, Number]:
+        """The number before the same word in each option; empty unless all options count the same thing."""
         texts = [*self.texts.values()]
         things = {text.partition(" ")[2] for text in texts}
-        if (
-            self.values
-            or len(texts) < 2
-            or len(things) != 1
-            or not all(thing.isalpha() for thing in things)
-        ):
+        if self.values or len(texts) < 2 or len(things) != 1:
             return {}
-        self.thing = things.pop()
+        thing = things.pop()
+        if not thing.isalpha():
+            return {}
+        self.thing = thing
         numbers = {letter: whole(text.partition(" ")[0]) for letter, text in self.texts.items()}
         return {letter: number for letter, number in numbers.items() if number and number.values}
 
     def _unclear_letters(self) -> frozenset[str]:
-        """Labels that are also what another option says, alone or before a sign; none where all options are letters."""
+        """Labels that are also another option's text, alone or before a sign; none if all options are letters."""
         if self.all_letters:
             return frozenset()
         return frozenset(
@@ -134,14 +133,15 @@ class Contents:
 
     def at(self, lower: str, place: int) -> Mention | None:
         """The longest option that starts exactly here, possibly after an article."""
-        start = place + len(found[0]) if (found := _ARTICLE.match(lower, place)) else place
+        article = _ARTICLE.match(lower, place)
+        start = article.end() if article else place
         number = starting(lower, place) if self.values else None
         if number:
             letters = matching(number, self.values)
             if letters:
                 return Mention(letters[0], place, number.end) if len(letters) == 1 else None
         for here in (place, start) if start > place else (place,):
-            if not lower.startswith(self._said, here):
+            if not lower.startswith(self._nonempty, here):
                 continue
             for letter in self._longest_first:
                 content = self.texts[letter]
@@ -155,15 +155,12 @@ class Contents:
         return None
 
     def mentions(self, text: str, lower: str) -> list[Mention]:
-        """Every named option, in order, without those inside a longer one; options with the same text all count."""
-        found = self._numbers(text, lower)
+        """Every named option, in order, without those inside a longer option; options with the same text all count."""
+        mentions = self._numbers(text, lower)
         opening = opening_of(lower)
         for letter, content in self.texts.items():
-            if (
-                letter in self.values
-                or not content
-                or (len(content) == 1 and _CJK_SIGN.match(content))
-            ):
+            is_single_sign = len(content) == 1 and _CJK_SIGN.match(content)
+            if letter in self.values or not content or is_single_sign:
                 continue
             is_common = content in COMMON
             last = len(lower)
@@ -172,15 +169,12 @@ class Contents:
             place = lower.find(content)
             while 0 <= place <= last:
                 end = place + len(content)
-                may_be_said = (
-                    not is_common
-                    or (place <= opening and bool(_CLAUSE_ENDS.match(text, end)))
-                    or self._is_complement(lower, content, place)
-                )
-                if may_be_said and self._is_whole(letter, lower, place):
-                    found.append(Mention(letter, place, end))
+                is_clause = place <= opening and bool(_CLAUSE_ENDS.match(text, end))
+                may_count = not is_common or is_clause or self._is_complement(lower, content, place)
+                if may_count and self._is_whole(letter, lower, place):
+                    mentions.append(Mention(letter, place, end))
                 place = lower.find(content, end)
-        return _outermost(found)
+        return _outermost(mentions)
 
     def _is_whole(self, letter: str, lower: str, start: int) -> bool:
         """Whether the option's text here is neither part of a word nor of a formula."""
@@ -190,7 +184,7 @@ class Contents:
         return letter not in self.formulas or not is_operand(lower, start, end)
 
     def _is_complement(self, lower: str, content: str, place: int) -> bool:
-        """Whether what is before a common word makes it the thing said: "to the right", "the statement is false"."""
+        """Whether a common word is the point of a sentence: "to the right", "the statement is false"."""
         before = _BEFORE_COMMON.get(content)
         if before is None:
             return False
@@ -201,7 +195,7 @@ class Contents:
         return not any(other in lower for other in others)
 
     def _numbers(self, text: str, lower: str) -> list[Mention]:
-        """Numbers that are options; none if the text has any other number, since it then counts something else."""
+        """Numbers that are options; none if the text has another number, since it then may count something else."""
         if not self.values:
             return []
         written = _written_numbers(text, lower)
@@ -226,11 +220,11 @@ _NAME_OF_NUMBER = re.compile(
 _RESULT = re.compile(
     r"[^\d=]{0,200}[\d(][\d\s().,+×*/÷·^%°-]{2,80}[=≈]\s?+(?P<result>[^=-][^=]{0,200})", re.DOTALL
 )
-"""The one calculation of an answer: "4 + 5 + 7 = 16"; a dash behind "=" may be a mark."""
+"""The only calculation of an answer: "4 + 5 + 7 = 16"; a dash behind "=" may be punctuation."""
 _CAPITALISED = re.compile(
     r"(?P<first>(?:\A|[.!?:\n])[\s*\"'(-]{0,3})?(?<![\w'’-])(?P<word>[a-z]?[A-Z][a-z]{2,20})\s(?=\d)"
 )
-"""A word that makes a name of the number behind it, "Route 27"; the first of a sentence only may."""
+"""A word that makes a name of the number behind it, "Route 27"; at the start of a sentence it only may."""
 _BEFORE_NUMBERS = FILLERS | words(
     """only about exactly approximately around roughly total sum count result value number there are has have just
     nearly almost all least at answers option choice equals gives shows see got get makes what they you we
@@ -242,9 +236,9 @@ _OPENING = re.compile(
     r"[ \"'(\[]*+(?:(?:based on|looking at|judging by|according to|from|in)\s[^.,;:!?]{1,60},\s)?"
 )
 _CLAUSE_ENDS = re.compile(r"\Z|(?!\.\s?\d)[^\s'/-]|[^\S\n]?(?:\n|[–—(]|-\s)")
-"""What follows a common word that is a whole clause: "No, ...", "No" and a line break, and not "no idea", "No. 5"."""
+"""The text after a common word that is a whole clause: "No, ...", "No" and a line break, not "no idea", "No. 5"."""
 _BEFORE = 32
-"""Characters before a common word in which it is made the thing said."""
+"""Characters before a common word to search for words that make it the point of the sentence."""
 _AWAY = re.compile(
     r"\b(?:(?:opposite|reverse|inverse|complement|lack|absence) of|contrary to|far from|once was|was once|previously"
     r"|formerly|(?:used|ceased|ceases) to be|(?:wish|wishes) (?:it|they|he|she) (?:were|was))\s(?:(?:an?|the)\s)?\Z"
@@ -273,14 +267,14 @@ _SIGN_WORDS = re.compile(
 """A sign behind a letter in words, or raised: "A positive", "A^{+}"."""
 _OPERATOR = re.compile(r"[-+×÷*/^=<>≤≥≠,:(]")
 _SHORT = 60
-"""Characters of a formula at most, in which blanks say nothing."""
+"""Most characters of a formula, in which blanks have no meaning."""
 _HALF_DAY = re.compile(r"\s?[ap]\.?m\b")
 _OTHER_LETTER = re.compile(r"[^\W\d_a-zA-Z]")
 _OTHER_SPACE = re.compile(r"[^\S ]")
 _SIGN_BEFORE = re.compile(
     r"(?:[.+]|\d,|-\s?|(?<![a-z])(?:minus|negative|at least|at most|than|over|under|up to)\s|[负負]|零下|[<>≤≥≠]\s?)\Z"
 )
-"""What makes another number of the digits behind it."""
+"""Text that makes another number of the digits behind it."""
 _SAYS = r"(?:[.:,)\]-]|\bis\b|\bare\b|\bshows?\b|\bsays?\b|=|是)*+"
 _LABELS = {
     letter: tuple(
@@ -294,14 +288,14 @@ _LABELS = {
 """An option's letter before its content: as it is, and in either case."""
 
 
-def _with_sign(found: re.Match[str]) -> str:
-    return found[1] + ("+" if found[2] or found[3] else "-")
+def _with_sign(match: re.Match[str]) -> str:
+    return match[1] + ("+" if match[2] or match[3] else "-")
 
 
 def opening_of(lower: str) -> int:
-    """Where an answer begins, behind what only says that it looked."""
-    found = _OPENING.match(lower)
-    return found.end() if found else 0
+    """The place where an answer begins, after an introduction such as "based on the image, "."""
+    match = _OPENING.match(lower)
+    return match.end() if match else 0
 
 
 def _is_titled(text: str, place: int) -> bool:
@@ -310,33 +304,40 @@ def _is_titled(text: str, place: int) -> bool:
 
 
 def _written_numbers(text: str, lower: str) -> list[Number]:
-    """Numbers that count something; a name's, as in "Route 27", does not, and a sentence's first word may be one."""
+    """Numbers that count something, unlike that of a name, as in "Route 27".
+
+    Empty if a sentence's first word may be such a name.
+    """
     if not any(map(str.isdigit, lower)):
-        words_found = numbers_in_words(lower)
-        return [] if any(_is_titled(text, number.body) for number in words_found) else words_found
-    named = {name.end() for name in _NAME_OF_NUMBER.finditer(lower)}
+        in_words = numbers_in_words(lower)
+        return [] if any(_is_titled(text, number.body) for number in in_words) else in_words
+    name_ends = {name.end() for name in _NAME_OF_NUMBER.finditer(lower)}
     for name in _CAPITALISED.finditer(text):
-        if name["word"].lower() in _BEFORE_NUMBERS or name.end() in named:
+        if name["word"].lower() in _BEFORE_NUMBERS or name.end() in name_ends:
             continue
         if name["first"] is not None:
             return []
-        named.add(name.end())
+        name_ends.add(name.end())
     result = _RESULT.fullmatch(lower)
     start = result.start("result") if result else 0
     return [
-        number for number in numbers(lower) if number.start not in named and number.start >= start
+        number
+        for number in numbers(lower)
+        if number.start not in name_ends and number.start >= start
     ]
 
 
-def _outermost(found: list[Mention]) -> list[Mention]:
-    """Mentions inside no longer one, in order; all of several options with the same text."""
-    kept: list[Mention] = []
+def _outermost(mentions: list[Mention]) -> list[Mention]:
+    """Mentions that are not inside a longer one, in order; all of several options with the same text."""
+    outermost: list[Mention] = []
     widest = Mention("", -1, -1)
-    for one in sorted(found, key=lambda one: (one.start, -one.end, one.letter)):
-        if one.end > widest.end or one[1:] == widest[1:]:
-            kept.append(one)
-            widest = one
-    return kept
+    for mention in sorted(
+        mentions, key=lambda mention: (mention.start, -mention.end, mention.letter)
+    ):
+        if mention.end > widest.end or mention[1:] == widest[1:]:
+            outermost.append(mention)
+            widest = mention
+    return outermost
 
 
 def _stands_alone(lower: str, start: int, end: int) -> bool:
@@ -344,16 +345,14 @@ def _stands_alone(lower: str, start: int, end: int) -> bool:
     before = lower[start - 1 : start] if start else ""
     if lower[start].isdigit() and _SIGN_BEFORE.search(lower[max(0, start - 12) : start]):
         return False
-    if (
-        _WORD_SIGN.match(lower[start])
-        and before
-        and (_WORD_SIGN.match(before) or before in "-_^\\")
-    ):
+    is_joined = before and (_WORD_SIGN.match(before) or before in "-_^\\")
+    if is_joined and _WORD_SIGN.match(lower[start]):
         return False
     return _ends_alone(lower, start, end)
 
 
 def _ends_alone(lower: str, start: int, end: int) -> bool:
+    """Whether a word, number or sign ends here."""
     before = lower[start - 1 : start] if start else ""
     after = lower[end : end + 1]
     if not after:
@@ -368,33 +367,33 @@ def _ends_alone(lower: str, start: int, end: int) -> bool:
         return lower[end + 1 : end + 2] != "s"
     if lower[end - 1].isdigit() and _HALF_DAY.match(lower, end):
         return False
-    next_one = lower[end + 1 : end + 2]
-    return not (after in ".,:/" and next_one.isdigit() and lower[end - 1].isdigit())
+    following = lower[end + 1 : end + 2]
+    return not (after in ".,:/" and following.isdigit() and lower[end - 1].isdigit())
 
 
 class NamedOptions(NamedTuple):
-    """The options whose contents an answer names."""
+    """The options that an answer names by their contents."""
 
     affirmed: frozenset[str]
     """Letters of the options named in a sentence without denial, comparison or doubt."""
     every: frozenset[str]
     """Letters of all named options."""
     denied: frozenset[str]
-    """Letters of the options that are denied where they are named last, in another sentence than first."""
+    """Letters of the options with a denial in the last sentence that names them."""
 
 
-_kept_contents: Kept[Contents] = Kept(
+_contents: Kept[Contents] = Kept(
     2_000_000, weigh=lambda contents: 1_000 + sum(map(len, contents.texts.values()))
 )
-"""A question's options, of which many answers and rules ask."""
+"""The contents of questions' options, which many answers and rules need."""
 
 
 class AnswerText:
-    """A plain answer and the options of its question; what rules ask of it is computed once."""
+    """A plain answer and the options of its question; properties for the rules are computed once."""
 
     def __init__(self, text: str, options: Mapping[str, str]) -> None:
         self.options = options
-        self.contents = _kept_contents.of(
+        self.contents = _contents.of(
             tuple(options.items()), lambda: Contents(MappingProxyType(dict(options)))
         )
         self.text = _SIGN_WORDS.sub(_with_sign, text) if self.contents.signed else text
@@ -402,7 +401,7 @@ class AnswerText:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Words of the text, which tell whether a pattern is worth trying."""
+        """Words of the text, which decide whether a pattern is worth trying."""
         return words_of(self.lower)
 
     @cached_property
@@ -410,20 +409,20 @@ class AnswerText:
         return not self.text.isascii() and _OTHER_LETTER.search(self.text) is not None
 
     def matches(self, phrase: Begun) -> Iterator[re.Match[str]]:
-        """Every match in the masked text, as `finditer` has them."""
+        """Yields every match in the masked text, as `finditer` does."""
         if self.has_other_letters:
             yield from phrase.pattern.finditer(self.masked)
             return
         end = 0
         for place in places_of(self.lower, self.words & phrase.words | phrase.parts):
-            found = phrase.pattern.match(self.masked, place) if place >= end else None
-            if found:
-                yield found
-                end = found.end()
+            match = phrase.pattern.match(self.masked, place) if place >= end else None
+            if match:
+                yield match
+                end = match.end()
 
     @cached_property
     def plain(self) -> str:
-        """The text as options are compared with it."""
+        """The text in the form in which it is compared with options."""
         return plain_content(self.text)
 
     @cached_property
@@ -438,20 +437,22 @@ class AnswerText:
             if mention.end - mention.start > 1:
                 signs[mention.start : mention.end] = "_" * (mention.end - mention.start)
         if self.contents.signed:
-            for found in _SIGNED_LETTER.finditer(self.text):
-                signs[found.start() : found.end()] = "_" * (found.end() - found.start())
+            for sign in _SIGNED_LETTER.finditer(self.text):
+                signs[sign.start() : sign.end()] = "_" * (sign.end() - sign.start())
         return "".join(signs)
 
     @cached_property
-    def named(self) -> NamedOptions:
+    def named_options(self) -> NamedOptions:
         """The options that the answer names, without those that follow their own label."""
         affirmed: set[str] = set()
         denied: set[str] = set()
         beside: set[str] = set()
         every: set[str] = set()
-        labelled = {mention[1:] for mention in self.mentions if self._labelled(mention)}
+        labelled = {
+            (mention.start, mention.end) for mention in self.mentions if self._is_labelled(mention)
+        }
         for mention in self.mentions:
-            if mention[1:] in labelled:
+            if (mention.start, mention.end) in labelled:
                 continue
             every.add(mention.letter)
             is_common = self.contents.texts[mention.letter] in COMMON
@@ -462,12 +463,14 @@ class AnswerText:
             elif opening or not (self._denies(number) or self._is_away(mention)):
                 affirmed.add(mention.letter)
                 denied.discard(mention.letter)
-            elif not opening and NOT.search(self.sentence(mention.start)):
+            elif NOT.search(self.sentence(mention.start)):
                 denied.add(mention.letter)
-        affirmed |= beside if affirmed else set()
+        if affirmed:
+            affirmed |= beside
         return NamedOptions(frozenset(affirmed), frozenset(every), frozenset(denied))
 
     def sentence(self, place: int) -> str:
+        """The masked sentence at this place."""
         number = self._sentence_number(place)
         return self.masked[self._starts[number] : self._starts[number + 1]]
 
@@ -476,7 +479,7 @@ class AnswerText:
         """Starts of all sentences, and the end of the last one."""
         return [
             0,
-            *(found.end() for found in _SENTENCE_END.finditer(self.masked)),
+            *(match.end() for match in _SENTENCE_END.finditer(self.masked)),
             len(self.text) + 1,
         ]
 
@@ -493,24 +496,25 @@ class AnswerText:
     @cached_property
     def _doubts(self) -> list[int]:
         """Places of the words that keep their sentences from affirming an option."""
-        return [found.start() for found in self.matches(UNSURE)]
+        return [match.start() for match in self.matches(UNSURE)]
 
     def _before(self, mention: Mention) -> str:
         return self.lower[max(0, mention.start - _BEFORE) : mention.start]
 
     def _is_away(self, mention: Mention) -> bool:
-        """Whether something is not the option, or no longer: "the opposite of red"."""
+        """Whether the text means something other than the option: "the opposite of red", "was once red"."""
         return not self.words.isdisjoint(_AWAY_WORDS) and bool(_AWAY.search(self._before(mention)))
 
     def _is_beside(self, mention: Mention) -> bool:
-        """Whether it is another thing's, as "red" in "next to the red one"; it says nothing alone."""
-        is_one = _ONE.match(self.lower, mention.end)
-        return is_one is not None and bool(_BESIDE.search(self._before(mention)))
+        """Whether the option describes another thing, as "red" in "next to the red one"; it counts only with others."""
+        has_one = _ONE.match(self.lower, mention.end) is not None
+        return has_one and bool(_BESIDE.search(self._before(mention)))
 
-    def _labelled(self, mention: Mention) -> bool:
+    def _is_labelled(self, mention: Mention) -> bool:
         """Whether an option's own letter precedes it: "(B) cat", "B is a cat"; "a cat" has an article."""
         front = self.masked[max(0, mention.start - 24) : mention.start]
-        label, in_any_case = _LABELS[mention.letter]
         if mention.letter == "A" and _OWN_ARTICLE.search(front):
             return False
-        return bool((in_any_case if len(front.strip()) < 2 else label).search(front))
+        label, label_in_any_case = _LABELS[mention.letter]
+        pattern = label_in_any_case if len(front.strip()) < 2 else label
+        return bool(pattern.search(front))

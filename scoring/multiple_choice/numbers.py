@@ -1,8 +1,9 @@
 """Numbers in answers and options, in one normal form: "−.5", "minus 0.50" and "-1/2" are one number.
 
-A number has a value and a unit. Signs are dashes and words, points have a zero before them or none, thousands have
-separators; percent, currencies and common units are read in any spelling. A dash that may be a minus or a mark, as in
-"Answer - 3", leaves two values; a number in a calculation or a comparison, as in "5 - 3" or "< 3", has none.
+A number has a value and a unit. Signs may be dashes or words, points may lack the zero before them, and thousands may
+have separators. Percent, currencies and common units are read in any spelling. A dash that may be a minus or
+punctuation, as in "Answer - 3", leaves two values; a number in a calculation or a comparison, as in "5 - 3" or "< 3",
+has none.
 """
 
 import re
@@ -18,21 +19,21 @@ class Number(NamedTuple):
     """A number at one place of a text."""
 
     values: frozenset[Fraction]
-    """What it may be; empty where it says something else than a value."""
+    """Its possible values; empty if it is not a value, such as a year or a bound."""
     unit: str
-    """In one spelling; "" if it has none that is known."""
+    """The unit in one spelling; "" without a known unit."""
     start: int
-    """Of its sign, or of its digits."""
+    """The start of its sign, or of its digits."""
     body: int
-    """Of its digits."""
+    """The start of its digits."""
     end: int
-    """Of its unit, or of its digits."""
+    """The end of its unit, or of its digits."""
 
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _RAISED = re.compile(r"[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,9}")
 _DECIMAL_COMMA = re.compile(r",(?=\d)(?:(?<![\w.,],)|(?<=(?<![\w.,])0,))")
-"""A comma that can part no thousands: "0,5" and ",5"."""
+"""A comma that cannot separate thousands: "0,5" and ",5"."""
 _CIRCLED = re.compile("[①-⑳]")
 _VULGAR = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞])")
 _DASHES = str.maketrans(dict.fromkeys("−‐‑‒﹣－➖", "-"))
@@ -40,14 +41,14 @@ _LONG_DASH = re.compile(r"–(?=\s?[.$€£¥]?\d)|—(?=[.$€£¥]?\d)")
 
 
 def spelled(text: str) -> str:
-    """The text in NFKC with the signs of numbers as ASCII has them: 2³ stays 2^3, ½ is 1/2, − is a dash."""
+    """The text in NFKC with the signs of numbers in ASCII: 2³ becomes 2^3, ½ becomes 1/2, − becomes a dash."""
     if "," in text:
         text = _DECIMAL_COMMA.sub(".", text)
     has_latex = "\\" in text or "^{" in text
     if text.isascii() and not has_latex:
         return text
-    text = _RAISED.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text)
-    text = _CIRCLED.sub(lambda found: "#" + unicodedata.normalize("NFKC", found[0]), text)
+    text = _RAISED.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
+    text = _CIRCLED.sub(lambda match: "#" + unicodedata.normalize("NFKC", match[0]), text)
     text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text)).replace("⁄", "/")
     text = _LONG_DASH.sub("-", text.translate(_DASHES))
     if has_latex:
@@ -63,9 +64,9 @@ _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _HAN: Mapping[str, int] = {
     **{word: value for value, word in enumerate("零一二三四五六七八九十")},
     **{
-        f"{ten}十{one}": 10 * tens + ones
+        f"{ten}十{unit}": 10 * tens + ones
         for tens, ten in enumerate(("", *"二三四五六七八九"), 1)
-        for ones, one in enumerate(("", *"一二三四五六七八九"))
+        for ones, unit in enumerate(("", *"一二三四五六七八九"))
     },
     "一十": 10,
 }
@@ -77,9 +78,9 @@ _WORDS: Mapping[str, Fraction | int] = {
     **{word: value for value, word in enumerate(_ONES)},
     **{word: 10 * value for value, word in enumerate(_TENS, 2)},
     **{
-        f"{ten}-{one}": 10 * value + more
+        f"{ten}-{unit}": 10 * value + more
         for value, ten in enumerate(_TENS, 2)
-        for more, one in enumerate(_ONES[1:10], 1)
+        for more, unit in enumerate(_ONES[1:10], 1)
     },
     "hundred": 100,
     **_HAN,
@@ -208,8 +209,8 @@ _OTHER_UNIT = re.compile(
 )
 """A unit of units: "kg/m^3", "m/s^2"."""
 _WINDOW = 24
-"""Characters before a number in which its sign is looked for."""
-_SAID = re.compile(
+"""Characters before a number to search for its sign."""
+_INTRODUCTION = re.compile(
     r"(?:(?:it is|it's|there (?:is|are)|about|approximately|around|roughly|exactly|[a-z]\s?=|=|≈|~)\s?)?"
 )
 
@@ -217,35 +218,35 @@ _SAID = re.compile(
 def numbers(lower: str) -> list[Number]:
     """Every number in digits of a lower-case text, in order."""
     return [
-        number for found in _BODY.finditer(lower) if (number := _number(lower, found)) is not None
+        number for match in _BODY.finditer(lower) if (number := _number(lower, match)) is not None
     ]
 
 
 def numbers_in_words(lower: str) -> list[Number]:
-    """Every number in English words, in order; "one" only where it counts, as in "there is one"."""
+    """Every number in English words, in order; "one" only if it counts, as in "there is one"."""
     lower = _TWO_WORDS.sub(r"\1-\2", lower)
-    found = []
+    numbers = []
     for word in _COUNT_WORD.finditer(lower):
         body = _WORD_BODY.match(lower, word.start())
         number = _number(lower, body) if body else None
         if number and word[0] == "one":
-            number = _one(lower, number)
+            number = _counting_one(lower, number)
         if number:
-            found.append(number)
-    return found
+            numbers.append(number)
+    return numbers
 
 
-def _one(lower: str, one: Number) -> Number | None:
-    """The number of "there is one"; "only one of" has no value, and "the one" is no number."""
-    front = lower[max(0, one.start - _WINDOW) : one.start]
+def _counting_one(lower: str, number: Number) -> Number | None:
+    """The number of "there is one"; "only one of" has no value, and "the one" is not a number."""
+    front = lower[max(0, number.start - _WINDOW) : number.start]
     counts = _ONE_COUNTS.search(front)
-    if not counts and (not _OPENS.search(front) or _ONE_THAT.match(lower, one.end)):
+    if not counts and (not _OPENS.search(front) or _ONE_THAT.match(lower, number.end)):
         return None
-    return one._replace(values=frozenset()) if _OF.match(lower, one.end) else one
+    return number._replace(values=frozenset()) if _OF.match(lower, number.end) else number
 
 
 def whole(lower: str) -> Number | None:
-    """The number that is the whole text, in digits or words, maybe behind "it is" or "x ="; None if it is no number."""
+    """The number that is the whole text, in digits or words, perhaps after "it is" or "x ="; None for another text."""
     if len(lower) > 60:
         return None
     lower = _ONE_PART.sub("one ", lower).replace("one half", "half")
@@ -254,22 +255,23 @@ def whole(lower: str) -> Number | None:
     lower = _TWO_WORDS.sub(r"\1-\2", lower)
     if _SPACED.fullmatch(lower):
         lower = lower.replace(" ", "")
-    start = found.end() if (found := _SAID.match(lower)) else 0
+    introduction = _INTRODUCTION.match(lower)
+    start = introduction.end() if introduction else 0
     for pattern in (_BODY, _WORD_BODY):
-        for found in pattern.finditer(lower, start):
-            number = _number(lower, found)
+        for match in pattern.finditer(lower, start):
+            number = _number(lower, match)
             if number and number.start <= start and number.end == len(lower):
                 return number
     return None
 
 
 def starting(lower: str, place: int) -> Number | None:
-    """The number whose sign or digits start here, in digits or words."""
+    """The number with its sign or digits starting here, in digits or words."""
     window = lower[max(0, place - _WINDOW) : place + 2 * _WINDOW]
     here = min(place, _WINDOW)
     for pattern in (_BODY, _WORD_BODY):
-        for found in pattern.finditer(window, here):
-            number = _number(window, found)
+        for match in pattern.finditer(window, here):
+            number = _number(window, match)
             if number is None:
                 continue
             if number.start <= here <= number.body:
@@ -281,15 +283,15 @@ def starting(lower: str, place: int) -> Number | None:
     return None
 
 
-def _number(lower: str, found: re.Match[str]) -> Number | None:
-    """The number of these digits with its sign; None where they are part of a word, as in "covid-19"."""
-    value = _value(found)
+def _number(lower: str, match: re.Match[str]) -> Number | None:
+    """The number of these digits with its sign; None if they are part of a word, as in "covid-19"."""
+    value = _value(match)
     if value is None:
         return None
-    start = found.start()
-    if found["unit"] == "s" and len(found["digits"]) >= len("100"):
+    start = match.start()
+    if match["unit"] == "s" and len(match["digits"]) >= len("100"):
         return None  # "the 1990s"
-    unit, end = _unit(lower, found)
+    unit, end = _unit(lower, match)
     front = lower[max(0, start - _WINDOW) : start]
     if currency := _CURRENCY.search(front):
         unit = unit or currency[1]
@@ -309,33 +311,34 @@ def _number(lower: str, found: re.Match[str]) -> Number | None:
         values = frozenset()
     if _COMPARED.search(front) or _CALCULATED.search(front) or _CALCULATES.match(lower, end):
         values = frozenset()
-    return Number(values, unit, start, found.start(), end)
+    return Number(values, unit, start, match.start(), end)
 
 
-def _unit(lower: str, found: re.Match[str]) -> tuple[str, int]:
-    """The unit of these digits, and where it ends."""
-    unit = _UNITS.get((found["unit"] or "").strip(), "")
-    other = None if unit else _OTHER_UNIT.match(lower, found.end())
-    return (other[0].strip(), other.end()) if other else (unit, found.end())
+def _unit(lower: str, match: re.Match[str]) -> tuple[str, int]:
+    """The unit of these digits, and its end."""
+    unit = _UNITS.get((match["unit"] or "").strip(), "")
+    other = None if unit else _OTHER_UNIT.match(lower, match.end())
+    return (other[0].strip(), other.end()) if other else (unit, match.end())
 
 
 def _signed(value: Fraction, front: str, has_lines: bool) -> tuple[frozenset[Fraction], int] | None:
-    """What a number may be behind this text, and the characters of its sign; None where it is part of a word."""
-    one = frozenset((value,))
+    """The possible values of a number after this text, and its sign's length; None if it is part of a word."""
+    positive = frozenset((value,))
     if minus := _MINUS.search(front):
-        is_operand = _is_operand(front, minus)
-        return frozenset() if is_operand else frozenset((-value,)), len(minus[0])
+        values = frozenset() if _is_operand(front, minus) else frozenset((-value,))
+        return values, len(minus[0])
     if plus := _PLUS.search(front):
         if front[: plus.start()][-1:].isalnum():
             return None
-        return frozenset() if _is_operand(front, plus) else one, len(plus[0])
+        return frozenset() if _is_operand(front, plus) else positive, len(plus[0])
     dash = _DASH.search(front)
-    return _behind_dash(value, front, dash, has_lines) if dash else (one, 0)
+    return _behind_dash(value, front, dash, has_lines) if dash else (positive, 0)
 
 
 def _behind_dash(
     value: Fraction, front: str, dash: re.Match[str], has_lines: bool
 ) -> tuple[frozenset[Fraction], int] | None:
+    """The result of `_signed` for a number after a dash, which may be a minus, punctuation or an operator."""
     before = front[: dash.start()]
     if before[-1:].isalnum() or before[-1:] in ("_", ")", "]"):
         return None
@@ -356,10 +359,10 @@ def _is_operand(front: str, sign: re.Match[str]) -> bool:
     return bool(_OPERAND.search(front[: sign.start()]))
 
 
-def _value(found: re.Match[str]) -> Fraction | None:
-    digits = found["digits"].replace(",", "")
+def _value(match: re.Match[str]) -> Fraction | None:
+    digits = match["digits"].replace(",", "")
     value = Fraction(_WORDS[digits]) if digits in _WORDS else Fraction(digits)
-    groups = found.groupdict()
+    groups = match.groupdict()
     if below := groups.get("below"):
         if int(below) == 0:
             return None
@@ -373,7 +376,7 @@ _HUNDREDTHS = ("%", "¢")
 
 
 def matching(number: Number, options: Mapping[str, Number]) -> list[str]:
-    """Letters of the options that are this number; those of its own unit, or else those where a side has no unit."""
+    """Letters of the options that equal this number: those with its unit, or else those where one side has no unit."""
     equal = {letter: option for letter, option in options.items() if number.values & option.values}
     same = [letter for letter, option in equal.items() if option.unit == number.unit]
     if same:
@@ -394,9 +397,9 @@ def matching(number: Number, options: Mapping[str, Number]) -> list[str]:
 
 
 def _shares(number: Number, options: Mapping[str, Number]) -> list[str] | None:
-    """Letters of the options that a number in percent or cents means as a share; None where no option is one.
+    """Letters of the options that equal a number in percent or cents as a share; None if no option is a share.
 
-    Where some option lies below 1, "5%" is not 5, and "0.5%" not 0.5.
+    If an option is below 1, "5%" does not mean 5, and "0.5%" does not mean 0.5.
     """
     unit = "" if number.unit == "%" else "$"
     plain = {letter: option for letter, option in options.items() if option.unit in ("", unit)}

@@ -1,4 +1,4 @@
-"""Options that stand in no columns of their own: in one list, or in the question's text."""
+"""Options without their own columns: in a list, or in the question's text."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,17 +16,18 @@ _IN_LINE = re.compile(rf"(?:(?<=^)|(?<=[\s,;，；]))(?:{_LABEL})(?=\s|$)")
 
 
 def listed_options(cell: JSON) -> Sequence[str] | None:
-    """The options in a list column, a list or a record by letter, or its text, without labels; None for no list."""
+    """The options in a list column, without labels: a list, a record by letter, or the text of one. None for others."""
     if isinstance(cell, dict):
         return _by_letter(cell)
     if isinstance(cell, list):
-        return _unlabelled([str(one) for one in cell]) if _are_plain(cell) else None
+        return _unlabelled([str(option) for option in cell]) if _are_plain(cell) else None
     if not isinstance(cell, str):
         return None
-    if (found := listed_texts(cell)) is not None:
-        return _unlabelled(found)
-    named = named_texts(cell)
-    return _by_letter(named) if named else None
+    texts = listed_texts(cell)
+    if texts is not None:
+        return _unlabelled(texts)
+    texts_by_letter = named_texts(cell)
+    return _by_letter(texts_by_letter) if texts_by_letter else None
 
 
 def _by_letter(options: Mapping[str, object]) -> Sequence[str] | None:
@@ -45,8 +46,13 @@ def name_letters(options: Iterable[str]) -> bool:
     """Whether options name options ("both A and B", "C"), so that the public toolkit does not rotate them."""
     texts = [*options]
     letters = LETTERS[: len(texts)]
-    words = [{word for word in _WORDS.split(text) if word in letters} - {""} for text in texts]
-    return any(len(named) > 1 for named in words) or any(text in LETTERS for text in texts)
+    if any(text in LETTERS for text in texts):
+        return True
+    for text in texts:
+        names = {word for word in _WORDS.split(text) if word and word in letters}
+        if len(names) > 1:
+            return True
+    return False
 
 
 def _unlabelled(texts: Sequence[str]) -> Sequence[str]:
@@ -61,15 +67,15 @@ def _unlabelled(texts: Sequence[str]) -> Sequence[str]:
 
 
 def options_in_text(question: str) -> Mapping[str, str]:
-    """The options that a question's text ends with, by letter: on lines of their own, or after "Options:".
+    """The options at the end of a question's text, by letter: on separate lines, or after "Options:".
 
-    Empty where no labels run from A in order: then nothing is guessed.
+    Empty unless labels run from A in order: options are never guessed.
     """
     return _on_lines(question) or _after_heading(question)
 
 
 def _on_lines(question: str) -> Mapping[str, str]:
-    """The last run of lines that are labelled A, B, C in order."""
+    """The last run of lines with the labels A, B, C in order."""
     best: dict[str, str] = {}
     run: dict[str, str] = {}
     for text in question.splitlines():

@@ -1,4 +1,4 @@
-"""Options that an answer names though it means something else: "dog food", one of two, what it then takes back."""
+"""Options that an answer names but does not mean: "dog" in "dog food", one of two, or an option retracted later."""
 
 import re
 
@@ -26,7 +26,7 @@ _RISES = re.compile(
 )
 _STATED = re.compile(r"(?:\b(?:is|was|are|were|equals|equal to|there are)|[=:≈])\s?\Z")
 _BEFORE = 16
-"""Characters before a number in which it is stated."""
+"""Characters before a number to search for its statement."""
 _IT_IS = re.compile(
     r"\A(?:it|this|that|there|the\s(?:correct\s)?answer)(?:['’]s|\sis)\s", re.IGNORECASE
 )
@@ -34,12 +34,12 @@ _GENERIC = words(
     """color colour side direction lane arrow weather day room season style kind type shape city country state material
     one ones ahead turn"""
 )
-"""Words that leave the word before them what it is: "red color", "left side"."""
+"""Words that don't change the meaning of the word before them: "red color", "left side"."""
 _ANOTHER_THING = words(
     """hot sea guinea prairie teddy toy stuffed fake jelly star non infra ultra less more too half almost nearly barely
     supposedly allegedly formerly never other another last next"""
 ) | {*ORDINALS}
-"""Words that make another thing of the word behind them, or leave it unsure."""
+"""Words that change the meaning of the word after them, or leave it unsure."""
 _CLAUSES = re.compile(r"[.,;:!?\n。,;:、–—(]+")
 _THEN = re.compile(r"\A\s*(?:but|and|wait|well|actually|or|then|so|hmm)\s")
 
@@ -47,22 +47,22 @@ _NAME = re.compile(r"\W{0,3}([A-Z])\.\s?([^\W\d_][\w'’-]{2,30})[.\s*]{0,4}")
 
 
 def is_taken_back_later(answer: AnswerText, letter: str) -> bool:
-    """Whether a later sentence denies the option, its letter or itself: "It is red. Wait, no."."""
-    last = max(one.end for one in answer.mentions if one.letter == letter)
-    is_common = answer.contents.texts[letter] in COMMON  # "No, it isn't" takes nothing back
+    """Whether a later sentence denies the option, its letter or its own statement: "It is red. Wait, no."."""
+    last = max(mention.end for mention in answer.mentions if mention.letter == letter)
+    is_common = answer.contents.texts[letter] in COMMON  # "No, it isn't" retracts nothing
     return (
         bool(CORRECTED.search(answer.text, last))
         or (not is_common and bool(CALLED_FALSE.search(answer.text, last)))
-        or letter in answer.named.denied
+        or letter in answer.named_options.denied
         or denied_letter(answer, letter)
     )
 
 
 def is_compound(answer: AnswerText, letter: str) -> bool:
-    """Whether a word behind an option's only word makes another thing of it: "dog food"; "hot dog" is none either."""
-    said = ARTICLE.sub("", _IT_IS.sub("", answer.plain))
+    """Whether a second word changes the meaning of an option's only word: "dog food", "hot dog"."""
+    text = ARTICLE.sub("", _IT_IS.sub("", answer.plain))
     content = answer.contents.texts[letter]
-    pair = said.split(" ")
+    pair = text.split(" ")
     if len(pair) != 2 or content not in pair or not content.isalpha():
         return False
     if not all(word.isascii() and word.isalpha() for word in pair):
@@ -73,7 +73,7 @@ def is_compound(answer: AnswerText, letter: str) -> bool:
 
 
 def is_another_word(answer: AnswerText, letter: str) -> bool:
-    """Whether a common word that is another option is a clause of its own: "No. Yes, it is"."""
+    """Whether another option is a whole clause of the answer: "No. Yes, it is"."""
     others = {text for label, text in answer.contents.texts.items() if label != letter}
     clauses = _CLAUSES.split(answer.text.lower())
     return any(_THEN.sub("", clause).strip() in others for clause in clauses)
@@ -81,16 +81,14 @@ def is_another_word(answer: AnswerText, letter: str) -> bool:
 
 def is_half(answer: AnswerText, letter: str) -> bool:
     """Whether the option is one of two that the answer means: "both the man and the woman"."""
-    both = any(map(_BOTH.search, answer.contents.texts.values()))
-    return (
-        both
-        and bool(_BOTH.search(answer.lower))
-        and not _BOTH.search(answer.contents.texts[letter])
-    )
+    texts = answer.contents.texts
+    if not _BOTH.search(answer.lower) or not any(map(_BOTH.search, texts.values())):
+        return False
+    return not _BOTH.search(texts[letter])
 
 
 def loses_sign(answer: AnswerText, mention: Mention) -> bool:
-    """Whether words may make the negative of a number that is an option as well: "It fell by 5" beside -5."""
+    """Whether words may mean the negative of a number, which is an option too: "It fell by 5" beside -5."""
     values = answer.contents.values
     if mention.letter not in values:
         return False
@@ -98,26 +96,25 @@ def loses_sign(answer: AnswerText, mention: Mention) -> bool:
     if value <= 0 or not any(-value in other.values for other in values.values()):
         return False
     front = answer.lower[max(0, mention.start - _BEFORE) : mention.start]
-    is_told = _STATED.search(front) or _RISES.search(answer.lower)
-    return not is_told or bool(_FALLS.search(answer.lower))
+    is_positive = _STATED.search(front) or _RISES.search(answer.lower)
+    return not is_positive or bool(_FALLS.search(answer.lower))
 
 
 def surname(answer: AnswerText) -> Clue | None:
     """An initial and a surname that is an option's last word: "A. Renoir" where C is Auguste Renoir."""
-    found = _NAME.fullmatch(answer.text)
-    if not found:
+    match = _NAME.fullmatch(answer.text)
+    if not match:
         return None
-    last = plain_content(found[2])
-    named = [
-        (letter, text[:1].upper() == found[1])
-        for letter, text in answer.contents.texts.items()
-        if text.endswith(f" {last}")
+    initial = match[1]
+    last_word = plain_content(match[2])
+    letters = [
+        letter for letter, text in answer.contents.texts.items() if text.endswith(f" {last_word}")
     ]
-    if not named:
+    if not letters:
         return None
-    letter, is_initial = named[0]
-    if len(named) == 1 and is_initial:
+    if len(letters) > 1:
+        return Clue(Rule.CONFLICT, None, answer.text)
+    letter = letters[0]
+    if answer.contents.texts[letter][:1].upper() == initial:
         return Clue(Rule.EXACT, letter, answer.text)
-    return (
-        None if len(named) == 1 and letter == found[1] else Clue(Rule.CONFLICT, None, answer.text)
-    )
+    return None if letter == initial else Clue(Rule.CONFLICT, None, answer.text)

@@ -1,7 +1,7 @@
-"""Paper extraction: how the papers' public tools read letters from free text, unchanged.
+"""Paper extraction: the rules of the papers' public tools for letters in free text, unchanged.
 
-MMBench's step 1 takes a whole word that is a letter. OpenCompass, with which MMT-Bench was scored, takes a token that
-is a letter, then an option that is part of the text. Its toolkit of 2026 takes a token only near the end, and an option
+MMBench's step 1 takes a whole word that is a letter. OpenCompass, the tool that scored MMT-Bench, takes a token that is
+a letter, then an option that is part of the text. Its toolkit of 2026 takes a token only near the end, and an option
 only from a short text.
 """
 
@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from scoring.multiple_choice.named_options import AnswerText
 from scoring.multiple_choice.plain_answers import squeezed
 from scoring.multiple_choice.statements import denied_letter, speaks
-from scoring.multiple_choice.strict import as_asked
+from scoring.multiple_choice.strict import common_answer
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule, none_of
 
 FAILURE = "Failed to obtain answer via API"
-"""Written by the public toolkit when a model's API failed."""
+"""The public toolkit's text for a model's failed API."""
 _WORD_MARKS = ".,:;!?()[]*\"'`"
 """MMBench 4.2 lists ".", "," and brackets, "etc."; braces, slashes and full-width marks are not stripped."""
 _ARTICLES = ("A", "I")
-"""Letters that are words in a sentence; the paper names the first, and has no ninth option."""
+"""Letters that are also words; the paper names the first, and has no ninth option."""
 _REFUSALS = (
     "Sorry, I can't help with images of people yet.",
     "I can't process this file.",
@@ -29,7 +29,7 @@ _REFUSALS = (
 )
 _WORD = re.compile(r"\S+")
 _LAST_WORDS = 4
-"""Words at the end of an answer among which the toolkit of 2026 looks for a letter."""
+"""Words at the end of an answer that the toolkit of 2026 searches for a letter."""
 _ANSWER_IS = re.compile(r"answer\s++is\s++\*{0,}+([A-D])", re.IGNORECASE)
 _TOKEN_MARKS = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
 
@@ -37,19 +37,19 @@ _TOKEN_MARKS = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
 def mmbench_paper(prediction: str, options: Mapping[str, str]) -> Decision:
     """The only letter that is a word of the answer (MMBench, step 1); None leaves it to step 2.
 
-    "A" counts only alone. A letter that is denied, inside another option's content, or demanded by text that addresses
-    the reader, is not extracted.
+    "A" counts only alone. A letter that is denied, inside another option's content, or in an answer that addresses the
+    reader is not extracted.
     """
     words = prediction.split()
-    letters = {bare for word in words if (bare := word.strip(_WORD_MARKS)) in options}
+    letters = {word.strip(_WORD_MARKS) for word in words} & options.keys()
     if len(letters) != 1:
         return _undecided(prediction)
     letter = letters.pop()
     if letter in _ARTICLES and len(words) > 1:
         return _undecided(prediction)
     span = next(word for word in words if word.strip(_WORD_MARKS) == letter)
-    asked = as_asked(prediction, options)
-    if len(words) > 1 and not (asked and asked.letter == letter):
+    common = common_answer(prediction, options)
+    if len(words) > 1 and not (common and common.letter == letter):
         answer = AnswerText(squeezed(prediction), options)
         if speaks(answer) or denied_letter(answer, letter) or _another_option(answer, letter):
             return Decision(None, (Clue(Rule.CONFLICT, None, span),))
@@ -63,17 +63,21 @@ def _another_option(answer: AnswerText, letter: str) -> bool:
         for word in _WORD.finditer(answer.text)
         if word[0].strip(_WORD_MARKS) == letter
     ]
-    # No mention is inside another one, so the last to start here or before is also the last to end.
-    others = [one for one in answer.mentions if one.letter != letter and one.end - one.start > 1]
-    before = (bisect_right(others, place, key=lambda one: one.start) for place in places)
-    return all(
-        number and place < others[number - 1].end
-        for number, place in zip(before, places, strict=True)
-    )
+    others = [
+        mention
+        for mention in answer.mentions
+        if mention.letter != letter and mention.end - mention.start > 1
+    ]
+    for place in places:
+        # Mentions are never nested: the last one that starts here or before is also the last to end.
+        before = bisect_right(others, place, key=lambda mention: mention.start)
+        if not before or place >= others[before - 1].end:
+            return False
+    return True
 
 
 def mmt_paper(prediction: str, options: Mapping[str, str]) -> Decision:
-    """The letter as OpenCompass' tool read it when MMT-Bench was scored, with its known errors."""
+    """The letter by the OpenCompass tool that scored MMT-Bench, with its known errors."""
     clue = _token(prediction, options) or _substring(prediction, options)
     return Decision(clue.letter, (clue,)) if clue else _undecided(prediction)
 
@@ -92,14 +96,14 @@ def _token(prediction: str, options: Mapping[str, str]) -> Clue | None:
 
 
 def _refusal(prediction: str) -> str:
-    """The first of the known refusals that an answer has; "" if it has none."""
+    """The first known refusal in an answer; "" without one."""
     return next((refusal for refusal in _REFUSALS if refusal in prediction), "")
 
 
 def vlmevalkit(prediction: str, options: Mapping[str, str]) -> Decision:
-    """The letter as OpenCompass' tool reads it since 2026 (VLMEvalKit e8e78f05), with its known errors.
+    """The letter by OpenCompass' tool since 2026 (VLMEvalKit e8e78f05), with its known errors.
 
-    "Answer is" and a letter is read inside words too: "the answer is because" is B.
+    A letter after "answer is" is read inside words too: "the answer is because" is B.
     """
     clue = _late_token(prediction, options)
     if clue is None and len(prediction.lower()) <= 2 * sum(map(len, options.values())):
@@ -108,26 +112,26 @@ def vlmevalkit(prediction: str, options: Mapping[str, str]) -> Decision:
 
 
 def _late_token(prediction: str, options: Mapping[str, str]) -> Clue | None:
-    """The only option letter among the tokens if it first stands among the last four; else that of "answer is"."""
+    """The only option letter among the tokens if its first place is among the last four; else that of "answer is"."""
     if FAILURE in prediction:
         return None
     if refusal := _refusal(prediction):
         return Clue(Rule.REFUSAL, NONE, refusal)
     tokens = prediction.translate(_TOKEN_MARKS).split()
-    there = set(tokens)
-    letters = [letter for letter in options if letter in there]
-    if not letters and NONE in there:
+    distinct = set(tokens)
+    letters = [letter for letter in options if letter in distinct]
+    if not letters and NONE in distinct:
         return Clue(Rule.REFUSAL, NONE, NONE)
     if len(letters) == 1 and tokens.index(letters[0]) >= len(tokens) - _LAST_WORDS:
         return Clue(Rule.TOKEN, letters[0], letters[0])
-    said = _ANSWER_IS.search(prediction)
-    if said and said[1].upper() in options:
-        return Clue(Rule.ANSWER_IS, said[1].upper(), said[0])
+    statement = _ANSWER_IS.search(prediction)
+    if statement and statement[1].upper() in options:
+        return Clue(Rule.ANSWER_IS, statement[1].upper(), statement[0])
     return None
 
 
 def _substring(prediction: str, options: Mapping[str, str]) -> Clue | None:
-    """The only option whose text is any part of the answer, even inside a word."""
+    """The only option with its text anywhere in the answer, even inside a word."""
     lower = prediction.lower()
     letters = [letter for letter, text in options.items() if text.lower() in lower]
     return Clue(Rule.SUBSTRING, letters[0], options[letters[0]]) if len(letters) == 1 else None

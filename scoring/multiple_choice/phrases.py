@@ -1,6 +1,6 @@
 """Phrase patterns in answers: statements, denials, refusals, and instructions to the answer's reader.
 
-Lists are separated by commas; a phrase is matched as whole words, in any case. English and Chinese.
+Lists are separated by commas. A phrase matches as whole words, in any case. English and Chinese.
 """
 
 import re
@@ -17,9 +17,9 @@ from scoring.multiple_choice.abroad import (
 )
 
 IN_A_WORD = r"(?:(?-i:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])|['’&+#])"
-"""A character that makes an adjacent letter part of something longer; Chinese, Japanese and Korean ones do not.
+"""A character that makes an adjacent letter part of something longer; Chinese, Japanese and Korean characters do not.
 
-Those have no case, which `re` would look up for each of them, in a third of a second for all patterns.
+They have no case, which `re` would otherwise look up for each of them, a third of a second for all patterns.
 """
 HAN = re.compile(r"[\u4e00-\u9fff]")
 _WORDS = re.compile(r"[a-z]+")
@@ -29,7 +29,7 @@ _BLANKS = str.maketrans(dict.fromkeys({*map(chr, range(128))} - {*ascii_lowercas
 def words_of(lower: str) -> frozenset[str]:
     """English words of a lower-case text, "汉" for any Chinese and "外" for other letters.
 
-    They tell which patterns are worth trying.
+    They decide which patterns are worth trying.
     """
     if lower.isascii():
         return frozenset(lower.translate(_BLANKS).split())
@@ -40,19 +40,19 @@ def words_of(lower: str) -> frozenset[str]:
 
 
 class Begun(NamedTuple):
-    """A pattern and what its matches begin with, where a text has no letters but A to Z.
+    """A pattern with the words that its matches begin with, for texts without letters other than A to Z.
 
-    Trying it where one of these stands takes a tenth of the time of a search.
+    Trying the pattern only at these words takes a tenth of the time of a search.
     """
 
     pattern: re.Pattern[str]
     words: frozenset[str]
     parts: frozenset[str]
-    """What may stand in a word, too."""
+    """Beginnings that may also occur inside a word."""
 
 
 def places_of(lower: str, texts: Iterable[str]) -> list[int]:
-    """Every place of a lower-case text at which one of these stands, also in a longer word, in order."""
+    """Every place of one of these texts in a lower-case text, in order, also inside a longer word."""
     places = []
     for text in texts:
         place = lower.find(text)
@@ -65,19 +65,19 @@ def places_of(lower: str, texts: Iterable[str]) -> list[int]:
 def one_of(phrases: str) -> str:
     """A pattern of comma-separated phrases, which may be patterns themselves.
 
-    It looks at the first letter before it tries the phrases, which makes it several times faster.
+    A lookahead at the first letter makes it several times faster.
     """
     alternatives = [phrase.strip() for phrase in phrases.split(",")]
     firsts = "".join(sorted({phrase[0] for phrase in alternatives}))
-    look = f"(?=[{firsts}])" if firsts.isalpha() else ""
-    return f"(?:{look}(?:{'|'.join(alternatives)}))"
+    lookahead = f"(?=[{firsts}])" if firsts.isalpha() else ""
+    return f"(?:{lookahead}(?:{'|'.join(alternatives)}))"
 
 
 def words(phrases: str) -> frozenset[str]:
     return frozenset(phrases.split())
 
 
-# Statements: text that leads to an option, or calls one right.
+# Statements: text that introduces an option, or calls it right.
 _SUBJECT = one_of(
     "answer, ans, option, choice, selection, solution, conclusion, pick, guess, response, "
     r"letter(?!\s+(?:on|in|at|written|shown|printed|above|below|under))"
@@ -183,7 +183,7 @@ DENIED = re.compile(
     + r"\b|n't\b|不|非|若|如果|假如",
     re.IGNORECASE,
 )
-"""Text before a statement that is denied, supposed or later taken back."""
+"""Text before a statement that is denied, supposed or later retracted."""
 NOT = re.compile(
     r"\b"
     + one_of(
@@ -246,9 +246,9 @@ CALLED_FALSE = re.compile(
     r"|\bignore (?:that|this)\b|\bit (?:isn|wasn)['’]t[.!\s]*\Z",
     re.IGNORECASE,
 )
-"""What takes back the sentence before it."""
+"""A retraction of the sentence before it."""
 
-# Instructions to the reader of the answer, which no answer needs.
+# Instructions to the reader of the answer, which an answer never needs.
 _READER = one_of(
     "you, extractor, grader, judge, evaluator, scorer, parser, matcher, chatgpt, gpt, assistant, system, ai"
 )
@@ -262,7 +262,7 @@ _THINGS = one_of(
     guidelines, examples?"""
 )
 _NEW_LINE = r"(?<!\s)[^\S\n]*+\n"
-"""The first line break among blanks: starting from later ones would read all the following blanks again."""
+"""The first line break among blanks: a start from later ones would read all following blanks again."""
 _ADDRESSES = re.compile(
     r"\b(?:your (?:final )?(?:output|mark|score|reply|decision|verdict|grade|extraction)\b"
     r"|your (?:final )?(?:answer|response|choice)\s*(?:is|:|=|must|should)"
@@ -288,11 +288,11 @@ ORDERS = re.compile(
     rf"|(?:^|{_NEW_LINE})\s*+(?:system|user|human|instruction)\s*:",
     re.IGNORECASE,
 )
-"""Text that tells an extractor, a judge or a chat what to output, or plays the next part of its prompt."""
+"""Text that orders an extractor, a judge or a chat to output something, or imitates the next part of its prompt."""
 ORDER_WORDS = words(
     "output print return extract reply respond emit write give system user human instruction 外"
 )
-"""Words of these orders; "answer", which most texts have, is one with "only" behind it."""
+"""Words of these orders; "answer", which most texts contain, counts only before "only"."""
 SPEAK_WORDS = words(
     """your ignore disregard forget override bypass skip overlook never you extractor grader judge evaluator scorer
     parser matcher chatgpt gpt assistant system ai output print return extract reply respond answer emit write give
@@ -300,9 +300,9 @@ SPEAK_WORDS = words(
     accept consider regard mark grade score match most similar new updated dear hey hi hello attention extraction 汉"""
 )
 ADDRESSES = Begun(_ADDRESSES, SPEAK_WORDS, frozenset("<"))
-"""Text that speaks to an extractor, a judge or a chat."""
+"""Text that addresses an extractor, a judge or a chat."""
 
-# Refusals: text that says that none of the options is meant.
+# Refusals: text that chooses none of the options.
 _CANNOT = one_of("cannot, can't, can not, could not, couldn't, am unable to, am not able to")
 REFUSALS = re.compile(
     r"(?:(?:i'?m|i am|we are|we're)?\s*(?:very |so |really )?sorry|(?:i )?apologi[sz]e|my apologies|unfortunately"
@@ -342,7 +342,7 @@ STILL_ANSWERS = re.compile(
     + r"\b|\bso\b(?! sorry)|\byes\b|\b(?<!sorry, )(?<!sorry )but\b|但|可能|应该",
     re.IGNORECASE,
 )
-"""Words that no pure refusal contains."""
+"""Words that don't occur in a pure refusal."""
 NONE_LIKE = re.compile(
     r"\b"
     + one_of(
@@ -360,13 +360,13 @@ FILLERS = words(
     sure so thus therefore hence of course yes ok okay well hmm um most simply just that's that this must should here
     and then"""
 )
-"""Words that say nothing beside a letter."""
+"""Words without a meaning beside a letter."""
 COMMON = words(
     """yes no not none true false right one it this that can may will other both neither either all any i a an the on
     in up of is to or and same well like so most more less good there here correct wrong incorrect some many first
     second real fact sure image picture question answer option choice"""
 )
-"""Options that occur in any sentence: they count as named only at the start of the answer."""
+"""Options that can occur in any sentence: they count as named only at the start of the answer."""
 ABBREVIATED = words("yes no true false north south east west male female left right")
 """Options that are often written as their first letter."""
 SAME: tuple[frozenset[str], ...] = tuple(
@@ -379,14 +379,14 @@ SAME: tuple[frozenset[str], ...] = tuple(
         "n/a, na, not applicable",
     )
 )
-"""Whole answers that say the same as an option."""
+"""Whole answers with the same meaning as an option."""
 NOBODY = frozenset(
     (
         "nobody,no one,no-one,noone,none,none of them,none at all,neither,"
         "neither of them,not any,not any of them,zero,没有,没有人,一个也没有,一个都没有"
     ).split(",")
 )
-"""Whole answers and options that say that there is none, as 0 does."""
+"""Whole answers and options that mean that there is none, as 0 does."""
 NONE_OF_THE_OPTIONS = frozenset(
     f"{no} of {the}{options}"
     for no in ("none", "neither")
@@ -398,20 +398,20 @@ INTRODUCED = re.compile(
     r"(?:(?:the\s)?(?:final\s|correct\s)?answer(?:\s?[:=]|\sis)|ans\s?[:.]|there\s(?:is|are|was|were))\s*+",
     re.IGNORECASE,
 )
-"""Words before the answer that say nothing."""
+"""An introduction without a meaning before the answer."""
 PLACE_ALONE = re.compile(
     r"(?:it'?s\s|it\sis\s|the\sanswer\sis\s)?(?:the\s)?(?:(?:option|choice|answer)\s?(?:number|no\.?|\#)?\s?(?P<number>\d{1,2})"
     r"|\#\s?(?P<hash>\d{1,2})|(?P<word>first|second|third|fourth|fifth|last)(?:\s(?:one|option|choice|answer))?"
     r"|第(?:(?P<han>[一二三四五六七八九])|(?P<digit>\d{1,2}))(?:个|项)?(?:选项)?|(?P<end>最后一?[个项])(?:选项)?)",
     re.IGNORECASE,
 )
-"""A whole answer that counts the options: "Option 3", "#2", "the last one", 第二个."""
+"""A whole answer with an option's place: "Option 3", "#2", "the last one", 第二个."""
 COUNTED = re.compile(
     r"\s?(?:option\s|choice\s)?(?:number\s|no\.\s?|\#\s?)(\d{1,2})(?![\w%])(?![.,]\d)", re.I
 )
-"""The number of an option in a statement."""
+"""An option's number in a statement."""
 PLACES = re.compile(
     r"\d|\b(?:first|second|third|fourth|fifth|last|one|two|three|four|five|option|1st|2nd|3rd)\b|[一二三四五六七八九]|第",
     re.IGNORECASE,
 )
-"""What an option says where a count may be its content."""
+"""Words of an option with which a number may be its content instead of its place."""

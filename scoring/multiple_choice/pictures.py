@@ -1,7 +1,7 @@
-"""Pictures of questions: which questions of a file are about the same one.
+"""Pictures of questions: the questions of a file about the same picture.
 
-A cell holds a picture, of which readers keep a digest, its name, or the index of the row that has it, as public tools
-write it where several rows share one.
+A cell holds a picture, kept as a digest, or its name, or the index of the row with the picture: public tools write the
+index where several rows share one.
 """
 
 import hashlib
@@ -23,20 +23,20 @@ _COLUMNS = (
     "image_file",
     "image_url",
 )
-"""Columns that tell pictures apart, in one spelling; of several, the first that does."""
+"""Columns that identify pictures, in one spelling; the first with a value counts."""
 _NO_PICTURE = frozenset((*EMPTY_CELLS, *NO_ANSWERS))
 _PLACE = "<"
-"""Start of what marks a picture's place, such as <image>."""
+"""Start of a placeholder for a picture, such as <image>."""
 
 
 def picture_cell(
-    columns: Mapping[str, str], cells: Mapping[str, Any], named: Iterable[str] = ()
+    columns: Mapping[str, str], cells: Mapping[str, Any], own_columns: Iterable[str] = ()
 ) -> str:
-    """What a row says of its picture; "" if nothing. `columns` are its columns by their names in one spelling.
+    """A row's picture cell; "" if it has none. `columns` are its columns by their names in one spelling.
 
-    It is looked for in the `named` columns, then in those that toolkits have.
+    The `own_columns` come first, then those that toolkits use.
     """
-    for name in (*named, *_COLUMNS):
+    for name in (*own_columns, *_COLUMNS):
         cell = cells[columns[name]] if name in columns else None
         text = str(cell).strip() if isinstance(cell, str | int) else ""
         if text and text not in _NO_PICTURE and not text.startswith(_PLACE):
@@ -45,21 +45,21 @@ def picture_cell(
 
 
 def pictures(cells: Sequence[str], ids: Sequence[str]) -> list[str]:
-    """A short digest of each row's picture, by the rows' cells and ids; "" where it is not known.
+    """A short digest of each row's picture, from the rows' cells and ids; "" where it is unknown.
 
-    What is the same in all rows tells nothing.
+    A cell that is the same in all rows does not identify a picture.
     """
     by_id = dict(zip(ids, cells, strict=True))
-    shared = {id: cell for id, cell in by_id.items() if cell.startswith(DIGEST)}
-    meant = [shared.get(cell, cell) for cell in cells]
-    if len({*meant} - {""}) < 2:
+    digests = {id: cell for id, cell in by_id.items() if cell.startswith(DIGEST)}
+    resolved = [digests.get(cell, cell) for cell in cells]
+    if len({*resolved} - {""}) < 2:
         return [""] * len(cells)
-    return [hashlib.sha256(cell.encode()).hexdigest()[:16] if cell else "" for cell in meant]
+    return [hashlib.sha256(cell.encode()).hexdigest()[:16] if cell else "" for cell in resolved]
 
 
 def shared_pictures(known: Sequence[str]) -> str:
-    """A sentence on questions that share a picture, given those of all questions that have one; "" if none do."""
-    of = len({*known})
-    if len(known) == of:
+    """A sentence on questions that share a picture, from the known pictures of all questions; "" if none do."""
+    pictures = len({*known})
+    if len(known) == pictures:
         return ""
-    return f"{len(known):,} questions are about {of:,} pictures: intervals take those about one together"
+    return f"{len(known):,} questions are about {pictures:,} pictures: intervals take those about one together"

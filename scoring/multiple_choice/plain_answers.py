@@ -1,6 +1,6 @@
-"""Answer cleaning: removes reasoning, chat tokens and wrappers around a model's answer.
+"""Answer cleaning: the removal of reasoning, chat tokens and markup around a model's answer.
 
-Every cut is named, so that the trail of a decision shows it.
+Every cut has a name, so that the trail of a decision shows it.
 """
 
 import re
@@ -17,7 +17,7 @@ class Plain(NamedTuple):
     cuts: tuple[str, ...]
     """Names of the removed parts, in order."""
     torn: bool = False
-    """Whether reasoning that never ends is all there is."""
+    """Whether it is only reasoning without an end."""
 
 
 _NEXT_QUESTION = re.compile(
@@ -32,10 +32,10 @@ _MARKUP = re.compile(
 _STRUCK = re.compile(r"~~[^~\n]{1,400}~~")
 _OPTION_NAME = re.compile(r"\b(option|choice|answer)_([A-Z])\b", re.IGNORECASE)
 _MOST_COMMANDS = 3
-"""LaTeX commands in one another at most."""
+"""Most levels of nested LaTeX commands."""
 _MARKUP_SIGN = re.compile(r"[*_`\\$<#]")
 _SPEAKER = re.compile(r"\s*+(?:assistant|助手)", re.IGNORECASE)
-"""A sign in a text, or its start, without which `_MARKUP` finds nothing."""
+"""A character of a text, or its start, without which `_MARKUP` can't match."""
 _MARKS = re.compile(r"([^\w\s])\1{3,}")
 _BLANKS = re.compile(r"\s\s+")
 _STARRED = re.compile(r"[A-Za-z]{1,2}\*")
@@ -46,13 +46,13 @@ _AROUND_BRACKETS = _AROUND.translate({ord(sign): None for sign in "()[]"})
 
 
 def squeezed(text: str) -> str:
-    """The text with runs of blanks and of one mark shortened, so that no pattern is slow; letters stay."""
+    """The text with runs of blanks and of a repeated mark shortened, so that no pattern is slow."""
     text = _MARKS.sub(r"\1\1\1", text)
     return _BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", text)
 
 
 def plain_content(text: str) -> str:
-    """An option's text as searched for in a plain answer: lower case, without emphasis and end marks."""
+    """An option's text in the form searched for in plain answers: lower case, without emphasis and end marks."""
     bare = _in_one_line(text)
     inner = bare if _STARRED.fullmatch(bare) else bare.strip(_AROUND)
     inner = _with_own_brackets(bare, inner)
@@ -62,7 +62,7 @@ def plain_content(text: str) -> str:
 
 
 def _with_own_brackets(bare: str, inner: str) -> str:
-    """The text with the bracket at its end that closes one of its own: "f(x)"."""
+    """The text with the stripped bracket that closes one inside it: "f(x)"."""
     rest = bare[bare.find(inner) + len(inner) :]
     for opening, closing in ("()", "[]"):
         missing = inner.count(opening) - inner.count(closing)
@@ -72,7 +72,7 @@ def _with_own_brackets(bare: str, inner: str) -> str:
 
 
 def with_brackets(text: str) -> str:
-    """An option's text as `plain_content` has it, with all of its brackets."""
+    """An option's text like `plain_content`, with all of its brackets."""
     return lowered(_in_one_line(text).strip(_AROUND_BRACKETS))
 
 
@@ -81,13 +81,11 @@ def _in_one_line(text: str) -> str:
 
 
 def lowered(text: str) -> str:
-    """The text in lower case, every character in its place."""
+    """The text in lower case, with every character in its place; a character with a longer lower case stays."""
     lower = text.lower()
-    return (
-        lower
-        if len(lower) == len(text)
-        else "".join(low if len(low := sign.lower()) == 1 else sign for sign in text)
-    )
+    if len(lower) == len(text):
+        return lower
+    return "".join(sign.lower() if len(sign.lower()) == 1 else sign for sign in text)
 
 
 def plain(answer: str) -> Plain:
@@ -115,9 +113,9 @@ def bare_text(text: str) -> str:
 def _without_markup(text: str) -> str:
     if not _MARKUP_SIGN.search(text) and not _SPEAKER.match(text):
         return text
-    return _MARKUP.sub(_kept, text)
+    return _MARKUP.sub(_content, text)
 
 
-def _kept(mark: re.Match[str]) -> str:
-    """What stays of a mark: the text that it wraps, or the line break before a heading's sign."""
-    return mark[1] or mark[2] or ""
+def _content(markup: re.Match[str]) -> str:
+    """The text inside markup, or the line break before a heading's sign."""
+    return markup[1] or markup[2] or ""

@@ -1,7 +1,7 @@
 """Strict extraction, our own protocol: named rules in a fixed order, each either sure of a letter or silent.
 
-A wrong letter is worse than none: if readings exclude each other, or the answer addresses its reader, nothing is
-decided.
+A wrong letter is worse than none. Nothing is decided if readings exclude each other, or if the answer addresses its
+reader.
 """
 
 import re
@@ -54,10 +54,11 @@ from scoring.multiple_choice.wrappers import Inner, inner_text, without_list
 ENDS = 4_000
 """Characters read at the start and at the end of a longer answer, after its reasoning is removed."""
 MOST_REFUSAL = 400
-"""Characters of a refusal at most."""
+"""Characters of the longest refusal."""
 _ENDLESS = 6
+"""Repetitions from which a passage is endless."""
 _LAST = 12
-"""Times from which a passage is endless, and the characters at the end that are looked for before."""
+"""Characters at the end of an answer that are searched for earlier in it, to find a repetition."""
 
 _OPEN = r"[\s\"'‘’“”«»(\[{<*_>~=:→\-–—•.,#|/]*+"
 _CLOSE = r"[\s\"'‘’“”«»)\]}>*_.,:;!?。、…|/\\-]*+"
@@ -68,8 +69,8 @@ _NOTHING_MORE = re.compile(
 )
 _SMILES = re.compile(r"[:;=]-?[CDOP]", re.ASCII)
 _SIZE = re.compile(r"\|[J-Z]\|")
-"""A formula of a letter that is hardly a label: "|x|"."""
-_ASKED = re.compile(r"\(?([A-Z])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
+"""A formula of a letter that is unlikely to be a label: "|x|"."""
+_LABELLED = re.compile(r"\(?([A-Z])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
 _STATED = re.compile(
     r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
 )
@@ -80,7 +81,7 @@ _RETRACTED = re.compile(
     r"[^.!?]{0,20}(?:(?:\bnot|n't) (?:right|correct|true|sure)|\b(?:wrong|incorrect|false|unsure))\b)",
     re.IGNORECASE,
 )
-"""What takes a statement back right behind it: "B? No", "B, which is wrong", "B if it barks"."""
+"""A retraction directly after a statement: "B? No", "B, which is wrong", "B if it barks"."""
 _NO = re.compile(r"(?:no|(?:this|that|it) is (?:false|wrong|incorrect))\b[\s.!]*", re.IGNORECASE)
 _LABEL = re.compile(
     rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:,)、-]?)(?![\\/])[\"')\]*]*\s*"
@@ -92,18 +93,18 @@ _OF_A_THING = re.compile(
     r"|image|picture|photo|figure|panel|frame|graph|chart|diagram|view|car|person|object|line|point|region|sample|group)\s\Z",
     re.IGNORECASE,
 )
-"""What makes the letter behind it a name: "image B", "the car B"."""
+"""Words that make the letter behind them a name: "image B", "the car B"."""
 _BEFORE = 32
 _LABELS = 6
-"""Letters from A that a model may take for labels, whatever labels there are."""
+"""Letters from A on that a model may use as labels, whatever the question's labels are."""
 _LABELS_ITSELF = re.compile(r"\W{0,3}[A-Z]\W")
 _SCORED = re.compile(r"[\"']\s?:\s?[.\d]")
-""""A": 0.1 is a score of the option, one of several."""
+"""A score behind an option's letter, as in "A": 0.1, one of several."""
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
 _SENTENCES = re.compile(r"[.!?\n。;]+")
 _STANDING = re.compile(
-    # The letter comes first, so that all other places are passed over at once.
+    # The letter comes first, so that all other places are skipped quickly.
     rf"([B-HJ-Z])(?!{IN_A_WORD}|-\w)(?:(?<!{IN_A_WORD}[A-Z])(?<![-/.][A-Z])|(?<=(?:option|choice)[A-Z])"
     rf"(?<!{IN_A_WORD}option[A-Z])(?<!{IN_A_WORD}choice[A-Z])(?<![-/.]option[A-Z])(?<![-/.]choice[A-Z]))"
 )
@@ -122,23 +123,23 @@ _NOT_THIS = re.compile(
 _NOT = re.compile(r"not\b")
 _TOKEN = re.compile(r"[\w'’]+")
 _MOST_WORDS = 8
-"""Words of a letter among fillers at most."""
+"""Most words of an answer that is a letter among fillers."""
 _WRAPS = re.compile(r"[b<{](?:(?<!b)|ox)")
 MOST_BOX = 400
-"""Characters of a box at most."""
+"""Most characters of a box."""
 _BARE_LETTER = re.compile(
     rf"{_OPEN}(?i:(?:(?:the|my)\s)?(?:(?:final|correct)\s)?(?:answer|letter|choice)\s?(?:is|:)?)?{_OPEN}([A-Z]){_CLOSE}"
 )
 _MAY_BE_LETTER = re.compile(r"\s*\w(?:\W{1,2})?\s*\Z")
 _SIGNED_LETTER = re.compile(r"\s*[A-Za-z]{1,2}[-+*#\u2212\u2013]{1,2}\s*\Z")
 _SHORTEST = 8
-"""Characters of an option from which it is no letter."""
+"""Characters from which an option is longer than a letter in any wrapping."""
 _BY_LETTER = (Rule.ALONE, Rule.EXACT, Rule.STATEMENT, Rule.LABEL, Rule.LINE, Rule.FILLERS)
 
 
 def strict(prediction: str, options: Mapping[str, str]) -> Decision:
-    """The letter by the strict rules, from the surest to the boldest; None if they are not sure."""
-    if clue := as_asked(prediction, options):
+    """The letter by the strict rules, from the surest to the boldest; None if none of them is sure."""
+    if clue := common_answer(prediction, options):
         return Decision(clue.letter, (clue,))
     text, cuts, torn = plain(prediction)
     trail = tuple(Clue(Rule.CUT, None, cut) for cut in cuts)
@@ -162,7 +163,7 @@ def strict(prediction: str, options: Mapping[str, str]) -> Decision:
 
 
 def _clue(answer: AnswerText) -> Clue | None:
-    """What the first rule says that says anything; unsure of a letter that may be an option's content."""
+    """The clue of the first rule that has one; a conflict if its letter may be an option's content."""
     for rule in _RULES:
         if clue := rule(answer):
             return Clue(Rule.CONFLICT, None, clue.span) if _is_unclear(answer, clue) else clue
@@ -181,24 +182,27 @@ def _is_unclear(answer: AnswerText, clue: Clue) -> bool:
 
 
 def _in_wrappers(text: str, options: Mapping[str, str]) -> Inner:
+    """The text inside wrappers such as a box, if one of them has a letter."""
     if not _WRAPS.search(text):
         return Inner(text, (), "")
 
-    def reads(inner: str) -> str | None:
-        clue = _clue(AnswerText(bare_text(inner), options)) if len(inner) <= MOST_BOX else None
+    def read_letter(inner: str) -> str | None:
+        if len(inner) > MOST_BOX:
+            return None
+        clue = _clue(AnswerText(bare_text(inner), options))
         return clue.letter if clue and clue.letter in options else None
 
-    def claims(inner: str) -> bool:
+    def is_claim(inner: str) -> bool:
         answer = AnswerText(bare_text(inner)[:MOST_BOX], options)
         is_letter = bool(_NOTHING_MORE.fullmatch(answer.text))
         is_number = bool(answer.contents.values) and any(sign.isdigit() for sign in answer.text)
         return is_letter or is_number or bool(answer.mentions) or len(_letters(answer)) > 1
 
-    return inner_text(text, reads, claims)
+    return inner_text(text, read_letter, is_claim)
 
 
 def _beside_wrappers(clue: Clue, inner: Inner, options: Mapping[str, str]) -> Clue:
-    """The clue, unless a statement behind the wrappers says otherwise, or no statement follows a rival box."""
+    """The clue, unless a later statement contradicts it, or a rival box is not settled by a later statement."""
     rest = last_statement(AnswerText(bare_text(inner.rest)[-ENDS:], options))
     if inner.claims and (rest is None or rest.letter not in options):
         return Clue(Rule.CONFLICT, None, inner.claims[:200])
@@ -208,11 +212,11 @@ def _beside_wrappers(clue: Clue, inner: Inner, options: Mapping[str, str]) -> Cl
 
 
 def _without_denial(text: str, options: Mapping[str, str]) -> str:
-    """The text without what else it is not, at its end: "B, not A"; "not sure" may be an option."""
-    found = _NOT_THIS.search(text)
-    if not found or any(_NOT.match(plain_content(option)) for option in options.values()):
+    """The text without a denial of another thing at its end: "B, not A". An option such as "not sure" keeps it."""
+    match = _NOT_THIS.search(text)
+    if not match or any(_NOT.match(plain_content(option)) for option in options.values()):
         return text
-    return text[: found.start()]
+    return text[: match.start()]
 
 
 def _ends(text: str) -> str:
@@ -222,59 +226,60 @@ def _ends(text: str) -> str:
     return text[:ENDS] + "\n" + tail[broken.end() if broken else 0 :]
 
 
-def as_asked(prediction: str, options: Mapping[str, str]) -> Clue | None:
-    """The most common answers, "B.", "B. cat" or "The answer is B.": a shortcut to what the rules below would find."""
+def common_answer(prediction: str, options: Mapping[str, str]) -> Clue | None:
+    """The clue of the most common answers, "B.", "B. cat" or "The answer is B.": a shortcut with the rules' result."""
     stated = _STATED.fullmatch(prediction)
-    found = stated or _ASKED.fullmatch(prediction)
-    if not found or found[1] not in options:
+    match = stated or _LABELLED.fullmatch(prediction)
+    if not match or match[1] not in options:
         return None
-    if not (stated or found[2]) and any(
-        len(text) < _SHORTEST and _SIGNED_LETTER.match(text) for text in options.values()
-    ):
+    letter = match[1]
+    content = match[2]
+    short = [text for text in options.values() if len(text) < _SHORTEST]
+    if stated and any(map(_MAY_BE_LETTER.match, short)):
         return None
-    if stated and any(
-        len(text) < _SHORTEST and _MAY_BE_LETTER.match(text) for text in options.values()
-    ):
+    if not stated and not content and any(map(_SIGNED_LETTER.match, short)):
         return None
-    if not found[2]:
+    if not content:
         return (
-            Clue(Rule.STATEMENT, found[1], prediction)
+            Clue(Rule.STATEMENT, letter, prediction)
             if stated
-            else _alone(found[1], prediction, options)
+            else _alone(letter, prediction, options)
         )
-    own = options[found[1]].strip() == found[2]
-    rule = Rule.STATEMENT if stated else Rule.LABEL
-    return Clue(rule, found[1], prediction) if own and is_normalized("NFKC", prediction) else None
+    is_own = options[letter].strip() == content
+    if not is_own or not is_normalized("NFKC", prediction):
+        return None
+    return Clue(Rule.STATEMENT if stated else Rule.LABEL, letter, prediction)
 
 
 def _letter_alone(answer: AnswerText) -> Clue | None:
     """A single letter in any wrapper, in either case, possibly repeated."""
-    found = _NOTHING_MORE.fullmatch(answer.text) if len(answer.text) < 400 else None
-    if not found or (answer.contents.signed and SIGN_BEHIND.match(answer.text, found.end(1))):
+    match = _NOTHING_MORE.fullmatch(answer.text) if len(answer.text) < 400 else None
+    if not match or (answer.contents.signed and SIGN_BEHIND.match(answer.text, match.end(1))):
         return None
     if _SIZE.fullmatch(answer.text.upper()):
         return None
     if _SMILES.fullmatch(answer.text):
         return _conflict(answer)
-    return _alone(found[1], answer.text, answer.options)
+    return _alone(match[1], answer.text, answer.options)
 
 
 def _alone(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
-    """The label that is written; another letter is an option's content, or no option."""
+    """The clue of a letter alone: a label, an option's initial, or unclear if it may be an option's content."""
     if written in options:
         return Clue(Rule.ALONE, written, span)
     letter = written.upper()
-    if not any(
+    is_content = any(
         len(text) < 12 and plain_content(text) == written.lower() for text in options.values()
-    ):
-        return (
-            Clue(Rule.ALONE, letter, span) if letter in options else _initial(letter, span, options)
-        )
-    return Clue(Rule.CONFLICT, None, span) if letter in options else None
+    )
+    if is_content:
+        return Clue(Rule.CONFLICT, None, span) if letter in options else None
+    if letter in options:
+        return Clue(Rule.ALONE, letter, span)
+    return _initial(letter, span, options)
 
 
 def _initial(letter: str, span: str, options: Mapping[str, str]) -> Clue:
-    """What a letter that is no label says: the one option that starts so, as T for True."""
+    """The clue of a letter that is no label: the one option that starts with it, as T for True."""
     texts = {label: plain_content(text) for label, text in options.items()}
     initials = {label: text[:1].upper() for label, text in texts.items()}
     meant = [label for label, initial in initials.items() if initial == letter]
@@ -291,8 +296,8 @@ def _initial(letter: str, span: str, options: Mapping[str, str]) -> Clue:
 def _content_alone(answer: AnswerText) -> Clue | None:
     """One option's text, which may be a number, and nothing else."""
     differ = answer.contents.differ_in_brackets
-    said = with_brackets(answer.text) if differ else answer.plain
-    letters = answer.contents.equal(said)
+    text = with_brackets(answer.text) if differ else answer.plain
+    letters = answer.contents.equal(text)
     if not letters:
         return None
     is_factorial = answer.text.endswith("!") and answer.contents.formulas.issuperset(letters)
@@ -302,41 +307,49 @@ def _content_alone(answer: AnswerText) -> Clue | None:
 
 
 def _same_in_other_words(answer: AnswerText) -> Clue | None:
-    """A whole answer that says what one option says: "nope", "No one" where an option is "nobody", "none" for 0."""
-    said = answer.plain
-    introduction = INTRODUCED.match(said)
-    said = said[introduction.end() :] if introduction else said
-    texts = answer.contents.texts
-    same = next((group for group in SAME if said in group), frozenset())
-    meant = [letter for letter, text in texts.items() if text in same]
-    if meant:
-        pass
-    elif said in NOBODY or said in NONE_OF_THE_OPTIONS:
-        zero = {letter for letter, number in answer.contents.values.items() if number.values == {0}}
-        there_is_none = said in NOBODY
-        meant = [
-            letter
-            for letter, text in texts.items()
-            if text in NONE_OF_THE_OPTIONS or (there_is_none and (text in NOBODY or letter in zero))
-        ]
-        if not meant and any(map(NONE_LIKE.search, answer.options.values())):
+    """A whole answer with the same meaning as one option: "nope", "No one" for "nobody", "none" for 0."""
+    text = answer.plain
+    introduction = INTRODUCED.match(text)
+    if introduction:
+        text = text[introduction.end() :]
+    contents = answer.contents.texts
+    synonyms = next((group for group in SAME if text in group), frozenset())
+    letters = [letter for letter, content in contents.items() if content in synonyms]
+    if not letters and (text in NOBODY or text in NONE_OF_THE_OPTIONS):
+        letters = _meaning_none(answer, is_nobody=text in NOBODY)
+        if not letters and any(map(NONE_LIKE.search, answer.options.values())):
             return _conflict(answer)
-    else:
-        bare = "" if introduction else ARTICLE.sub("", said)
-        meant = [letter for letter, text in texts.items() if bare and ARTICLE.sub("", text) == bare]
-    if len(meant) > 1:
+    elif not letters and not introduction:
+        bare = ARTICLE.sub("", text)
+        letters = [
+            letter
+            for letter, content in contents.items()
+            if bare and ARTICLE.sub("", content) == bare
+        ]
+    if len(letters) > 1:
         return _conflict(answer)
-    return Clue(Rule.EXACT, meant[0], answer.text) if meant else None
+    return Clue(Rule.EXACT, letters[0], answer.text) if letters else None
+
+
+def _meaning_none(answer: AnswerText, is_nobody: bool) -> list[str]:
+    """Letters of the options that mean none of the options or, with `is_nobody`, nobody or zero."""
+    zero = {letter for letter, number in answer.contents.values.items() if number.values == {0}}
+    letters = []
+    for letter, content in answer.contents.texts.items():
+        means_nobody = content in NOBODY or letter in zero
+        if content in NONE_OF_THE_OPTIONS or (is_nobody and means_nobody):
+            letters.append(letter)
+    return letters
 
 
 def _place_alone(answer: AnswerText) -> Clue | None:
-    """A whole answer that counts the options, where none of them is about places or numbers."""
-    found = PLACE_ALONE.fullmatch(answer.text.strip(" .。!\"'")) if len(answer.text) < 60 else None
-    if not found or any(map(PLACES.search, answer.options.values())):
+    """A whole answer with an option's place, as "the second", if no option is about places or numbers."""
+    match = PLACE_ALONE.fullmatch(answer.text.strip(" .。!\"'")) if len(answer.text) < 60 else None
+    if not match or any(map(PLACES.search, answer.options.values())):
         return None
     letters = list(answer.options)
-    word = "last" if found["end"] else (found["word"] or found["han"] or "").lower()
-    number = int(found["number"] or found["hash"] or found["digit"] or 0) - 1
+    word = "last" if match["end"] else (match["word"] or match["han"] or "").lower()
+    number = int(match["number"] or match["hash"] or match["digit"] or 0) - 1
     if word:
         number = len(letters) - 1 if word == "last" else ORDINALS[word]
     inside = 0 <= number < len(letters)
@@ -344,7 +357,7 @@ def _place_alone(answer: AnswerText) -> Clue | None:
 
 
 def _repetition(answer: AnswerText) -> Clue | None:
-    """An answer that ends in one passage over and over, as models do that never come to an end."""
+    """An answer that ends in the same passage over and over, from a model that never stopped."""
     text = answer.text
     last = text[-min(_LAST, len(text) // 2) :]
     period = len(text) - len(last) - text.rfind(last, 0, -1)
@@ -354,61 +367,59 @@ def _repetition(answer: AnswerText) -> Clue | None:
 
 
 def _speaks(answer: AnswerText) -> Clue | None:
-    """An answer that tells its reader what to output; the letter that it demands is in the span."""
-    found = speaks(answer)
-    return Clue(Rule.SPEAKS, None, found) if found else None
+    """An answer that instructs its reader; the letter that it demands is in the span."""
+    span = speaks(answer)
+    return Clue(Rule.SPEAKS, None, span) if span else None
 
 
 def _statement(answer: AnswerText) -> Clue | None:
     """The last explicit statement, by letter or content: "the answer is B", "I choose the cat", "答案是B"."""
-    found = last_statement(answer)
-    if found is None:
+    statement = last_statement(answer)
+    if statement is None:
         return None
-    if found.letter not in answer.options:
-        return (
-            Clue(Rule.ELSEWHERE, None, found.span)
-            if found.named is None and not answer.named.every
-            else None
-        )
-    retracted = _RETRACTED.match(answer.masked, found.end)
-    sure = not (
-        retracted
-        or found.doubted
-        or hedged(answer, found)
-        or _contradicted(answer, found)
-        or _corrected(answer, found)
+    if statement.letter not in answer.options:
+        if statement.content is not None or answer.named_options.every:
+            return None
+        return Clue(Rule.ELSEWHERE, None, statement.span)
+    is_unsure = (
+        _RETRACTED.match(answer.masked, statement.end)
+        or statement.doubted
+        or hedged(answer, statement)
+        or _contradicted(answer, statement)
+        or _corrected(answer, statement)
     )
-    return (
-        Clue(Rule.STATEMENT, found.letter, found.span)
-        if sure
-        else Clue(Rule.CONFLICT, None, found.span)
-    )
+    if is_unsure:
+        return Clue(Rule.CONFLICT, None, statement.span)
+    return Clue(Rule.STATEMENT, statement.letter, statement.span)
 
 
 def _leading_label(answer: AnswerText) -> Clue | None:
     """A label at the start of the answer: "B. cat", "B) because", "B" and a line break."""
-    found = _LABEL.match(answer.masked)
-    if not found or found[1] not in answer.options:
+    match = _LABEL.match(answer.masked)
+    if not match or match[1] not in answer.options:
         return None
-    label = reference_at(answer, found.start(1))
+    label = reference_at(answer, match.start(1))
     if label is None:
         return None
-    rest = answer.text[found.end() :]
+    rest = answer.text[match.end() :]
     if _INITIAL.match(rest):
         return None
-    own = label.named == label.letter
-    listed = _cut_short(answer, found[1], rest)
-    marked = found[2] not in ("", "-") or "\n" in found[0] or found[0].lstrip()[0] in "(["
-    is_article = found[0].strip() == "A" and own
-    if label.named not in (None, label.letter) or (is_article and answer.named.affirmed - {"A"}):
-        return Clue(Rule.CONFLICT, None, label.span)
-    behind = label.end if own or listed else found.end()
-    if any(
-        taken_back(answer, end) or _RETRACTED.match(answer.masked, end)
-        for end in (found.end(1), behind)
+    own = label.content == label.letter
+    is_cut = _is_cut_short(answer, match[1], rest)
+    is_marked = match[2] not in ("", "-") or "\n" in match[0] or match[0].lstrip()[0] in "(["
+    is_article = match[0].strip() == "A" and own
+    if label.content not in (None, label.letter) or (
+        is_article and answer.named_options.affirmed - {"A"}
     ):
         return Clue(Rule.CONFLICT, None, label.span)
-    if (not own and _NO.fullmatch(rest)) or not (own or listed or marked or _REASON.match(rest)):
+    behind = label.end if own or is_cut else match.end()
+    if any(
+        taken_back(answer, end) or _RETRACTED.match(answer.masked, end)
+        for end in (match.end(1), behind)
+    ):
+        return Clue(Rule.CONFLICT, None, label.span)
+    is_label = own or is_cut or is_marked or _REASON.match(rest)
+    if not is_label or (not own and _NO.fullmatch(rest)):
         return None
     others = _letters(answer, label.end) - {label.letter}
     if (
@@ -421,25 +432,25 @@ def _leading_label(answer: AnswerText) -> Clue | None:
     return Clue(Rule.LABEL, label.letter, label.span)
 
 
-def _cut_short(answer: AnswerText, letter: str, rest: str) -> bool:
-    """Whether the text after the label is the beginning of its content, cut by a token limit."""
+def _is_cut_short(answer: AnswerText, letter: str, rest: str) -> bool:
+    """Whether the text after the label is the beginning of the option's content, cut by a token limit."""
     bare = plain_content(rest)
     return len(bare) > 2 and answer.contents.texts[letter].startswith(bare)
 
 
 def _own_line(answer: AnswerText) -> Clue | None:
-    """A letter on a line of its own, if no other letter has one."""
-    lines = {
-        found[1]: line.strip()
-        for line in answer.masked.split("\n")
-        if (found := _LINE.fullmatch(line))
-    }
+    """A letter on a line of its own, if no other letter has such a line."""
+    lines = {}
+    for line in answer.masked.split("\n"):
+        match = _LINE.fullmatch(line)
+        if match:
+            lines[match[1]] = line.strip()
     if len(lines) != 1:
         return None
     letter, span = lines.popitem()
     if (
         letter not in answer.options
-        or answer.named.affirmed - {letter}
+        or answer.named_options.affirmed - {letter}
         or _letters(answer) - {letter}
     ):
         return None
@@ -447,25 +458,25 @@ def _own_line(answer: AnswerText) -> Clue | None:
 
 
 def _labelled_content(answer: AnswerText) -> Clue | None:
-    """The only option named with its own label: "it shows (B) cat"; a list of options names them all."""
+    """The only option that appears with its own label: "it shows (B) cat"; a list of options has several."""
     labels: dict[str, str] = {}
-    for found in _letter_places(answer.masked):
-        label = reference_at(answer, found)
-        if label is None or label.named != label.letter:
+    for place in _letter_places(answer.masked):
+        label = reference_at(answer, place)
+        if label is None or label.content != label.letter:
             continue
-        if not _OF_A_THING.search(answer.masked, max(0, found - _BEFORE), found):
+        if not _OF_A_THING.search(answer.masked, max(0, place - _BEFORE), place):
             labels[label.letter] = label.span
     if len(labels) != 1:
         return None
     letter, span = labels.popitem()
     denied = NOT.search(answer.sentence(answer.text.find(span)))
-    if _letters(answer) - {letter} or answer.named.every - {letter} or denied:
+    if _letters(answer) - {letter} or answer.named_options.every - {letter} or denied:
         return None
     return Clue(Rule.LABELLED, letter, span)
 
 
 def _among_fillers(answer: AnswerText) -> Clue | None:
-    """A letter among words that say nothing: "I think B", "B, of course"."""
+    """A letter among filler words: "I think B", "B, of course"."""
     words = [word[0] for word in islice(_TOKEN.finditer(answer.text), _MOST_WORDS + 1)]
     if len(words) > _MOST_WORDS:
         return None
@@ -473,25 +484,24 @@ def _among_fillers(answer: AnswerText) -> Clue | None:
     others = [word.lower() for word in words if word not in letters]
     if "?" in answer.text or not FILLERS.issuperset(others):
         return None
-    if (
-        len(letters) != 1
-        or letters[0] not in answer.options
-        or letters[0] not in _letters(answer) - {"A"}
-    ):
+    if len(letters) != 1:
         return None
-    return Clue(Rule.FILLERS, letters[0], answer.text)
+    letter = letters[0]
+    if letter not in answer.options or letter not in _letters(answer) - {"A"}:
+        return None
+    return Clue(Rule.FILLERS, letter, answer.text)
 
 
 def _named_content(answer: AnswerText) -> Clue | None:
-    """The only option whose content the answer names, in full and not denied."""
-    affirmed = answer.named.affirmed
-    every = answer.named.every
+    """The only option named by its content, in full and without a denial."""
+    affirmed = answer.named_options.affirmed
+    every = answer.named_options.every
     if len(affirmed) != 1:
         return _conflict(answer) if len(affirmed) > 1 else None
     letter = next(iter(affirmed))
     if is_compound(answer, letter):
         return _conflict(answer)
-    mention = next(one for one in answer.mentions if one.letter == letter)
+    mention = next(mention for mention in answer.mentions if mention.letter == letter)
     span = answer.text[mention.start : mention.end]
     if (
         is_taken_back_later(answer, letter)
@@ -507,26 +517,26 @@ def _named_content(answer: AnswerText) -> Clue | None:
 
 
 def _refusal(answer: AnswerText) -> Clue | None:
-    """An answer whose every sentence refuses, if no option says that none is right."""
+    """An answer in which every sentence refuses, if no option means that none is right."""
     if answer.mentions or any(map(NONE_LIKE.search, answer.options.values())):
         return None
-    return (
-        Clue(Rule.REFUSAL, none_of(answer.options), answer.text)
-        if refuses(answer.text) and not _letters(answer)
-        else None
-    )
+    if not refuses(answer.text) or _letters(answer):
+        return None
+    return Clue(Rule.REFUSAL, none_of(answer.options), answer.text)
 
 
 def refuses(text: str) -> bool:
     """Whether every sentence of a short text refuses."""
     if len(text) > MOST_REFUSAL:
         return False
-    sentences = [part.strip(" ,\"'()*") for part in _SENTENCES.split(text)]
-    told = [
-        one for part in sentences if (one := _TRICKY.sub("", INTRODUCED.sub("", part, count=1)))
-    ]
-    return bool(told) and all(
-        REFUSALS.fullmatch(one) and not STILL_ANSWERS.search(one) for one in told
+    sentences = []
+    for part in _SENTENCES.split(text):
+        sentence = INTRODUCED.sub("", part.strip(" ,\"'()*"), count=1)
+        sentences.append(_TRICKY.sub("", sentence))
+    sentences = [sentence for sentence in sentences if sentence]
+    return bool(sentences) and all(
+        REFUSALS.fullmatch(sentence) and not STILL_ANSWERS.search(sentence)
+        for sentence in sentences
     )
 
 
@@ -552,35 +562,36 @@ def _conflict(answer: AnswerText) -> Clue:
     return Clue(Rule.CONFLICT, None, answer.text[:200])
 
 
-def _contradicted(answer: AnswerText, found: Reference) -> bool:
-    """Whether the text around a statement names another option: beside it, or as the only affirmed one."""
-    if found.named is not None and found.named != found.letter:
+def _contradicted(answer: AnswerText, statement: Reference) -> bool:
+    """Whether the text around a statement names another option: beside it, or as the only affirmed option."""
+    if statement.content is not None and statement.content != statement.letter:
         return True
-    affirmed = answer.named.affirmed
-    return len(affirmed) == 1 and found.letter not in affirmed
+    affirmed = answer.named_options.affirmed
+    return len(affirmed) == 1 and statement.letter not in affirmed
 
 
-def _corrected(answer: AnswerText, found: Reference) -> bool:
+def _corrected(answer: AnswerText, statement: Reference) -> bool:
     """Whether second thoughts and another letter follow a statement, or another label follows its content."""
-    rest = answer.masked[found.end :]
-    if _SCORED.match(answer.text, found.start + 1):
+    rest = answer.masked[statement.end :]
+    if _SCORED.match(answer.text, statement.start + 1):
         return True
-    others = _letters(answer, found.end) - {found.letter}
+    others = _letters(answer, statement.end) - {statement.letter}
     if others and SECOND_THOUGHTS.search(rest):
         return True
-    is_content = found.named is not None and not _LABELS_ITSELF.match(found.span)
+    is_content = statement.content is not None and not _LABELS_ITSELF.match(statement.span)
     sentence = _SENTENCES.split(rest.replace("i.e.", ""), maxsplit=1)[0]
     return bool(others) and is_content and any(f"option {letter}" in sentence for letter in others)
 
 
 def _letter_places(masked: str) -> list[int]:
-    """Positions of letters that stand alone; A and I are words unless a mark sets them off."""
-    found = [one.start(1) for one in _STANDING.finditer(masked)]
-    return found + [one.start(one.lastindex or 1) for one in _SET_OFF.finditer(masked)]
+    """Positions of letters that stand alone; A and I are words unless punctuation sets them off."""
+    places = [match.start(1) for match in _STANDING.finditer(masked)]
+    places += [match.start(match.lastindex or 1) for match in _SET_OFF.finditer(masked)]
+    return places
 
 
 def _letters(answer: AnswerText, start: int = 0) -> set[str]:
-    """Letters that stand alone from here on, as options do; a late one only where it is an option."""
+    """Letters that stand alone from here on, as options do; a letter after I only if it is an option."""
     masked = answer.masked[start:]
     letters = {masked[place] for place in _letter_places(masked)}
     return {letter for letter in letters if letter in USUAL or letter in answer.options}

@@ -1,6 +1,6 @@
-"""Right answers as files write them: letters, options' texts, or the options' places, counted from 0 or from 1.
+"""Right answers in files: letters, options' texts, or the options' places, counted from 0 or from 1.
 
-How a column counts shows only over all of its rows. What can be meant in two ways is refused, never guessed.
+Only the whole column shows how it counts. An ambiguous column is refused, never guessed.
 """
 
 import re
@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 
 
 class TruthCell(NamedTuple):
-    """A right answer as a file writes it, beside its question's options by letter."""
+    """A right answer as it is in the file, with its question's options by letter."""
 
     written: str
     options: Mapping[str, str]
@@ -28,58 +28,62 @@ class Truths:
     """The letters of a column of right answers, in its order."""
 
     letters: tuple[str | None, ...]
-    """None where a cell is none of the options, or can be meant in two ways."""
+    """None for a cell that is none of the options, or ambiguous."""
     ambiguous: str = ""
-    """What the whole column can be meant as, and what to write instead; "" if it is clear."""
+    """The possible meanings of the whole column, and how to write it clearly; "" if it is clear."""
     doubtful: frozenset[int] = frozenset()
     """Positions of cells that are the letter of one option and the text of another."""
     way: str = ""
-    """How cells other than letters were read, as a notice; "" for letters alone."""
+    """A notice on the reading of cells other than letters; "" if there are only letters."""
     misfit: tuple[int, str] | None = None
-    """Position of the first number that no reading of the column fits, and what is wrong with it."""
+    """Position of the first number that fits no reading of the column, and the problem with it."""
 
 
 def plain_option(text: str) -> str:
-    """An option's text for comparison: tables may pad cells, and write a number as 2, 2.0 or 2.00."""
+    """An option's text for comparison: tables may pad cells, and have a number as 2, 2.0 or 2.00."""
     plain = " ".join(text.split())
     return str(float(plain)) if _NUMBER.fullmatch(plain) else plain
 
 
 def read_truths(cells: Sequence[TruthCell]) -> Truths:
-    """The letters that the cells of a column mean."""
+    """The letters of a column's cells."""
     letters = [_by_letter(cell) for cell in cells]
     places = [_place(cell.written) for cell in cells]
-    counted = [place is not None for place in places]
-    if cells and all(counted) and not any(letters):
+    if cells and None not in places and not any(letters):
         return _numbered(cells, [place or 0 for place in places])
     texts = [_by_text(cell) for cell in cells]
+    has_letters = any(letter and not text for letter, text in zip(letters, texts, strict=True))
+    if (
+        has_letters
+    ):  # then a letter that is none of its row's options is not an option's text either
+        for number, cell in enumerate(cells):
+            if not letters[number] and _LETTER.fullmatch(cell.written.strip()):
+                texts[number] = None
     pairs = [*zip(letters, texts, strict=True)]
-    if any(letter and not text for letter, text in pairs):  # a letter no row has is none's text
-        texts = [
-            None if _LETTER.fullmatch(cell.written.strip()) and not letter else text
-            for cell, (letter, text) in zip(cells, pairs, strict=True)
-        ]
-    has_texts = any(text and not letter for letter, text in zip(letters, texts, strict=True))
-    found: list[str | None] = []
+    by_text = sum(bool(text) and not letter for letter, text in pairs)
+    read: list[str | None] = []
     doubtful = set()
-    for place, (letter, text) in enumerate(zip(letters, texts, strict=True)):
-        if has_texts and letter and text and letter != text:
-            doubtful.add(place)
-            found.append(None)
+    for number, (letter, text) in enumerate(pairs):
+        if by_text and letter and text and letter != text:
+            doubtful.add(number)
+            read.append(None)
         else:
-            found.append(letter or text)
-    by_text = sum(bool(text) and not letter for letter, text in zip(letters, texts, strict=True))
-    are = (
-        "is the text of an option, read as its letter"
-        if by_text == 1
-        else "are texts of options, read as their letters"
-    )
-    way = f"{by_text:,} of {len(cells):,} right answers {are}" if by_text else ""
-    return Truths(tuple(found), doubtful=frozenset(doubtful), way=way)
+            read.append(letter or text)
+    return Truths(tuple(read), doubtful=frozenset(doubtful), way=_way(by_text, len(cells)))
+
+
+def _way(by_text: int, total: int) -> str:
+    """A notice on the number of right answers that were read by their text; "" if there are none."""
+    if not by_text:
+        return ""
+    reading = "are texts of options, read as their letters"
+    if by_text == 1:
+        reading = "is the text of an option, read as its letter"
+    return f"{by_text:,} of {total:,} right answers {reading}"
 
 
 def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:
-    """The letters of a column of whole numbers, if only one way to read it fits each row, or all ways agree."""
+    """The letters of a column of whole numbers, if only one reading fits every row, or all that fit agree."""
     ways: Mapping[str, Callable[[TruthCell, int], str | None]] = {
         "the text of an option": lambda cell, place: _by_text(cell),
         "counted from 0": lambda cell, place: _at(cell, place),
@@ -105,16 +109,16 @@ def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:
             "correct it, or write the letters A, B, C in the column answer"
         )
         return Truths(nothing, misfit=(place, problem))
-    shown = ", ".join(dict.fromkeys(str(place) for place in sorted(places)[:200]))
+    values = ", ".join(dict.fromkeys(str(place) for place in sorted(places)[:200]))
     text = (
-        f"the right answers are numbers ({shown[:40]}), which may be {' or '.join(fitting)}; "
+        f"the right answers are numbers ({values[:40]}), which may be {' or '.join(fitting)}; "
         "write the letters A, B, C in the column answer"
     )
     return Truths(nothing, text)
 
 
 def _by_letter(cell: TruthCell) -> str | None:
-    """The letter of a cell such as B, (B), B. or "B. cat", whose text is that of its option."""
+    """The letter of a cell such as B, (B), B. or "B. cat" with the text of option B."""
     written = cell.written.strip()
     alone = _LETTER.fullmatch(written)
     if alone:
@@ -129,7 +133,7 @@ def _by_letter(cell: TruthCell) -> str | None:
 
 
 def _by_text(cell: TruthCell) -> str | None:
-    """The letter of the one option with a cell's text; capitals count only where two options differ in them."""
+    """The letter of the only option with a cell's text; capitals count only if two options differ in them."""
     written = plain_option(cell.written)
     texts = {letter: plain_option(text) for letter, text in cell.options.items()}
     same = [letter for letter, text in texts.items() if text == written]
@@ -140,10 +144,11 @@ def _by_text(cell: TruthCell) -> str | None:
 
 
 def _place(written: str) -> int | None:
-    found = _PLACE.fullmatch(written.strip())
-    return int(found[1]) if found else None
+    match = _PLACE.fullmatch(written.strip())
+    return int(match[1]) if match else None
 
 
 def _at(cell: TruthCell, place: int) -> str | None:
+    """The letter of the option at a place, counted from 0."""
     letters = [*cell.options]
     return letters[place] if 0 <= place < len(letters) else None

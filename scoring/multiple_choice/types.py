@@ -11,9 +11,9 @@ from pydantic import StrictBool, StrictInt
 LETTERS = ascii_uppercase
 """Letters that options may have."""
 USUAL = LETTERS[:9]
-"""Letters that files may leave out between others; later ones follow one another."""
+"""Letters of which files may skip some; later letters follow without a gap."""
 NONE = "Z"
-""""None of the options" in a decision, whatever letter a benchmark writes for it: see `none_of`."""
+""""None of the options" in a decision, whatever letter a benchmark uses for it: see `none_of`."""
 NO_CATEGORY = "(no category)"
 PASS = 1_000_000
 """Pass k of question i has index i + k * PASS."""
@@ -40,12 +40,12 @@ Mode = Literal[
     "blind",
     "no-image",
 ]
-"""How a model is asked (MMT-Bench, 4.3); as-is: as the question file holds it."""
+"""The form of a question for a model (MMT-Bench, 4.3); as-is: as in the question file."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 ChosenBy = Literal["text", "likelihood"]
-"""How a model's options were chosen. text: as the text says that it wrote. likelihood: the option whose tokens have the
-highest mean log-likelihood after the question, as of MMBench's Kosmos-2 (Tables 4 to 6)."""
+"""The way in which a model's options were chosen. text: by the model's text. likelihood: the option with the highest
+mean log-likelihood of its tokens after the question, as for Kosmos-2 in MMBench (Tables 4 to 6)."""
 WEIGHED = "options chosen by likelihood, not by generated text"
 CHOICE_WORDS: Mapping[ChosenBy, str] = {
     "text": "options read from generated text",
@@ -53,20 +53,20 @@ CHOICE_WORDS: Mapping[ChosenBy, str] = {
 }
 
 Step = Literal["letter", "content", "none", "judge", "fallback", "failed", "undecided"]
-"""How a letter was found: as a letter, by an option's content, as "none of them", by a judge, or by a fallback.
+"""The origin of a letter: a letter, an option's content, "none of them", a judge, or a fallback.
 
-"failed" is no answer of the model, which under `strict` is unscored.
+"failed" is not an answer of the model, and unscored under `strict`.
 """
 
 
 class Rule(StrEnum):
-    """The rule that decided; the values are shown in the audit."""
+    """The rule that decided; the audit shows the values."""
 
     FAILED = "the model's API failed"
-    """The prediction is an error of a server or client: the model said nothing, and no judge is asked what it means."""
+    """The prediction is an error of a server or client, not the model's text: no judge reads it."""
     TORN = "reasoning without an end"
     CUT = "taken off"
-    """Removed reasoning, tokens or a wrapper, which the span names; it decides nothing."""
+    """Removed reasoning, tokens or a wrapper, named in the span; it decides nothing."""
     EMPTY = "empty answer"
     LIKELIEST = "likeliest option"
     TIED = "equally likely options"
@@ -74,7 +74,7 @@ class Rule(StrEnum):
     ALONE = "letter alone"
     EXACT = "content alone"
     SPEAKS = "speaks to the extractor"
-    """The answer tells the extractor what to output: no declaration of an option."""
+    """The answer instructs the extractor, which is not a choice of an option."""
     STATEMENT = "last explicit statement"
     LABEL = "leading label"
     LINE = "letter on a line of its own"
@@ -84,7 +84,7 @@ class Rule(StrEnum):
     REFUSAL = "refusal"
     OUTSIDE = "letter outside the options"
     ELSEWHERE = "statement of no option"
-    """"The answer is E" where there is no E: it may be a letter in the picture."""
+    """"The answer is E" without an option E: it may be a letter in the picture."""
     REPETITION = "endless repetition"
     CONFLICT = "conflict"
     """Two readings exclude each other."""
@@ -94,15 +94,15 @@ class Rule(StrEnum):
     TOKEN = "token that is a letter"
     """OpenCompass' first step."""
     ANSWER_IS = '"answer is" before a letter'
-    """The same tool's since 2026."""
+    """OpenCompass' step since 2026."""
     SUBSTRING = "content as part of the text"
     """OpenCompass' second step."""
     JUDGE = "judge"
     OBEYED = "judge obeyed the answer"
-    """The judge gave the letter that an answer speaking to the extractor demanded: what the model meant is unknown."""
+    """The judge gave the letter that the answer instructed it to give: the model's choice is unknown."""
     UNREAD = "no reply of the judge is a letter"
     DECLINED = "judge declined"
-    """The judge's server refuses this one prompt; the span says why."""
+    """The judge's server refused this prompt; the span has the reason."""
     RANDOM = "random assignment"
     """MMBench's step 3."""
     ASSIGNED_NONE = "none assigned"
@@ -132,30 +132,30 @@ STEPS: Mapping[Rule, Step] = {
     Rule.JUDGE: "judge",
 }
 JUDGE_UNREAD = frozenset((Rule.UNREAD, Rule.RANDOM, Rule.ASSIGNED_NONE))
-"""Rules that say how a protocol ends where none of the judge's replies could be read."""
+"""Rules at the end of a protocol if none of the judge's replies could be read."""
 JUDGED = JUDGE_UNREAD | {Rule.JUDGE, Rule.OBEYED, Rule.DECLINED}
-"""Rules that end what a judge was asked."""
+"""Rules at the end of a judge's reading."""
 
 
 def none_of(options: Mapping[str, str]) -> str | None:
-    """`NONE`, or None where that letter is an option, and "none of the options" cannot be told from it."""
+    """`NONE`, or None if that letter is an option: "none of the options" would look the same."""
     return None if NONE in options else NONE
 
 
 @dataclass(frozen=True, slots=True)
 class Clue:
-    """Finding of one rule in the answer."""
+    """A rule's reading of the answer."""
 
     rule: Rule
     letter: str | None
-    """An option's letter, `NONE`, or None if the rule speaks against every reading."""
+    """An option's letter, `NONE`, or None if the rule excludes every reading."""
     span: str
-    """The part of the answer that it was read from."""
+    """The part of the answer behind the reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The letter extracted from an answer, and how."""
+    """The letter extracted from an answer, with the rules' clues."""
 
     letter: str | None
     """An option's letter, `NONE`, or None if undecided."""
@@ -164,7 +164,7 @@ class Decision:
     replies: tuple[str, ...] = ()
     """The judge's replies, in order."""
     model: str = ""
-    """Name the server gave the judge that replied last."""
+    """The name of the judge of the last reply, from the server."""
 
     @property
     def rule(self) -> Rule:
@@ -180,7 +180,7 @@ class Decision:
 
     @property
     def open(self) -> bool:
-        """Whether the rules leave it to a judge, and none was asked."""
+        """Whether the rules leave the answer to a judge, and no judge has read it."""
         return self.rule in (
             Rule.SPEAKS,
             Rule.REPETITION,
@@ -191,7 +191,7 @@ class Decision:
 
     @property
     def left_open(self) -> bool:
-        """Whether the rules left it to a judge, asked or not."""
+        """Whether the rules left the answer to a judge, read or not."""
         return self.open or self.rule in JUDGED
 
 
@@ -204,7 +204,7 @@ class ChoiceQuestion:
     options: Mapping[str, str]
     """Text by letter, in the order of letters; missing options are absent."""
     answer: str | None
-    """The right letter; None in test splits, and if the file's letter is no option."""
+    """The right letter; None in test splits, and if the file's letter is not an option."""
     category: str
     """MMBench's L-3 ability or MMT-Bench's subtask, as spelled in the file; "" if it has none."""
     group: str
@@ -212,11 +212,11 @@ class ChoiceQuestion:
     split: str
     hint: str = ""
     row: StrictInt = 0
-    """Where it starts in its file."""
+    """The row where it starts in its file."""
     one_pass: StrictBool = False
-    """Whether the toolkit that wrote the file rotates no such options: the base row is all of the question."""
+    """Whether the base row is the whole question: the toolkit that wrote the file does not rotate such options."""
     picture: str = ""
-    """What tells its picture from others'; "" if the file does not."""
+    """The identity of its picture among those of the file; "" if unknown."""
 
     @property
     def named_category(self) -> str:

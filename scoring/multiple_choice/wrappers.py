@@ -1,12 +1,12 @@
 """Wrappers around the letter of an answer: tags, boxes and JSON objects, and a list of all options before it.
 
-A box counts only if it holds an option or its letter; otherwise the other statements decide, unless the last box makes
-a claim of its own.
+A box counts only if it contains an option or its letter. Otherwise the other statements decide, unless the last box is
+a rival claim.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from arena.reasoning import Wrapped, answer_of, wrapped
@@ -16,22 +16,22 @@ from scoring.multiple_choice.statements import is_conditional
 
 
 class Inner(NamedTuple):
-    """What wrappers hold."""
+    """The text in an answer's wrappers."""
 
     text: str
     cuts: tuple[str, ...]
     """Names of the wrappers, from the outermost one."""
     rest: str
-    """What follows the wrappers; "" if there are none."""
+    """The text after the wrappers; "" if there are none."""
     claims: str = ""
-    """What the last box claims, though it holds no option; "" where nothing else than the text may decide."""
+    """The rival claim of the last box, which is not an option; "" if only the text decides."""
 
 
-Reads = Callable[[str], str | None]
-"""The option that a wrapper's text means."""
+ReadOption = Callable[[str], str | None]
+"""The function that reads an option's letter from a wrapper's text."""
 
 MOST_WRAPPERS = 4
-"""Wrappers in one another at most."""
+"""Most levels of nested wrappers."""
 BOXES_READ = 12
 """Boxes of an answer that are read, from the last one."""
 _DENIED = re.compile(
@@ -39,15 +39,15 @@ _DENIED = re.compile(
     r"|\b(?:rather than|instead of|neither))[\s$(*:]*\Z",
     re.IGNORECASE,
 )
-"""What denies the box behind it."""
+"""A denial of the box after it."""
 _IS_WRONG = re.compile(
     r"[$)*]{0,4}\s?\?|[$)*]{0,4}\s(?:is|was|would be|must be)\s(?:\w{1,12}ly\s)?(?:wrong|incorrect|false|not\b)",
     re.IGNORECASE,
 )
 _BEFORE_BOX = 80
-"""Characters before a box in which it is denied."""
+"""Characters before a box to search for its denial."""
 _BEHIND_BOX = 24
-"""Characters behind a box in which a condition shows itself: "\\boxed{B} would be right"."""
+"""Characters after a box to search for a condition: "\\boxed{B} would be right"."""
 _OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
 _PYTHON_PAIR = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
 _KEYS = (
@@ -57,10 +57,10 @@ _JOINED = re.compile(r"[\s$*]*+(?:or|and|,|/|&|或|和|及)?(?:\s?(?:or|and))?[\
 _LISTED = re.compile(r"[\s(\[*>•-]*+([A-Z])[)\]*.:、-]*+(?<![A-Z])\s*+(.*)")
 
 
-def inner_text(text: str, reads: Reads, claims: Callable[[str], bool]) -> Inner:
-    """The text in the wrappers of an answer; all of it if they hold no option.
+def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> Inner:
+    """The text in the wrappers of an answer; all of it if they contain no option.
 
-    `claims` says whether a box that holds no option rivals them: another letter, or a number among numbers.
+    `is_claim` decides whether a box without an option is a rival claim: another letter, or a number among numbers.
     """
     cuts: list[str] = []
     rest = ""
@@ -72,33 +72,37 @@ def inner_text(text: str, reads: Reads, claims: Callable[[str], bool]) -> Inner:
             text = tags[-1].text
             cuts.append(tags[-1].name)
         elif holders:
-            box = next(
-                (
-                    box
-                    for box in holders[: -BOXES_READ - 1 : -1]
-                    if reads(box.text) and _stands(text, box)
-                ),
-                None,
-            )
+            box = _last_option_box(text, holders, read)
             if box is None:
-                claim = holders[-1].text if claims(holders[-1].text) else ""
-                after = text[holders[-1].end :]
-                return Inner(_without(text, holders), tuple(cuts), after if claim else rest, claim)
-            if _is_joined(text, holders, box) and reads(_before(holders, box).text):
-                return Inner(text, tuple(cuts), "", text[_before(holders, box).start : box.end])
+                last = holders[-1]
+                without_boxes = _without(text, holders)
+                if not is_claim(last.text):
+                    return Inner(without_boxes, tuple(cuts), rest)
+                return Inner(without_boxes, tuple(cuts), text[last.end :], last.text)
+            before = _before(holders, box)
+            if _is_joined(text, holders, box) and read(before.text):
+                return Inner(text, tuple(cuts), "", text[before.start : box.end])
             rest = text[box.end :] + "\n" + rest
             text = box.text
             cuts.append(box.name)
-        elif (found := _in_object(text)) is not None:
-            text = answer_of(spelled(found)).text
+        elif (answer := _in_object(text)) is not None:
+            text = answer_of(spelled(answer)).text
             cuts.append("JSON")
         else:
             break
     return Inner(text, tuple(cuts), rest)
 
 
-def _stands(text: str, box: Wrapped) -> bool:
-    """Whether nothing around a box denies what it holds, or makes another number of it: "-\\boxed{3}"."""
+def _last_option_box(text: str, boxes: Sequence[Wrapped], read: ReadOption) -> Wrapped | None:
+    """The last box with an option that nothing around it denies."""
+    for box in boxes[: -BOXES_READ - 1 : -1]:
+        if read(box.text) and _is_valid(text, box):
+            return box
+    return None
+
+
+def _is_valid(text: str, box: Wrapped) -> bool:
+    """Whether nothing around a box denies its content, or makes it another number: "-\\boxed{3}"."""
     front = text[max(0, box.start - _BEFORE_BOX) : box.start]
     if box.text[:1].isdigit() and (front[-1:] in ("-", "−") or text[box.end :][:1] == "^"):
         return False
@@ -110,7 +114,7 @@ def _stands(text: str, box: Wrapped) -> bool:
 
 
 def _innermost(holder: Wrapped) -> Wrapped:
-    """A box in a box holds what the inner one holds."""
+    """A box with the content of the innermost box inside it."""
     for _ in range(MOST_WRAPPERS):
         inner = wrapped(holder.text) if holder.text.startswith("\\boxed") else ()
         if len(inner) != 1 or inner[0].end != len(holder.text):
@@ -130,49 +134,49 @@ def _is_joined(text: str, boxes: list[Wrapped], box: Wrapped) -> bool:
 
 
 def _without(text: str, boxes: list[Wrapped]) -> str:
-    """The text with a mark for every box."""
-    kept = []
+    """The text with a placeholder for every box."""
+    parts = []
     place = 0
     for box in boxes:
-        kept += [text[place : max(place, box.start)], " □ "]
+        parts += [text[place : max(place, box.start)], " □ "]
         place = max(place, box.end)
-    return "".join([*kept, text[place:]])
+    return "".join([*parts, text[place:]])
 
 
 def _in_object(text: str) -> str | None:
-    """The answer in JSON objects, each different one on a line of its own; None if none of them has one."""
+    """The distinct answers in JSON objects, each on a separate line; None if there are none."""
     answers: dict[str, None] = {}
-    for found in _OBJECT.findall(text):
+    for json_text in _OBJECT.findall(text):
         try:
-            value = json.loads(found)
+            record = json.loads(json_text)
         except (ValueError, RecursionError):
-            value = dict(_PYTHON_PAIR.findall(found))
+            record = dict(_PYTHON_PAIR.findall(json_text))
         by_name = {
-            str(key).strip().lower().replace(" ", "_"): inner for key, inner in value.items()
+            str(key).strip().lower().replace(" ", "_"): value for key, value in record.items()
         }
-        inner = next((by_name[key] for key in _KEYS if key in by_name), None)
-        if isinstance(inner, str | int | float) and not isinstance(inner, bool) and str(inner):
-            answers[str(inner)] = None
+        answer = next((by_name[key] for key in _KEYS if key in by_name), None)
+        is_text = isinstance(answer, str | int | float) and not isinstance(answer, bool)
+        if is_text and str(answer):
+            answers[str(answer)] = None
     return "\n".join(answers) if answers else None
 
 
 def without_list(text: str, options: Mapping[str, str]) -> str:
-    """The text without a list of all options, each on a line of its own, if anything else is left."""
+    """The text without a list of all options, each on a separate line, if other text follows the list."""
     if len(options) < 2 or text.count("\n") < len(options):
         return text
     lines = text.split("\n")
-    contents = {letter: plain_content(option) for letter, option in options.items()}
+    contents = [(letter, plain_content(option)) for letter, option in options.items()]
     for start in range(len(lines) - len(options) + 1):
-        block = lines[start : start + len(options)]
-        if all(
-            _is_listed(line, letter, content)
-            for line, (letter, content) in zip(block, contents.items(), strict=True)
-        ):
-            rest = lines[:start] + lines[start + len(options) :]
-            return "\n".join(rest) if "".join(lines[start + len(options) :]).strip() else text
+        end = start + len(options)
+        block = zip(lines[start:end], contents, strict=True)
+        if all(_is_listed(line, letter, content) for line, (letter, content) in block):
+            has_more = bool("".join(lines[end:]).strip())
+            return "\n".join(lines[:start] + lines[end:]) if has_more else text
     return text
 
 
 def _is_listed(line: str, letter: str, content: str) -> bool:
-    found = _LISTED.fullmatch(line)
-    return bool(found and found[1] == letter and plain_content(bare_text(found[2])) == content)
+    """Whether a line is an option's letter with its content."""
+    match = _LISTED.fullmatch(line)
+    return bool(match and match[1] == letter and plain_content(bare_text(match[2])) == content)

@@ -1,6 +1,6 @@
 """Agreement with people: how far people agree, and how often each metric and judge reproduces their majority.
 
-As in VisIT-Bench (4.3), only contests between two models count, not those with a reference; a metric prefers the answer
+As in VisIT-Bench (4.3), only contests between two models count, not those with a reference. A metric prefers the answer
 with the higher score, and a coin breaks ties.
 """
 
@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from arena.ratings import agreement
 from arena.types import DATASET_ANSWER, REFERENCE
-from scoring.people.text_metrics import KEPT, Candidate, MetricName, score
+from scoring.people.text_metrics import INSTALLED, Candidate, MetricName, score
 
 REFERENCES = frozenset({REFERENCE, DATASET_ANSWER})
 
@@ -33,7 +33,7 @@ class PeopleAgreement:
 def people_agreement(
     poll: agreement.Poll,
     scores: Mapping[str, Scores] = MappingProxyType({}),
-    metrics: Collection[MetricName] = KEPT,
+    metrics: Collection[MetricName] = INSTALLED,
     scorer: Callable[[MetricName, Sequence[Candidate]], Scores] = score,
 ) -> PeopleAgreement:
     """Agreement of people with each other, judges, text metrics and own `scores` by name. Raises TextMetricError."""
@@ -45,28 +45,33 @@ def people_agreement(
         for item, model in answers_met(between)
         if (item, model) in answers
     ]
-    found = {**{name: scorer(name, candidates) for name in metrics}, **scores}
-    measures = [agreement.by_scores(name, given, between) for name, given in found.items()]
+    scores_by_name = {name: scorer(name, candidates) for name in metrics}
+    scores_by_name |= scores
+    measures = [
+        agreement.by_scores(name, by_answer, between) for name, by_answer in scores_by_name.items()
+    ]
+    measures += agreement.by_verdicts(poll.verdicts)
     return PeopleAgreement(
         contests=len(poll.choices),
         with_reference=len(voted) - len(between),
         people=agreement.people(between.values()),
-        reproductions=agreement.reproductions(
-            between, [*measures, *agreement.by_verdicts(poll.verdicts)]
-        ),
+        reproductions=agreement.reproductions(between, measures),
         notices=poll.notices,
     )
 
 
 def between_models(poll: agreement.Poll) -> dict[agreement.Contest, agreement.Choices]:
-    """Contests between two models with votes of several people: what a measure has to reproduce."""
-    voted = agreement.several(poll.choices)
+    """The contests between two models with votes of several people, which a measure has to reproduce."""
     return {
-        contest: chosen for contest, chosen in voted.items() if not REFERENCES & set(contest[1:])
+        contest: choices
+        for contest, choices in agreement.several(poll.choices).items()
+        if not REFERENCES & {contest.first, contest.second}
     }
 
 
 def answers_met(contests: Collection[agreement.Contest]) -> list[tuple[str, str]]:
-    return list(
-        dict.fromkeys((contest.item, model) for contest in contests for model in contest[1:])
-    )
+    """The answers in these contests, each once, as (item, model)."""
+    answers = []
+    for contest in contests:
+        answers += [(contest.item, contest.first), (contest.item, contest.second)]
+    return list(dict.fromkeys(answers))

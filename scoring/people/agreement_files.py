@@ -1,4 +1,4 @@
-"""Agreement files: models' answers and other metrics' scores in, agreement as JSON and CSV out."""
+"""Agreement files: models' answers and other metrics' scores to read, agreement as JSON and CSV to write."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,12 +19,13 @@ from arena.types import REFERENCE
 from scoring.people.agreement import PeopleAgreement
 
 MOST_METRICS = 50
+"""Metrics in a file: each is compared with every contest and drawn in the chart."""
 LONGEST_METRIC = 100
-"""Metrics of a file, each of which is held against every contest and drawn, and characters of their names."""
+"""Characters of a metric's name."""
 
 
 class _AnsweredRow(FileRow):
-    """A row of an answer, named as the votes name it: blanks count."""
+    """A row for an answer, with the item and model exactly as in the votes: blanks count."""
 
     strips = False
 
@@ -38,7 +39,7 @@ class _AnswerRow(_AnsweredRow):
     answer: Annotated[str, Heading(as_written=True)]
 
 
-def _names_a_metric(text: str) -> bool:
+def _is_metric_name(text: str) -> bool:
     return bool(text.strip()) and len(text) <= LONGEST_METRIC
 
 
@@ -47,7 +48,7 @@ class _ScoreRow(_AnsweredRow):
 
     metric: Annotated[
         str,
-        cell(f"a name of at most {LONGEST_METRIC} characters", "change it", _names_a_metric),
+        cell(f"a name of at most {LONGEST_METRIC} characters", "change it", _is_metric_name),
     ]
     score: float
 
@@ -66,7 +67,7 @@ def read_answers(path: Path) -> dict[tuple[str, str], str]:
 def read_scores(
     path: Path, taken: Collection[str], limits: FileLimits = COMMAND_LINE, name: str | None = None
 ) -> dict[str, dict[tuple[str, str], float]]:
-    """The scores by metric, then (item, model), in a table; no metric is named as one `taken`. Raises RowsError."""
+    """The scores in a table by metric, then (item, model). Raises RowsError, also for a metric's name in `taken`."""
     label = name or path.name
     scores: dict[str, dict[tuple[str, str], float]] = {}
     for number, row in read_rows(path, _ScoreRow, ("item", "model", "metric"), limits, label):
@@ -86,29 +87,38 @@ def read_scores(
 
 def noted(poll: Poll, keys: Sequence[tuple[str, str]], file: str) -> Poll:
     """The poll with a notice of a file's rows, by (item, model), that match no vote. Raises RowsError if none does."""
-    contests = [
-        *poll.choices,
-        *(contest_of(one.item, one.model_a, one.model_b) for one in poll.verdicts),
+    contests = [*poll.choices]
+    contests += [
+        contest_of(verdict.item, verdict.model_a, verdict.model_b) for verdict in poll.verdicts
     ]
-    met = {(one.item, model) for one in contests for model in (one.first, one.second, REFERENCE)}
-    other = [key for key in keys if key not in met]
-    if len(other) == len(keys):
+    voted = {
+        (contest.item, model)
+        for contest in contests
+        for model in (contest.first, contest.second, REFERENCE)
+    }
+    unmatched = [key for key in keys if key not in voted]
+    if len(unmatched) == len(keys):
         item, model, _ = contests[0]
         expected = f"such as item {item!r} and model {model!r}; name both as the votes do"
         raise RowsError(f"none of its rows is of an answer that was voted on, {expected}", file)
-    if not other:
+    if not unmatched:
         return poll
-    item, model = other[0]
-    told = f"{len(other):,} of {len(keys):,} rows, the first of item {item!r} and model {model!r}"
-    return replace(
-        poll, notices=(*poll.notices, f"{file}: left out, of no answer that was voted on: {told}")
+    item, model = unmatched[0]
+    counts = (
+        f"{len(unmatched):,} of {len(keys):,} rows, the first of item {item!r} and model {model!r}"
     )
+    notice = f"{file}: left out, of no answer that was voted on: {counts}"
+    return replace(poll, notices=(*poll.notices, notice))
 
 
-def agreement_json(found: PeopleAgreement) -> str:
-    people = asdict(found.people) | {"levels": _levels(found.people.levels)}
-    measures = [asdict(one) | {"levels": _levels(one.levels)} for one in found.reproductions]
-    document = asdict(found) | {"people": people, "reproductions": measures}
+def agreement_json(agreement: PeopleAgreement) -> str:
+    """An agreement as indented JSON."""
+    people = asdict(agreement.people) | {"levels": _levels(agreement.people.levels)}
+    measures = [
+        asdict(reproduction) | {"levels": _levels(reproduction.levels)}
+        for reproduction in agreement.reproductions
+    ]
+    document = asdict(agreement) | {"people": people, "reproductions": measures}
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 

@@ -47,9 +47,9 @@ class AgreementService:
         self._every = every
         self._aside = aside
         self._lock = Lock()
-        self._kept: dict[str, _CachedPoll] = {}
+        self._polls_by_source: dict[str, _CachedPoll] = {}
         self._scores: dict[tuple[str, bytes], float] = {}
-        """By the digest of answer and reference."""
+        """Scores by metric and digest of answer and reference."""
 
     def sources(self) -> Sequence[str]:
         return self._polls.sources()
@@ -58,64 +58,73 @@ class AgreementService:
         self, source: str, scores: Mapping[str, Scores] = MappingProxyType({})
     ) -> PeopleAgreement:
         """A source's agreement; `scores` of other metrics, by name, are added for this caller and not cached."""
-        kept = self._read(source)
+        cached = self._read(source)
+        agreement = cached.agreement
         if not scores:
-            return kept.people_agreement
-        between = between_models(kept.poll)
-        own = reproductions(
-            between, [by_scores(name, given, between) for name, given in scores.items()]
-        )
-        return replace(
-            kept.people_agreement,
-            reproductions=ranked([*kept.people_agreement.reproductions, *own]),
-        )
+            return agreement
+        between = between_models(cached.poll)
+        measures = [by_scores(name, by_answer, between) for name, by_answer in scores.items()]
+        own = reproductions(between, measures)
+        return replace(agreement, reproductions=ranked([*agreement.reproductions, *own]))
 
     def beside(
         self, source: str, owner: str, token: str
     ) -> tuple[PeopleAgreement, Sequence[Reproduction]]:
-        """A source's agreement with the metrics of an uploaded file, and these. Raises UploadStoreError, RowsError."""
-        arrived = self._upload_store.find(owner, token)
-        taken = {one.measure for one in self.of(source).reproductions}
-        read = partial(read_scores, arrived.path, taken, PAGE, arrived.name)
-        aside = self._aside if Source.of(arrived).is_large else None
-        scores = aside.run(read, network=arrived.network) if aside else read()
-        found = self.of(source, scores)
-        return found, [one for one in found.reproductions if one.measure in scores]
+        """A source's agreement with an uploaded file's metrics, and their reproductions alone.
+
+        Raises UploadStoreError, RowsError.
+        """
+        upload = self._upload_store.find(owner, token)
+        taken = {reproduction.measure for reproduction in self.of(source).reproductions}
+        read = partial(read_scores, upload.path, taken, PAGE, upload.name)
+        aside = self._aside if Source.of(upload).is_large else None
+        scores = aside.run(read, network=upload.network) if aside else read()
+        agreement = self.of(source, scores)
+        own = [measure for measure in agreement.reproductions if measure.measure in scores]
+        return agreement, own
 
     def answers(self, source: str) -> list[tuple[str, str]]:
+        """The answers of a source that a metric's file scores, as (item, model)."""
         return answers_met(between_models(self._read(source).poll))
 
     def _read(self, source: str) -> "_CachedPoll":
         with self._lock:
-            kept = self._kept.get(source)
-            if kept is not None and time.monotonic() - kept.at < self._every:
-                return kept
+            cached = self._polls_by_source.get(source)
+            if cached is not None and time.monotonic() - cached.at < self._every:
+                return cached
             poll = self._polls.poll(source)
             poll = replace(poll, verdicts=(*poll.verdicts, *self._verdicts.verdicts(source)))
-            if kept is not None and poll == kept.poll:
-                found = kept.people_agreement
+            if cached is not None and poll == cached.poll:
+                agreement = cached.agreement
             else:
-                found = people_agreement(poll, scorer=self._scored)
-            read = self._kept[source] = _CachedPoll(time.monotonic(), poll, found)
-            return read
+                agreement = people_agreement(poll, scorer=self._scored)
+            fresh = _CachedPoll(time.monotonic(), poll, agreement)
+            self._polls_by_source[source] = fresh
+            return fresh
 
     def _scored(self, name: MetricName, candidates: Sequence[Candidate]) -> Scores:
         """Scores of the answers, computing only new ones: a score depends on the answer and its reference alone."""
-        keys = {one: (name, _digest(one)) for one in candidates}
-        new = [one for one in candidates if keys[one] not in self._scores]
-        fresh = score(name, new)
-        self._scores |= {
-            keys[one]: fresh[one.item, one.model] for one in new if (one.item, one.model) in fresh
+        keys = {candidate: (name, _digest(candidate)) for candidate in candidates}
+        new = [candidate for candidate in candidates if keys[candidate] not in self._scores]
+        new_scores = score(name, new)
+        for candidate in new:
+            answer = (candidate.item, candidate.model)
+            if answer in new_scores:
+                self._scores[keys[candidate]] = new_scores[answer]
+        return {
+            (candidate.item, candidate.model): self._scores[key]
+            for candidate, key in keys.items()
+            if key in self._scores
         }
-        known = ((one, self._scores.get(keys[one])) for one in candidates)
-        return {(one.item, one.model): value for one, value in known if value is not None}
 
 
-def _digest(one: Candidate) -> bytes:
-    return hashlib.blake2b(repr(one).encode("utf-8", "replace"), digest_size=16).digest()
+def _digest(candidate: Candidate) -> bytes:
+    return hashlib.blake2b(repr(candidate).encode("utf-8", "replace"), digest_size=16).digest()
 
 
 class _CachedPoll(NamedTuple):
+    """A source's poll and its agreement; `at` is when they were read, in seconds of the monotonic clock."""
+
     at: float
     poll: Poll
-    people_agreement: PeopleAgreement
+    agreement: PeopleAgreement

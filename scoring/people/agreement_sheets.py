@@ -1,4 +1,4 @@
-"""Agreement sheets: how far people agree, and how often each measure reproduces what most of them chose."""
+"""Agreement sheets: agreement among people, and how often each measure reproduces what most of them chose."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ TITLE = "How often each measure reproduces what most people chose"
 
 
 def level_sheet(people: People) -> Sheet:
-    """How many pairs were judged alike, by the number of their votes; single votes last."""
+    """The share of pairs judged alike, by the number of their votes; single votes last."""
     rows = [
         {"votes": f"{level} chose the same", **_cells("share", share)}
         for level, share in people.levels.items()
@@ -39,9 +39,9 @@ def coefficient_sheet(people: People) -> Sheet:
             "coefficient": name,
             "pairs": people.contests,
             "votes": people.votes,
-            **estimate_cells("value", one.value, one.low, one.high),
+            **estimate_cells("value", coefficient.value, coefficient.low, coefficient.high),
         }
-        for name, one in coefficients.items()
+        for name, coefficient in coefficients.items()
     ]
     columns = (
         Column("coefficient", "Coefficient"),
@@ -58,17 +58,20 @@ def coefficient_sheet(people: People) -> Sheet:
     return Sheet("coefficients", title, pd.DataFrame(rows), columns, " ".join(notes))
 
 
-def measure_sheet(found: PeopleAgreement, levels: Sequence[Level] | None = None) -> Sheet:
-    """Figure 9, best measure first; by `levels` of unanimity, without: by all that have a majority."""
+def measure_sheet(agreement: PeopleAgreement, levels: Sequence[Level] | None = None) -> Sheet:
+    """VisIT-Bench's Figure 9, best measure first, by `levels` of unanimity; None: all levels with a majority."""
     if levels is None:
-        levels = [level for level in found.people.levels if 2 * level.most > level.votes]
+        levels = [level for level in agreement.people.levels if 2 * level.most > level.votes]
     keys = {level: f"{level.most}_of_{level.votes}" for level in levels}
     rows = []
-    for one in found.reproductions:
-        row: dict[str, Any] = {"measure": one.measure, **_cells("all", one.overall)}
+    for reproduction in agreement.reproductions:
+        row: dict[str, Any] = {
+            "measure": reproduction.measure,
+            **_cells("all", reproduction.overall),
+        }
         for level, key in keys.items():
-            row |= _cells(key, one.levels[level])
-        rows.append(row | {"ties": one.ties, "missing": one.missing})
+            row |= _cells(key, reproduction.levels[level])
+        rows.append(row | {"ties": reproduction.ties, "missing": reproduction.missing})
     columns = [Column("measure", "Measure")]
     for key, head in {"all": "All", **{key: str(level) for level, key in keys.items()}}.items():
         columns += [estimate(key, head, "percent"), Column(f"{key}_n", "n", "count")]
@@ -76,8 +79,8 @@ def measure_sheet(found: PeopleAgreement, levels: Sequence[Level] | None = None)
     return Sheet("measures", TITLE, pd.DataFrame(rows), tuple(columns))
 
 
-def shown_levels(people: People) -> list[Level]:
-    """Return the levels with a majority, for the most common number of votes per pair."""
+def usual_levels(people: People) -> list[Level]:
+    """Returns the levels with a majority, for the most common number of votes per pair."""
     pairs = {level.votes: share.n for level, share in people.levels.items()}
     usual = max(pairs, key=lambda votes: (pairs[votes], votes), default=0)
     return [level for level in people.levels if level.votes == usual and 2 * level.most > usual]

@@ -1,4 +1,4 @@
-"""Marking files: marks out of the store as CSV, and marks, labels and readings brought from a file into it."""
+"""Marking files: stored marks as CSV, and marks, labels and readings from a file added to the store."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,13 +10,13 @@ from scoring.people.error_sample import known_errors
 from scoring.people.errors import Label
 from scoring.people.label_files import read_labels
 from scoring.people.mark_files import CANNOT, JudgedFile, PersonMark, read_marks
-from scoring.people.marking import Marking, shown_answers
+from scoring.people.marking import Marking, answers_for
 from scoring.people.marks import judged_file
 from scoring.people.open_answers import open_answers
 from scoring.people.plan import answer_key
 from scoring.people.reading_files import read_readings
 from scoring.people.readings import AnswerKey, PersonReading
-from scoring.people.store import LONGEST_NOTE, Mark, Said
+from scoring.people.store import LONGEST_NOTE, Mark, MarkEntry
 from scoring.report import AnyReport, Report
 
 MARK_COLUMNS = (
@@ -40,8 +40,8 @@ def marks_csv(marks: Sequence[Mark], digests: Mapping[str, str]) -> str:
             digests.get(mark.answer, ""),
             mark.marker,
             mark.round,
-            mark.said.value if mark.said.value == CANNOT else f"{mark.score:.1f}",
-            mark.said.note,
+            mark.entry.value if mark.entry.value == CANNOT else f"{mark.score:.1f}",
+            mark.entry.note,
             mark.stratum,
             f"{mark.seconds:.1f}",
             mark.at.isoformat(),
@@ -52,49 +52,51 @@ def marks_csv(marks: Sequence[Mark], digests: Mapping[str, str]) -> str:
 
 
 def by_item(report: Report) -> tuple[JudgedFile, Mapping[str, str]]:
-    """A judged report by its questions' ids, and the key of each answer."""
+    """A judged report by its questions' ids, and the key of each answer by question id."""
     file = judged_file(report)
-    keys = {one.question.id: key for key, one in file.answers.items()}
+    keys = {judged.question.id: key for key, judged in file.answers.items()}
     return file._replace(answers={id: file.answers[key] for id, key in keys.items()}), keys
 
 
 def bring_labels(
     marking: Marking, job: Job, report: AnyReport, path: Path
 ) -> tuple[int, Sequence[str]]:
-    """Store a file's labels of a report's errors, as `bring_marks` does marks. Raises RowsError."""
-    errors = known_errors(shown_answers("labels", report)).by_item
-    read = read_labels(path, errors)
+    """Stores a file's labels of a report's errors and returns as `bring_marks` does. Raises RowsError."""
+    errors = known_errors(answers_for("labels", report)).by_item
+    file = read_labels(path, errors)
     marks = [
-        _brought(job, answer_key(errors[one.item][0]), one, one.labeller, one.main, one.further)
-        for one in read.labels
+        _brought(
+            job, answer_key(errors[label.item][0]), label, label.labeller, label.main, label.further
+        )
+        for label in file.labels
     ]
-    return marking.store.bring("labels", job.link, job.owner, marks), read.problems
+    return marking.store.bring("labels", job.link, job.owner, marks), file.problems
 
 
 def bring_readings(
     marking: Marking, job: Job, report: AnyReport, path: Path
 ) -> tuple[int, Sequence[str]]:
-    """Store a file's readings of a report's open answers, as `bring_marks` does marks. Raises RowsError."""
-    answers = {AnswerKey.of(one.id, one.answer): one for one in open_answers(report)}
-    read = read_readings(path, {key: [*one.options] for key, one in answers.items()})
+    """Stores a file's readings of a report's open answers and returns as `bring_marks` does. Raises RowsError."""
+    answers = {AnswerKey.of(answer.id, answer.answer): answer for answer in open_answers(report)}
+    file = read_readings(path, {key: [*answer.options] for key, answer in answers.items()})
     marks = [
-        _brought(job, answer_key(answers[one.answer]), one, one.reader, one.option)
-        for one in read.readings
+        _brought(job, answer_key(answers[reading.answer]), reading, reading.reader, reading.option)
+        for reading in file.readings
     ]
-    return marking.store.bring("readings", job.link, job.owner, marks), read.problems
+    return marking.store.bring("readings", job.link, job.owner, marks), file.problems
 
 
 def bring_marks(
     marking: Marking, job: Job, report: Report, path: Path
 ) -> tuple[int, Sequence[str]]:
-    """Store a file's marks of a report; return how many are new, and what was said against others. Raises RowsError."""
+    """Stores a file's marks of a report. Returns how many are new, and the problems of other rows. Raises RowsError."""
     file, keys = by_item(report)
-    read = read_marks(path, file)
+    mark_file = read_marks(path, file)
     marks = [
-        _brought(job, keys[one.item], one, one.marker or "unnamed", str(round(10 * one.score)))
-        for one in read.marks
+        _brought(job, keys[mark.item], mark, mark.marker or "unnamed", str(round(10 * mark.score)))
+        for mark in mark_file.marks
     ]
-    return marking.store.bring("marks", job.link, job.owner, marks), read.problems
+    return marking.store.bring("marks", job.link, job.owner, marks), mark_file.problems
 
 
 def _brought(
@@ -105,8 +107,16 @@ def _brought(
     value: str,
     further: tuple[str, ...] = (),
 ) -> Mark:
-    """A mark out of a file: of no stratum, and without the time that it took."""
-    said = Said(value, further, row.note[:LONGEST_NOTE])
+    """A mark from a file, without a stratum and without the time that it took."""
     return Mark(
-        job.link, answer, row.item, "", marker, row.round, said, 0.0, now(), is_brought=True
+        report=job.link,
+        answer=answer,
+        item=row.item,
+        stratum="",
+        marker=marker,
+        round=row.round,
+        entry=MarkEntry(value, further, row.note[:LONGEST_NOTE]),
+        seconds=0.0,
+        at=now(),
+        is_brought=True,
     )

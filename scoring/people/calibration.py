@@ -1,8 +1,9 @@
-"""Calibrate judges: each one's distance from people over the same marked answers, and beside it people's own and what
-a rule without a judge reaches."""
+"""Calibration of judges: each judge's distance from people over the same marked answers, beside people's distance from
+one another and that of rules without a judge."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import median
 
 import numpy as np
@@ -37,11 +38,11 @@ class JudgeCalibration:
     name: str
     measures: Measures
     unscored: int
-    """Marked answers that the judge did not score: they are in no mean."""
+    """Marked answers without a score by the judge: they are in no mean."""
     mean: CorrectedMean | None
     """None with too few marks, or where an answer of the file is unscored."""
     groups: Mapping[str, Measures]
-    """By what a question tests, where there are enough marks."""
+    """Measures by the capability that a question tests, where there are enough marks."""
     group_means: Mapping[str, CorrectedMean]
 
 
@@ -56,15 +57,15 @@ class Panel:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What marks say of judges."""
+    """Judges against people's marks."""
 
     answers: int
-    """Marked answers; several marks of one are their median."""
+    """Marked answers; several marks of one answer count as their median."""
     judges: tuple[JudgeCalibration, ...]
-    """The nearest to people first, or from too few marks in the order given."""
+    """The nearest to people first; with too few marks, in the order of the files."""
     baselines: Mapping[str, Measures]
     people: Measures | None
-    """A person against another on the same answer: no judge can be expected to be nearer. None without such answers."""
+    """One person against another on the same answer, or None: no judge can be expected to be nearer."""
     panel: Panel | None
     repeated: Measures | None
     """The same people's second marks of answers against their first."""
@@ -80,10 +81,10 @@ def calibrate(
     again: Sequence[PersonMark] = (),
     strata: Mapping[str, str] | None = None,
 ) -> Calibration:
-    """Compare judges of the same answers with people. Raises MarksError below LEAST_MARKS marked answers.
+    """Compares judges of the same answers with people. Raises MarksError below LEAST_MARKS marked answers.
 
-    `again` are second marks by the same people; `strata` has the stratum of every answer within which those to be
-    marked were drawn by lot, None: they were drawn from all.
+    `again` are second marks by the same people. `strata` is each answer's stratum, within which the answers to mark
+    were drawn by lot; None if they were drawn from all answers.
     """
     by_item = grouped((mark.item, mark.score) for mark in marks)
     items = [item for item in by_item if all(item in file.answers for file in files)]
@@ -94,7 +95,7 @@ def calibrate(
     truth = {item: float(median(by_item[item])) for item in items}
     judges = [_judge(file, truth, strata) for file in files]
     if len(items) >= LEAST_RANKED:
-        judges.sort(key=lambda one: one.measures.delta)
+        judges.sort(key=lambda judge: judge.measures.delta)
     return Calibration(
         answers=len(items),
         judges=tuple(judges),
@@ -106,49 +107,44 @@ def calibrate(
 
 
 def paired_comparisons(files: Sequence[JudgedFile]) -> Mapping[tuple[str, str], Measures]:
-    """Each file of scores against each later one, over the answers that both scored; they need no marks.
+    """Each file of scores against each later one, over the answers that both scored, by the two names. No marks needed.
 
     The files are of several judges, or of one judge at several times.
     """
-    found = {}
-    for place, one in enumerate(files):
-        for other in files[place + 1 :]:
-            pairs = [
-                (here.score, there.score)
-                for item, here in one.answers.items()
-                if (there := other.answers.get(item))
-                and here.score is not None
-                and there.score is not None
-            ]
-            if measures := _paired(pairs):
-                found[one.name, other.name] = measures
-    return found
+    comparisons = {}
+    for first, second in combinations(files, 2):
+        pairs = []
+        for item, answer in first.answers.items():
+            other = second.answers.get(item)
+            if other and answer.score is not None and other.score is not None:
+                pairs.append((answer.score, other.score))
+        if measures := _paired(pairs):
+            comparisons[first.name, second.name] = measures
+    return comparisons
 
 
 def _judge(
     file: JudgedFile, truth: Mapping[str, float], strata: Mapping[str, str] | None
 ) -> JudgeCalibration:
     scored = {item: score for item in truth if (score := file.answers[item].score) is not None}
-    groups = sorted({group for item in scored for group in file.answers[item].question.groups})
-    of_group = {
-        group: [item for item in scored if group in file.answers[item].question.groups]
-        for group in groups
-    }
+    scores_by_group: dict[str, dict[str, float]] = {}
+    for item, score in scored.items():
+        for group in file.answers[item].question.groups:
+            scores_by_group.setdefault(group, {})[item] = score
+    groups = {}
+    group_means = {}
+    for group, scores in sorted(scores_by_group.items()):
+        if len(scores) >= LEAST_MARKS:
+            groups[group] = _compared(scores, truth)
+        if len(scores) >= LEAST_OF_GROUP and (mean := _mean(file, truth, strata, group)):
+            group_means[group] = mean
     return JudgeCalibration(
         name=file.name,
         measures=_compared(scored, truth),
         unscored=len(truth) - len(scored),
         mean=_mean(file, truth, strata),
-        groups={
-            group: _compared({item: scored[item] for item in own}, truth)
-            for group, own in of_group.items()
-            if len(own) >= LEAST_MARKS
-        },
-        group_means={
-            group: found
-            for group, own in of_group.items()
-            if len(own) >= LEAST_OF_GROUP and (found := _mean(file, truth, strata, group))
-        },
+        groups=groups,
+        group_means=group_means,
     )
 
 
@@ -162,19 +158,21 @@ def _mean(
     strata: Mapping[str, str] | None,
     group: str | None = None,
 ) -> CorrectedMean | None:
-    here = [
-        item for item, one in file.answers.items() if group is None or group in one.question.groups
+    """The mean that people would have given to the file's answers, or to those of a group."""
+    items = [
+        item
+        for item, judged in file.answers.items()
+        if group is None or group in judged.question.groups
     ]
-    scores = [file.answers[item].score for item in here]
-    marked = [place for place, item in enumerate(here) if item in truth]
+    scores = [file.answers[item].score for item in items]
+    marked = [place for place, item in enumerate(items) if item in truth]
     if len(marked) < LEAST or None in scores:
         return None
-    marks = np.array([truth[here[place]] for place in marked])
-    codes = (
-        None
-        if strata is None
-        else np.unique([strata.get(item, "") for item in here], return_inverse=True)[1]
-    )
+    marks = np.array([truth[items[place]] for place in marked])
+    codes = None
+    if strata is not None:
+        names = [strata.get(item, "") for item in items]
+        codes = np.unique(names, return_inverse=True)[1]
     return corrected_mean(MarkedScores(np.array(scores, float), np.array(marked), marks, codes))
 
 
@@ -182,11 +180,12 @@ def _baselines(file: JudgedFile, truth: Mapping[str, float]) -> Mapping[str, Mea
     """Rules without a judge: keywords, the marks' own mean for all, and the answer's length."""
     answers = [file.answers[item] for item in truth]
     marks = np.array(list(truth.values()))
-    words = np.array([len(one.answer.split()) for one in answers], float)
+    words = np.array([len(judged.answer.split()) for judged in answers], float)
+    keywords = [
+        keyword_score(truth_parts(judged.question.truth), judged.answer) for judged in answers
+    ]
     rules = {
-        "keywords": np.array(
-            [keyword_score(truth_parts(one.question.truth), one.answer) for one in answers]
-        ),
+        "keywords": np.array(keywords),
         "the mean mark for all": np.full(len(marks), marks.mean()),
         "length": words / max(1.0, float(words.max())),
     }
@@ -196,22 +195,22 @@ def _baselines(file: JudgedFile, truth: Mapping[str, float]) -> Mapping[str, Mea
 def _people(marks: Sequence[PersonMark]) -> Measures | None:
     """Each answer's first marker against its second."""
     by_item = grouped((mark.item, mark.score) for mark in marks)
-    return _paired([given[:2] for given in by_item.values() if len(given) > 1])
+    return _paired([scores[:2] for scores in by_item.values() if len(scores) > 1])
 
 
 def _repeated(marks: Sequence[PersonMark], again: Sequence[PersonMark]) -> Measures | None:
-    first = {(mark.item, mark.marker): mark.score for mark in marks}
-    return _paired(
-        [
-            (mark.score, first[mark.item, mark.marker])
-            for mark in again
-            if (mark.item, mark.marker) in first
-        ]
-    )
+    """The same people's second marks against their first."""
+    first_scores = {(mark.item, mark.marker): mark.score for mark in marks}
+    pairs = []
+    for mark in again:
+        first_score = first_scores.get((mark.item, mark.marker))
+        if first_score is not None:
+            pairs.append((mark.score, first_score))
+    return _paired(pairs)
 
 
 def _paired(pairs: Sequence[Sequence[float]]) -> Measures | None:
-    """The first of each pair against the second; None from too few."""
+    """The first score of each pair against the second; None below LEAST_MARKS pairs."""
     if len(pairs) < LEAST_MARKS:
         return None
     first, second = np.array(pairs).T
@@ -224,5 +223,9 @@ def _panel(files: Sequence[JudgedFile], truth: Mapping[str, float]) -> Panel | N
         return None
     scores = np.array([[file.answers[item].score for item in scored] for file in files], float)
     marks = np.array([truth[item] for item in scored])
-    each = np.abs(scores - marks).mean(1).tolist()
-    return Panel(mean_of_deltas(each), delta_of_mean(scores, marks), delta_of_median(scores, marks))
+    deltas = np.abs(scores - marks).mean(1).tolist()
+    return Panel(
+        mean_of_deltas=mean_of_deltas(deltas),
+        delta_of_mean=delta_of_mean(scores, marks),
+        delta_of_median=delta_of_median(scores, marks),
+    )

@@ -1,4 +1,4 @@
-"""Corrected mean: the mean that people would have given to all answers, out of a judge's scores of all and few marks.
+"""Corrected mean: the mean that people would have given to all answers, from a judge's scores of all and few marks.
 
 Prediction-powered inference for a finite set (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023; PPI++:
 Angelopoulos, Duchi and Zrnic 2023), a difference estimator of survey sampling (Saerndal, Swensson and Wretman 1992,
@@ -37,18 +37,18 @@ class MarkedScores:
     """A judge's scores of all N answers, and people's marks of some of them."""
 
     scores: Floats
-    """Of all answers."""
+    """Scores of all answers."""
     marked: Codes
     """Places of the marked answers."""
     marks: Floats
-    """Of the marked answers, in the order of `marked`."""
+    """Marks of the marked answers, in the order of `marked`."""
     strata: Codes | None = None
     """Stratum of every answer: within one, each answer was as likely to be marked. None: one stratum."""
     lowest: float = 0.0
     """The lowest mark there is; the highest is 1. Differences of marks begin at -1."""
 
     def possible(self) -> Ends:
-        """The least and the most that the mean of all answers can be, by the marks."""
+        """The lowest and highest mean that all answers can have, given the marks."""
         answers = len(self.scores)
         unmarked = answers - len(self.marks)
         total = float(self.marks.sum())
@@ -56,16 +56,16 @@ class MarkedScores:
 
 
 class CorrectedMean(NamedTuple):
-    """What is known of the mean mark of all answers."""
+    """The estimated mean mark of all answers."""
 
     judge: float
     """Mean of the judge's scores."""
     corrected: Interval
     alone: Interval
-    """From the marks alone."""
+    """Interval from the marks alone."""
     marks: int
     worth: float
-    """Number of marks, of at most all answers, that would say as much without the judge."""
+    """Number of marks, at most that of all answers, that would give as short an interval without the judge."""
 
     @property
     def is_whole(self) -> bool:
@@ -76,7 +76,7 @@ class CorrectedMean(NamedTuple):
 def corrected_mean(
     known: MarkedScores, seed: int = 0, lam: float | None = None, pseudo: float = PSEUDO
 ) -> CorrectedMean:
-    """Estimate the mean mark of all answers; `lam`: None for that of PPI++. Raises MarksError below LEAST marks."""
+    """Estimates the mean mark of all answers; `lam` None: the weight of PPI++. Raises MarksError below LEAST marks."""
     n = len(known.marks)
     answers = len(known.scores)
     if n < LEAST:
@@ -91,27 +91,29 @@ def corrected_mean(
     variance_alone = _variance(groups, known.marks, pseudo)
     alone = _interval(known, _stratified(groups, known.marks), variance_alone)
     corrected = alone if n == answers else _interval(known, value, variance)
-    kept = variance / variance_alone if variance_alone > 0 else 0.0
-    return CorrectedMean(judge, corrected, alone, n, _worth(n, answers, kept))
+    remaining = variance / variance_alone if variance_alone > 0 else 0.0
+    return CorrectedMean(judge, corrected, alone, n, _worth(n, answers, remaining))
 
 
-def difference(one: MarkedScores, other: MarkedScores) -> CorrectedMean:
-    """The difference of two models' means over the same questions, by those that both have marks for."""
-    both, first, second = np.intersect1d(one.marked, other.marked, return_indices=True)
-    marks = one.marks[first] - other.marks[second]
-    scores = one.scores - other.scores
-    return corrected_mean(MarkedScores(scores, both, marks, one.strata, lowest=-1.0))
+def difference(first: MarkedScores, second: MarkedScores) -> CorrectedMean:
+    """The first model's mean less the second's over the same questions, from questions marked in both."""
+    marked, first_places, second_places = np.intersect1d(
+        first.marked, second.marked, return_indices=True
+    )
+    marks = first.marks[first_places] - second.marks[second_places]
+    scores = first.scores - second.scores
+    return corrected_mean(MarkedScores(scores, marked, marks, first.strata, lowest=-1.0))
 
 
-def _worth(n: int, answers: int, kept: float) -> float:
-    """The m of which marks alone have `kept` of their variance, which is in proportion to 1/m - 1/N."""
-    return 1 / (1 / answers + kept * (1 / n - 1 / answers))
+def _worth(n: int, answers: int, remaining: float) -> float:
+    """The number m of marks alone with `remaining` of the variance of n, which is in proportion to 1/m - 1/N."""
+    return 1 / (1 / answers + remaining * (1 / n - 1 / answers))
 
 
 def _crossed_weights(known: MarkedScores, score: Floats, seed: int) -> Floats:
-    """The weight for each mark, Cov(mark, score) / Var(score) of the other folds' marks, anchored.
+    """The weight for each mark, Cov(mark, score) / Var(score), anchored.
 
-    From other folds it costs no coverage.
+    Each comes from the other folds' marks, so that the interval keeps its coverage.
     """
     fold = np.random.default_rng(seed).permutation(len(score)) % FOLDS
     weights = np.zeros(len(score))
@@ -127,38 +129,42 @@ Groups = Sequence[tuple[float, np.ndarray]]
 
 
 def _groups(known: MarkedScores) -> Groups:
-    """Of each stratum with marks: its number of answers, and the places among the marks.
+    """The number of answers and the places among the marks, for each stratum with marks.
 
-    A stratum without marks is taken to be like the others, which have its answers in proportion.
+    A stratum without marks is taken to be like the others: its answers are shared among them in proportion.
     """
     if known.strata is None:
         return [(len(known.scores), np.arange(len(known.marks)))]
-    mine = known.strata[known.marked]
-    told = len(known.scores) / np.isin(known.strata, mine).sum()
+    marked_strata = known.strata[known.marked]
+    scale = len(known.scores) / np.isin(known.strata, marked_strata).sum()
     return [
-        (told * float((known.strata == one).sum()), np.flatnonzero(mine == one))
-        for one in np.unique(mine)
+        (
+            scale * float((known.strata == stratum).sum()),
+            np.flatnonzero(marked_strata == stratum),
+        )
+        for stratum in np.unique(marked_strata)
     ]
 
 
 def _stratified(groups: Groups, values: Floats) -> float:
+    """The mean of the values, each stratum weighted by its number of answers."""
     answers = sum(size for size, _ in groups)
     return float(sum(size / answers * values[places].mean() for size, places in groups))
 
 
 def _variance(groups: Groups, values: Floats, pseudo: float) -> float:
-    """Variance of the stratified mean; a stratum with one mark has the spread of all strata."""
+    """The variance of the stratified mean; a stratum with one mark has the spread of all strata."""
     n = len(values)
     answers = sum(size for size, _ in groups)
     squares = [float(((values[places] - values[places].mean()) ** 2).sum()) for _, places in groups]
     free = max(1, n - len(groups))
     pooled = (sum(squares) + 2 * pseudo**2) / free
-    found = 0.0
+    total = 0.0
     for (size, places), square in zip(groups, squares, strict=True):
         m = len(places)
         own = (square + 2 * pseudo**2 * m / n) / (m - 1) if m > 1 else pooled
-        found += (size / answers) ** 2 * (1 - m / size) * own / m
-    return found
+        total += (size / answers) ** 2 * (1 - m / size) * own / m
+    return total
 
 
 def _interval(known: MarkedScores, value: float, variance: float) -> Interval:

@@ -1,12 +1,13 @@
 """Draw of wrong answers to label: up to k of each group, as MMT-Bench's authors drew them (section 4.4).
 
-Within a group the answers stand in an order that the seed, the group and the question's id alone decide, and the first
-k are drawn. Reports on the same questions therefore draw the same ones, as far as they are wrong in both.
+The seed, the group and the question's id alone decide the order of answers within a group, and the first k are drawn.
+Reports on the same questions therefore draw the same ones where both have them wrong.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 from arena.types import grouped
@@ -22,16 +23,18 @@ class KnownErrors:
     """All wrong answers of a report."""
 
     by_group: Mapping[str, Sequence[ScoredAnswer]]
-    """By subtask, ability or set of capabilities; groups without errors are absent."""
+    """Wrong answers by subtask, ability or set of capabilities; groups without errors are absent."""
     scored: int
-    """Answers with a score that somebody read; none if the file holds no right answers, as a TEST split."""
+    """Answers with a score that was read, not assigned; 0 for a file without right answers, such as a TEST split."""
     mean: float | None
     """Their mean score, from 0 to 1."""
 
     @property
     def by_item(self) -> Mapping[str, tuple[ScoredAnswer, str]]:
         """Each error with its group, by the question's id."""
-        return {one.id: (one, group) for group, wrong in self.by_group.items() for one in wrong}
+        return {
+            error.id: (error, group) for group, wrong in self.by_group.items() for error in wrong
+        }
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -48,30 +51,32 @@ class DrawnError(NamedTuple):
 
 
 def known_errors(answers: Iterable[ScoredAnswer]) -> KnownErrors:
-    """The wrong answers by group. An unscored answer, and one whose score was assigned, is no error of the model."""
-    scored = [(one, one.score) for one in answers if one.score is not None and not one.assigned]
-    wrong = grouped(
-        (one.subtask or ", ".join(one.groups), one)
-        for one, score in scored
-        if score <= WRONG_AT_MOST
-    )
-    return KnownErrors(
-        wrong, len(scored), sum(score for _, score in scored) / len(scored) if scored else None
-    )
+    """The wrong answers by group. Unscored answers, and those with an assigned score, are not errors of the model."""
+    scores = []
+    errors = []
+    for answer in answers:
+        if answer.score is None or answer.assigned:
+            continue
+        scores.append(answer.score)
+        if answer.score <= WRONG_AT_MOST:
+            group = answer.subtask or ", ".join(answer.groups)
+            errors.append((group, answer))
+    mean = sum(scores) / len(scores) if scores else None
+    return KnownErrors(by_group=grouped(errors), scored=len(scores), mean=mean)
 
 
 def draw(known: KnownErrors, k: int = PER_GROUP, seed: int = 0) -> tuple[DrawnError, ...]:
-    """Up to k errors of each group: first one of every group, then a second one, so that any start of it is spread."""
-    found = []
+    """Up to k errors of each group: one of every group first, then a second, so that any first part has all groups."""
+    ranked = []
     for group, wrong in known.by_group.items():
-        ordered = sorted((_place(seed, group, one.id), one) for one in wrong)
+        ordered = sorted((_place(seed, group, answer.id), answer) for answer in wrong)
         chance = min(1.0, k / len(wrong))
-        found += [
-            (rank, place, DrawnError(one, group, chance))
-            for rank, (place, one) in enumerate(ordered[:k])
-        ]
-    return tuple(drawn for *_, drawn in sorted(found, key=lambda one: one[:2]))
+        for rank, (place, answer) in enumerate(ordered[:k]):
+            ranked.append(((rank, place), DrawnError(answer, group, chance)))
+    ranked.sort(key=itemgetter(0))
+    return tuple(drawn for _, drawn in ranked)
 
 
 def _place(seed: int, group: str, item: str) -> bytes:
+    """A hash that orders the errors of a group."""
     return hashlib.sha256(f"{seed}\0{group}\0{item}".encode("utf-8", "surrogatepass")).digest()

@@ -1,4 +1,4 @@
-"""Kinds of error: MMT-Bench's six types (section 4.4, appendix G), and what is no error of the model."""
+"""Kinds of error: MMT-Bench's six types (section 4.4, appendix G), and two that are not the model's error."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, get_args
@@ -17,13 +17,13 @@ ErrorKey = Literal[
     "annotation",
     "right",
 ]
-"""In the order of the label screen's keys, 1 to 8."""
+"""Kinds in the order of the label screen's keys, 1 to 8."""
 NO_ERRORS: frozenset[ErrorKey] = frozenset({"annotation", "right"})
-"""Kinds that say that the model did not err: the question or how it was scored did."""
+"""Kinds in which the model is not at fault: the question or its scoring is."""
 
 
 class ErrorKind(NamedTuple):
-    """What a labeller is shown of one kind of error."""
+    """A kind of error as the label screen explains it."""
 
     key: ErrorKey
     title: str
@@ -97,11 +97,11 @@ DECISION_ORDER: tuple[tuple[str, ErrorKey], ...] = (
     ("Is a fact from outside the picture missing?", "knowledge"),
     ("None of these: it reasoned wrongly.", "reasoning"),
 )
-"""Questions in the order in which a labeller asks them: the first yes is the main kind."""
+"""The questions that lead a labeller to a kind, in order: the first yes is the main kind."""
 
 
 class Label(NamedTuple):
-    """What one person says of one wrong answer, in one round."""
+    """One person's label of one wrong answer, in one round."""
 
     item: str
     group: str
@@ -112,12 +112,12 @@ class Label(NamedTuple):
     """Other kinds that apply, without `main`, in the order of the keys."""
     note: str = ""
     round: int = 1
-    """Later rounds of one person are their later word; the first two tell their agreement with themselves."""
+    """A person's later round replaces the earlier; the first two show how far the person agrees with themselves."""
 
 
 def kind_table(pairs: Iterable[tuple[ErrorKey, ErrorKey]]) -> Codes:
-    """How often each kind (row) stands beside each other one (column), in the order of the keys."""
+    """The number of pairs with each first kind (row) and second kind (column), in the order of the keys."""
     table = np.zeros((len(KEYS), len(KEYS)), int)
-    for one, other in pairs:
-        table[KEYS.index(one), KEYS.index(other)] += 1
+    for row, column in pairs:
+        table[KEYS.index(row), KEYS.index(column)] += 1
     return table

@@ -1,8 +1,8 @@
 """Agreement of labellers on kinds of error, the questions that they doubt, and two models' kinds side by side.
 
-Of the questions that two models got wrong, Bowker's test of symmetry (1948) asks whether the models exchange kinds
-alike, over the pairs of kinds that occur; McNemar's exact test asks of each kind whether one model has it more often,
-with Holm's (1979) correction over the kinds.
+Two tests compare the models on questions that both got wrong. Bowker's test of symmetry (1948) asks whether they differ
+in kinds at all, over the pairs of kinds that occur. McNemar's exact test asks for each kind whether one model has it
+more often, with Holm's (1979) correction over the kinds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,52 +22,63 @@ from scoring.people.errors import KEYS, NO_ERRORS, ErrorKey, Label, kind_table
 from scoring.people.measures import alpha
 
 LEAST_DOUBTS = 2
-"""People, or models, from which a question is doubted."""
+"""People, or models, whose labels make a question doubted."""
 
 
 @dataclass(frozen=True)
 class LabelAgreement:
-    """How far people agree on answers that several of them labelled."""
+    """Agreement of people on answers that several of them labelled."""
 
     answers: int
     main: Estimate
     """Krippendorff's alpha of the main kinds."""
     kinds: Mapping[ErrorKey, Estimate]
-    """Of each kind that anybody names: whether it is named at all, as the main or a further one."""
+    """Alpha of each chosen kind: of whether it is chosen at all, as the main or a further kind."""
     common: Share
-    """Pairs of people, answer by answer, that have a kind in common."""
+    """Share of pairs of people, answer by answer, with a kind in common."""
     own: Estimate
     """Krippendorff's alpha of the same people's main kinds in their first two rounds."""
 
 
 def label_agreement(labels: Mapping[str, Iterable[Label]]) -> LabelAgreement:
-    """Agreement over all models' labels, by model. Between people the last round of each counts."""
+    """Agreement over all labels, given by model. Between people each one's last round counts."""
     rounds: dict[tuple[str, str], dict[str, dict[int, Label]]] = {}
-    for model, given in labels.items():
-        for one in given:
-            rounds.setdefault((model, one.item), {}).setdefault(one.labeller, {})[one.round] = one
-    every = [[of[max(of)] for of in people.values()] for people in rounds.values()]
-    several = [people for people in every if len(people) > 1]
-    named = [[{one.main, *one.further} for one in people] for people in several]
-    pairs = [bool(one & other) for people in named for one, other in combinations(people, 2)]
-    again = [
-        [of[number].main for number in sorted(of)[:2]]
-        for people in rounds.values()
-        for of in people.values()
+    for model, labels_of_model in labels.items():
+        for label in labels_of_model:
+            people = rounds.setdefault((model, label.item), {})
+            people.setdefault(label.labeller, {})[label.round] = label
+    last_labels = []
+    own_rounds = []
+    for people in rounds.values():
+        last_labels.append([by_round[max(by_round)] for by_round in people.values()])
+        for by_round in people.values():
+            first_two = sorted(by_round)[:2]
+            own_rounds.append([by_round[number].main for number in first_two])
+    several = [answer for answer in last_labels if len(answer) > 1]
+    kinds_by_answer = [[_kinds(label) for label in answer] for answer in several]
+    has_common = [
+        bool(first & second)
+        for answer in kinds_by_answer
+        for first, second in combinations(answer, 2)
     ]
-    used: list[ErrorKey] = [
-        key for key in KEYS if any(key in one for people in named for one in people)
-    ]
-    kinds: dict[ErrorKey, Estimate] = {
-        key: alpha([[key in one for one in people] for people in named]) for key in used
+    chosen = {key for answer in several for label in answer for key in _kinds(label)}
+    alphas: dict[ErrorKey, Estimate] = {
+        key: alpha([[key in kinds for kinds in answer] for answer in kinds_by_answer])
+        for key in KEYS
+        if key in chosen
     }
     return LabelAgreement(
         answers=len(several),
-        main=alpha([[one.main for one in people] for people in several]),
-        kinds=kinds,
-        common=share(sum(pairs), len(pairs)),
-        own=alpha(again),
+        main=alpha([[label.main for label in answer] for answer in several]),
+        kinds=alphas,
+        common=share(sum(has_common), len(has_common)),
+        own=alpha(own_rounds),
     )
+
+
+def _kinds(label: Label) -> set[ErrorKey]:
+    """All kinds of a label, main and further."""
+    return {label.main, *label.further}
 
 
 class DoubtedQuestion(NamedTuple):
@@ -78,38 +89,46 @@ class DoubtedQuestion(NamedTuple):
     people: int
     models: int
     annotation: int
-    """Labels that the question is wrong, one a person and model, as the main kind or a further one."""
+    """Labels that call the question wrong, one a person and model, as the main kind or a further one."""
     right: int
+    """Labels that call the answer right, counted in the same way."""
     notes: tuple[str, ...]
 
 
 def doubted_questions(labels: Mapping[str, Iterable[Label]]) -> list[DoubtedQuestion]:
-    """Questions worth sending to a benchmark's authors, from labels by model; those that most people doubt first."""
+    """Questions worth sending to a benchmark's authors, from labels by model; the most doubted first."""
     last: dict[tuple[str, str, str], Label] = {}
-    for model, given in labels.items():
-        for one in sorted(given, key=lambda label: label.round):
-            last[one.item, one.labeller, model] = one
-    doubts = (
-        (item, (model, one))
-        for (item, _, model), one in last.items()
-        if NO_ERRORS & {one.main, *one.further}
+    for model, labels_of_model in labels.items():
+        for label in sorted(labels_of_model, key=lambda label: label.round):
+            last[label.item, label.labeller, model] = label
+    doubts = grouped(
+        (item, (model, label))
+        for (item, _, model), label in last.items()
+        if NO_ERRORS & _kinds(label)
     )
-    found = [_doubted(item, given) for item, given in grouped(doubts).items()]
-    several = [one for one in found if max(one.people, one.models) >= LEAST_DOUBTS]
-    return sorted(several, key=lambda one: (-one.people, -one.models, -one.annotation, one.item))
+    questions = [_doubted(item, labels_of_item) for item, labels_of_item in doubts.items()]
+    several = [
+        question for question in questions if max(question.people, question.models) >= LEAST_DOUBTS
+    ]
+    return sorted(several, key=_doubt_order)
 
 
-def _doubted(item: str, given: Sequence[tuple[str, Label]]) -> DoubtedQuestion:
-    labels = [one for _, one in given]
-    people = {one.labeller for one in labels}
-    models = {model for model, _ in given}
-    annotation, right = (
-        sum(key in (one.main, *one.further) for one in labels) for key in ("annotation", "right")
-    )
-    notes = tuple(dict.fromkeys(one.note for one in labels if one.note))
+def _doubted(item: str, doubts: Sequence[tuple[str, Label]]) -> DoubtedQuestion:
+    """A question from its doubting labels, each with its model."""
+    labels = [label for _, label in doubts]
     return DoubtedQuestion(
-        item, labels[0].group, len(people), len(models), annotation, right, notes
+        item=item,
+        group=labels[0].group,
+        people=len({label.labeller for label in labels}),
+        models=len({model for model, _ in doubts}),
+        annotation=sum("annotation" in _kinds(label) for label in labels),
+        right=sum("right" in _kinds(label) for label in labels),
+        notes=tuple(dict.fromkeys(label.note for label in labels if label.note)),
     )
+
+
+def _doubt_order(question: DoubtedQuestion) -> tuple[int, int, int, str]:
+    return (-question.people, -question.models, -question.annotation, question.item)
 
 
 class Symmetry(NamedTuple):
@@ -141,15 +160,15 @@ class ErrorComparison(NamedTuple):
 
 
 def compare_errors(first: Iterable[Label], second: Iterable[Label]) -> ErrorComparison:
-    """Compare the main kinds of two models, each with its own labels."""
-    one: dict[str, ErrorKey] = {label.item: label.main for label in merged(first)}
-    other: dict[str, ErrorKey] = {label.item: label.main for label in merged(second)}
+    """Compares the main kinds of two models, from each one's labels, on the items labelled for both."""
+    first_kinds: dict[str, ErrorKey] = {label.item: label.main for label in merged(first)}
+    second_kinds: dict[str, ErrorKey] = {label.item: label.main for label in merged(second)}
     pairs: list[tuple[ErrorKey, ErrorKey]] = [
-        (main, other[item]) for item, main in one.items() if item in other
+        (kind, second_kinds[item]) for item, kind in first_kinds.items() if item in second_kinds
     ]
     table = kind_table(pairs)
     tests: dict[ErrorKey, Comparison] = {
-        key: compared(key, [(here == key, there == key) for here, there in pairs])
+        key: compared(key, [(kind == key, other == key) for kind, other in pairs])
         for key in KEYS
         if any(key in pair for pair in pairs)
     }
@@ -165,8 +184,10 @@ def bowker(table: Codes) -> Symmetry:
     """Bowker's test of a square table of counts; pairs that never occur have no degree of freedom."""
     from scipy.special import chdtrc
 
-    above, below = (side[np.triu_indices(len(table), 1)] for side in (table, table.T))
-    seen = above + below > 0
-    freedom = int(seen.sum())
-    statistic = float(((above - below)[seen] ** 2 / (above + below)[seen]).sum())
+    upper = np.triu_indices(len(table), 1)
+    above = table[upper]
+    below = table.T[upper]
+    occurs = above + below > 0
+    freedom = int(occurs.sum())
+    statistic = float(((above - below)[occurs] ** 2 / (above + below)[occurs]).sum())
     return Symmetry(statistic, freedom, float(chdtrc(freedom, statistic)) if freedom else 1.0)

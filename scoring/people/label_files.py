@@ -1,4 +1,4 @@
-"""Files of labels: wrong answers drawn to be labelled, and what people said of them."""
+"""Files of labels: wrong answers drawn to be labelled, and people's labels of them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,8 +15,8 @@ from scoring.people.error_sample import DrawnError
 from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
 from scoring.report import answer_digest
 
-Who = Literal["labeller", "proposed_by"]
-"""The column that names who says it: a person labels, rules or a judge propose. No file has both."""
+PersonColumn = Literal["labeller", "proposed_by"]
+"""The column with a label's source: a person labels, rules or a judge propose. No file has both."""
 COLUMNS = ("item", "group", "answer_sha256", "labeller", "round", "main", "further", "note")
 _NO_LABELS = (
     "expected people's labels, found proposals (column proposed_by); give them as --proposals"
@@ -26,26 +26,29 @@ DRAWN = (*COLUMNS, "chance", "question", "truth", "answer")
 
 
 def draw_csv(drawn: Iterable[DrawnError]) -> str:
-    """Drawn answers with empty cells for who labels them; `chance`: that of being drawn, whose inverse weighs."""
+    """Drawn answers with empty cells for the label. `chance` is the probability of being drawn; its inverse weighs."""
     rows = [
-        (one.answer.id, one.group, answer_digest(one.answer.answer), "", 1, "", "", "")
-        + (f"{one.chance:.6g}", one.answer.question, one.answer.truth, one.answer.answer)
-        for one in drawn
+        (error.answer.id, error.group, answer_digest(error.answer.answer), "", 1, "", "", "")
+        + (f"{error.chance:.6g}", error.answer.question, error.answer.truth, error.answer.answer)
+        for error in drawn
     ]
     return csv_text([DRAWN, *rows])
 
 
-def labels_csv(labels: Iterable[Label], digests: Mapping[str, str], who: Who = "labeller") -> str:
-    """Labels as `read_labels` reads them; `digests`: sha256 of each item's answer."""
+def labels_csv(
+    labels: Iterable[Label], digests: Mapping[str, str], person_column: PersonColumn = "labeller"
+) -> str:
+    """Labels as `read_labels` reads them; `digests` has the sha256 of each item's answer."""
     rows = [
-        (one.item, one.group, digests.get(one.item, ""), one.labeller, one.round)
-        + (one.main, " ".join(one.further), one.note)
-        for one in labels
+        (label.item, label.group, digests.get(label.item, ""), label.labeller, label.round)
+        + (label.main, " ".join(label.further), label.note)
+        for label in labels
     ]
-    return csv_text([[who if name == "labeller" else name for name in COLUMNS], *rows])
+    header = [person_column if name == "labeller" else name for name in COLUMNS]
+    return csv_text([header, *rows])
 
 
-def _parted(kinds: object) -> object:
+def _split(kinds: object) -> object:
     return kinds.split() if isinstance(kinds, str) else kinds
 
 
@@ -60,8 +63,8 @@ class _LabelRow(FileRow):
 
     item: str
     main: ErrorKey
-    further: Annotated[tuple[ErrorKey, ...], BeforeValidator(_parted)] = ()
-    """Parted by blanks, or a list."""
+    further: Annotated[tuple[ErrorKey, ...], BeforeValidator(_split)] = ()
+    """Separated by blanks, or a list."""
     labeller: Annotated[
         str, Heading(("proposedby", "labeller")), AfterValidator(lambda name: name or "unnamed")
     ] = "unnamed"
@@ -71,16 +74,18 @@ class _LabelRow(FileRow):
 
 
 class ReadLabels(NamedTuple):
-    """Labels that can be used, and what was said against others."""
+    """Labels that can be used, and the problems of other rows."""
 
     labels: tuple[Label, ...]
     problems: tuple[str, ...]
 
 
 def read_labels(
-    path: Path, errors: Mapping[str, tuple[ScoredAnswer, str]], who: Who = "labeller"
+    path: Path,
+    errors: Mapping[str, tuple[ScoredAnswer, str]],
+    person_column: PersonColumn = "labeller",
 ) -> ReadLabels:
-    """Labels of a model's errors, which are answers with their group by item, or what was proposed for them.
+    """Labels of a model's errors, or proposals for them. `errors` has each answer with its group, by item.
 
     Raises RowsError without the columns, and for proposals in place of people's labels.
     """
@@ -94,7 +99,7 @@ def read_labels(
 
     with row_errors(path.name):
         read = sound_rows(
-            _labelled(read_records(path), who),
+            _labelled(read_records(path), person_column),
             _LabelRow,
             check=problem,
             key=("item", "labeller", "round"),
@@ -104,16 +109,18 @@ def read_labels(
     return ReadLabels(tuple(labels), read.problems)
 
 
-def named_items(path: Path) -> list[str]:
+def drawn_items(path: Path) -> list[str]:
     """The items of a file of drawn answers. Raises RowsError without the column item."""
     return [row.item for _, row in read_rows(path, _DrawnRow)]
 
 
-def _labelled(records: Iterable[Record], who: Who) -> Iterator[Record]:
-    """Yield the rows that name a kind. Raises RowsError for a file of the other sort."""
+def _labelled(records: Iterable[Record], person_column: PersonColumn) -> Iterator[Record]:
+    """Yields the rows that name a kind. Raises RowsError for a file of the other sort."""
+    expects_proposals = person_column == "proposed_by"
     for record in records:
-        if (who == "proposed_by") != ("proposed_by" in record.values):
-            problem = _NO_PROPOSALS if who == "proposed_by" else _NO_LABELS
+        has_proposals = "proposed_by" in record.values
+        if expects_proposals != has_proposals:
+            problem = _NO_PROPOSALS if expects_proposals else _NO_LABELS
             raise RowsError(problem, row=record.row)
         if str(record.values.get("main", "no such column") or "").strip():
             yield record

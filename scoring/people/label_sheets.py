@@ -1,4 +1,4 @@
-"""Label sheets: which errors a model makes, how far labellers agree, what they doubt, and two models' kinds."""
+"""Label sheets: a model's kinds of error, agreement of labellers, doubted questions, and two models' kinds."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,22 +19,23 @@ from scoring.people.published import PAPER_SHARES
 _KIND = Column("kind", "Kind of error")
 
 
-def kind_sheet(found: ErrorShares, published: bool) -> Sheet:
-    """How often each kind is an error's main one; `published`: whether MMT-Bench's shares stand beside."""
+def kind_sheet(shares: ErrorShares, published: bool) -> Sheet:
+    """Sheet of the share of each main kind; `published` adds columns with MMT-Bench's shares."""
     rows = []
-    for key, kind in found.kinds.items():
+    for key, kind in shares.kinds.items():
         sample = kind.sample
         row: dict[str, Any] = {"kind": ERROR_KINDS[key].title, "labels": sample.hits}
         row |= estimate_cells("sample", sample.value or 0.0, sample.low, sample.high)
         row |= estimate_cells("weighted", *kind.weighted)
-        rows.append(row | {model: shares.get(key) for model, shares in PAPER_SHARES.items()})
+        paper = {model: paper_shares.get(key) for model, paper_shares in PAPER_SHARES.items()}
+        rows.append(row | paper)
     columns = [
         _KIND,
         Column("labels", "Labels", "count"),
         estimate("sample", "Of labelled errors", "percent"),
         estimate("weighted", "Of all errors", "percent"),
     ]
-    notes = [right_text(found)] if found.right.sample.hits else []
+    notes = [right_text(shares)] if shares.right.sample.hits else []
     if published:
         columns += [Column(model, model, "percent") for model in PAPER_SHARES]
         notes.append(f"{', '.join(PAPER_SHARES)}: MMT-Bench, section 4.4.")
@@ -42,27 +43,27 @@ def kind_sheet(found: ErrorShares, published: bool) -> Sheet:
     return Sheet("kinds", "Which errors it makes", frame, tuple(columns), " ".join(notes))
 
 
-def right_text(found: ErrorShares) -> str:
-    """How many labelled answers are no errors, in words."""
-    right = found.right
+def right_text(shares: ErrorShares) -> str:
+    """A sentence with the number of labelled answers that are right after all."""
+    right = shares.right
     return (
-        f"Right after all: {right.sample.hits:,} of {plural(found.labelled, 'labelled answer')}, "
+        f"Right after all: {right.sample.hits:,} of {plural(shares.labelled, 'labelled answer')}, "
         f"{right.weighted.value:.1%} of all wrong answers "
         f"({interval_text(right.weighted.low, right.weighted.high, '.1%')}). They are in no share."
     )
 
 
-def bounds_text(found: ErrorShares, bounds: ScoreBounds) -> str:
-    """The score without wrong questions, in words."""
+def bounds_text(shares: ErrorShares, bounds: ScoreBounds) -> str:
+    """A sentence with the score without wrong questions."""
     return (
-        f"Score {100 * bounds.none_dropped:.1f}; without the questions among these {found.covered:,} answers that "
+        f"Score {100 * bounds.none_dropped:.1f}; without the questions among these {shares.covered:,} answers that "
         f"are wrong {100 * bounds.all_dropped:.1f}, at most {100 * bounds.highest:.1f}. Wrong questions that it got "
         "right are not known."
     )
 
 
 def group_sheet(labels: Iterable[Label]) -> Sheet:
-    """How often each kind is the main one in each group."""
+    """Sheet of the times each kind is the main one in each group."""
     counts = by_group(merged(labels))
     rows = [
         {"group": group, **{key: row[key] or None for key in KEYS}}
@@ -73,30 +74,33 @@ def group_sheet(labels: Iterable[Label]) -> Sheet:
     return Sheet("groups", "Kinds by group", pd.DataFrame(rows), columns, place="folded")
 
 
-def agreement_sheet(found: LabelAgreement) -> Sheet:
+def agreement_sheet(agreement: LabelAgreement) -> Sheet:
     """Krippendorff's alpha of people's kinds."""
-    rows = [_alpha("the main kind", found.main)]
-    rows += [_alpha(ERROR_KINDS[key].title, one) for key, one in found.kinds.items()]
-    if found.own.value is not None:
-        rows.append(_alpha("the main kind, the same person twice", found.own))
+    rows = [_alpha("the main kind", agreement.main)]
+    rows += [
+        _alpha(ERROR_KINDS[key].title, estimate_of_kind)
+        for key, estimate_of_kind in agreement.kinds.items()
+    ]
+    if agreement.own.value is not None:
+        rows.append(_alpha("the main kind, the same person twice", agreement.own))
     columns = (
         Column("named", "Whether people name"),
         estimate("alpha", "Krippendorff's alpha", places=3),
     )
     note = (
-        f"{plural(found.answers, 'answer')} have labels of several people; "
-        f"{found.common.hits:,} of {plural(found.common.n, 'pair')} of labels have a kind in common."
+        f"{plural(agreement.answers, 'answer')} have labels of several people; "
+        f"{agreement.common.hits:,} of {plural(agreement.common.n, 'pair')} of labels have a kind in common."
     )
     return Sheet("agreement", "How far people agree", pd.DataFrame(rows), columns, note)
 
 
-def _alpha(named: str, one: Estimate) -> dict[str, Any]:
-    return {"named": named, **estimate_cells("alpha", one.value, one.low, one.high)}
+def _alpha(name: str, alpha: Estimate) -> dict[str, Any]:
+    return {"named": name, **estimate_cells("alpha", alpha.value, alpha.low, alpha.high)}
 
 
 def doubted_sheet(questions: Iterable[DoubtedQuestion]) -> Sheet:
-    """Questions worth telling the benchmark's authors."""
-    rows = [one._asdict() | {"notes": "; ".join(one.notes)} for one in questions]
+    """Doubted questions, to report to the benchmark's authors."""
+    rows = [question._asdict() | {"notes": "; ".join(question.notes)} for question in questions]
     columns = (
         Column("item", "Question"),
         Column("group", "Group"),
@@ -110,11 +114,11 @@ def doubted_sheet(questions: Iterable[DoubtedQuestion]) -> Sheet:
     return Sheet("doubted", title, pd.DataFrame(rows), columns)
 
 
-def comparison_sheet(first: str, second: str, found: ErrorComparison) -> Sheet:
+def comparison_sheet(first: str, second: str, comparison: ErrorComparison) -> Sheet:
     """Two models' main kinds on common errors, with McNemar's exact p."""
     rows = [
         {**vars(counts), "kind": ERROR_KINDS[key].title, "holm": holm}
-        for key, (counts, holm) in found.kinds.items()
+        for key, (counts, holm) in comparison.kinds.items()
     ]
     columns = (
         _KIND,
@@ -124,21 +128,21 @@ def comparison_sheet(first: str, second: str, found: ErrorComparison) -> Sheet:
         Column("p", "McNemar p", "p"),
         Column("holm", "With Holm", "p"),
     )
-    value, freedom, p = found.symmetry
+    value, freedom, p = comparison.symmetry
     note = f"Bowker's test of symmetry: {value:.2f}, {freedom} degrees of freedom, p {p:.3g}."
-    title = f"{first} against {second}, on {plural(found.items, 'common error')}"
+    title = f"{first} against {second}, on {plural(comparison.items, 'common error')}"
     return Sheet("comparison", title, pd.DataFrame(rows), columns, note)
 
 
-def confusion_sheet(found: Confusion) -> Sheet:
-    """People's kinds of answers, and those that were proposed for them."""
+def confusion_sheet(confusion: Confusion) -> Sheet:
+    """People's kinds (rows) against the proposed kinds (columns) of the same answers."""
     rows = [
         {"kind": ERROR_KINDS[key].title, **dict(zip(KEYS, counts, strict=True))}
-        for key, counts in zip(KEYS, found.table.tolist(), strict=True)
+        for key, counts in zip(KEYS, confusion.table.tolist(), strict=True)
     ]
     columns = (Column("kind", "People's kind"), *(Column(key, key, "count") for key in KEYS))
-    kappa = "undefined" if found.kappa is None else f"{found.kappa:.3f}"
-    note = f"The same kind: {found.same:,} of {found.answers:,}; Cohen's kappa {kappa}."
+    kappa = "undefined" if confusion.kappa is None else f"{confusion.kappa:.3f}"
+    note = f"The same kind: {confusion.same:,} of {confusion.answers:,}; Cohen's kappa {kappa}."
     return Sheet("confusion", "Proposals beside people's labels", pd.DataFrame(rows), columns, note)
 
 
@@ -147,11 +151,11 @@ def corrected_sheet(shares: Mapping[ErrorKey, CorrectedMean]) -> Sheet:
     rows = [
         {
             "kind": ERROR_KINDS[key].title,
-            "proposed": one.judge,
-            **estimate_cells("corrected", *one.corrected),
-            "alone": one.alone.value,
+            "proposed": mean.judge,
+            **estimate_cells("corrected", *mean.corrected),
+            "alone": mean.alone.value,
         }
-        for key, one in shares.items()
+        for key, mean in shares.items()
     ]
     columns = (
         _KIND,

@@ -1,4 +1,4 @@
-"""Label results: which errors a report's answers have, by what people said of them."""
+"""Label results: the kinds of error in a report's answers, by people's labels."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -20,18 +20,18 @@ from scoring.people.label_agreement import (
     doubted_questions,
     label_agreement,
 )
-from scoring.people.marking import Marking, shown_answers
+from scoring.people.marking import Marking, answers_for
 from scoring.people.plan import answer_key
 from scoring.report import AnyReport
 
 MOST_OTHERS = 8
-"""Other labelled reports that one is compared with."""
+"""Other labelled reports to compare with."""
 LEAST_COMMON = 5
-"""Questions with labels of both from which two models are compared."""
+"""Questions with labels of both models below which they are not compared."""
 
 
 class LabelResults(NamedTuple):
-    """What labels say of a report, and of others of its owner beside it."""
+    """A report's labels, beside other reports of its owner."""
 
     labels: tuple[Label, ...]
     shares: ErrorShares
@@ -39,65 +39,73 @@ class LabelResults(NamedTuple):
     agreement: LabelAgreement
     doubted: tuple[DoubtedQuestion, ...]
     compared: Mapping[str, ErrorComparison]
-    """With other reports on the same questions, by their titles."""
+    """Comparisons with other reports on the same questions, by their titles."""
 
 
 def label_results(
     marking: Marking, job: Job, report: AnyReport, beside: bool = True
 ) -> LabelResults | None:
-    """What people's labels say of a report's errors; None without labels."""
-    known = known_errors(shown_answers("labels", report))
+    """A report's errors by people's labels, or None; `beside` adds comparisons with its owner's other reports."""
+    known = known_errors(answers_for("labels", report))
     labels = labels_of(marking, job, known)
     if not labels:
         return None
     others = _others(marking, job) if beside else {}
     shares = error_shares(labels, known)
-    compared = {title: compare_errors(labels, theirs) for title, theirs in others.items()}
+    compared = {}
+    for title, other_labels in others.items():
+        comparison = compare_errors(labels, other_labels)
+        if comparison.items >= LEAST_COMMON:
+            compared[title] = comparison
     return LabelResults(
         labels=tuple(labels),
         shares=shares,
         bounds=without_annotation_errors(shares, known),
         agreement=label_agreement({job.title: labels}),
         doubted=tuple(doubted_questions({job.title: labels, **others})),
-        compared={title: one for title, one in compared.items() if one.items >= LEAST_COMMON},
+        compared=compared,
     )
 
 
 def labels_of(marking: Marking, job: Job, known: KnownErrors) -> list[Label]:
-    """What was said of the known errors of a job's report."""
-    groups = {answer_key(one): group for one, group in known.by_item.values()}
-    found = []
+    """People's labels of the known errors of a job's report; "cannot" is not a label."""
+    groups = {answer_key(answer): group for answer, group in known.by_item.values()}
+    labels = []
     for mark in marking.store.of_report("labels", job.link, job.owner, groups):
-        main: ErrorKey | None = next((key for key in ERROR_KINDS if key == mark.said.value), None)
-        if main:
-            further: tuple[ErrorKey, ...] = tuple(
-                key for key in ERROR_KINDS if key in mark.said.further
-            )
-            label = Label(
-                item=mark.item,
-                group=groups[mark.answer],
-                labeller=mark.marker,
-                main=main,
-                further=further,
-                note=mark.said.note,
-                round=mark.round,
-            )
-            found.append(label)
-    return found
+        main: ErrorKey | None = next((key for key in ERROR_KINDS if key == mark.entry.value), None)
+        if main is None:
+            continue
+        further: tuple[ErrorKey, ...] = tuple(
+            key for key in ERROR_KINDS if key in mark.entry.further
+        )
+        label = Label(
+            item=mark.item,
+            group=groups[mark.answer],
+            labeller=mark.marker,
+            main=main,
+            further=further,
+            note=mark.entry.note,
+            round=mark.round,
+        )
+        labels.append(label)
+    return labels
 
 
 def _others(marking: Marking, job: Job) -> dict[str, list[Label]]:
-    """The labels of its owner's other reports of the same benchmark, by title: the newest of each title."""
-    found: dict[str, list[Label]] = {}
-    for one in marking.jobs.of_owner(job.owner):
-        alike = (
-            one.state == "done"
-            and one.benchmark == job.benchmark
-            and one.title not in (job.title, *found)
+    """The labels of the owner's other reports of the same benchmark, by title: the newest report of each title."""
+    others: dict[str, list[Label]] = {}
+    for other in marking.jobs.of_owner(job.owner):
+        if len(others) == MOST_OTHERS:
+            break
+        is_comparable = (
+            other.state == "done"
+            and other.benchmark == job.benchmark
+            and other.title not in (job.title, *others)
         )
-        report = marking.jobs.report(one.link) if alike and len(found) < MOST_OTHERS else None
-        if report is not None and (
-            labels := labels_of(marking, one, known_errors(shown_answers("labels", report)))
-        ):
-            found[one.title] = labels
-    return found
+        report = marking.jobs.report(other.link) if is_comparable else None
+        if report is None:
+            continue
+        labels = labels_of(marking, other, known_errors(answers_for("labels", report)))
+        if labels:
+            others[other.title] = labels
+    return others

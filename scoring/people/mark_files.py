@@ -1,4 +1,4 @@
-"""Files of calibration: what judges scored (a report's `-audit.jsonl`), and people's marks of the same answers."""
+"""Files of calibration: a judge's scores (a report's `-audit.jsonl`), and people's marks of the same answers."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from scoring.people.measures import GRADES
 from scoring.report import Question, Row, answer_digest, read_audit
 
 CANNOT = "cannot"
-"""In place of a score: the person could not judge it."""
+"""The value in place of a score when the person could not judge the answer."""
 
 
 class JudgedAnswer(NamedTuple):
@@ -48,14 +48,14 @@ class PersonMark(NamedTuple):
 
 
 def judged_answers(path: Path) -> JudgedFile:
-    """What a judged report's audit file holds. Raises RowsError."""
+    """The scores in a judged report's audit file. Raises RowsError."""
     report = read_audit(path)
-    found = {
+    answers = {
         row.question.id: _judged(row, row.prediction)
         for row in report.rows
         if row.prediction is not None
     }
-    return JudgedFile(f"{report.judge.model}, {report.protocol}", found)
+    return JudgedFile(f"{report.judge.model}, {report.protocol}", answers)
 
 
 def _judged(row: Row, prediction: str) -> JudgedAnswer:
@@ -63,7 +63,7 @@ def _judged(row: Row, prediction: str) -> JudgedAnswer:
     return JudgedAnswer(row.question, prediction, sum(scores) / len(scores) if scores else None)
 
 
-def _could_be_judged(score: object) -> object:
+def _check_judged(score: object) -> object:
     if score == CANNOT:
         raise ValueError("it could not be judged")
     return score
@@ -80,7 +80,7 @@ class _MarkRow(FileRow):
     item: str
     marker: str
     score: Annotated[
-        float, cell("0, 0.1, ... or 1", holds=_is_tenth), BeforeValidator(_could_be_judged)
+        float, cell("0, 0.1, ... or 1", holds=_is_tenth), BeforeValidator(_check_judged)
     ]
     prediction_sha256: str = ""
     round: Annotated[Literal["1", "2"], cell("1, or 2 for the same person's second mark")] = "1"
@@ -88,14 +88,14 @@ class _MarkRow(FileRow):
 
 
 class ReadMarks(NamedTuple):
-    """Marks that can be used, and what was said against others: a file with some wrong rows loses those alone."""
+    """Marks that can be used, and the problems of other rows: a file loses only its wrong rows."""
 
     marks: tuple[PersonMark, ...]
     problems: tuple[str, ...]
 
 
 def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
-    """People's marks in columns `item`, `marker`, `score` (0 to 1), maybe `prediction_sha256`, `round` and `note`.
+    """People's marks in columns `item`, `marker`, `score` (0 to 1), optionally `prediction_sha256`, `round`, `note`.
 
     Raises RowsError for a file without these columns.
     """
@@ -123,7 +123,7 @@ def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
 
 
 def audits(paths: Sequence[Path]) -> Iterator[JudgedFile]:
-    """Each judge's file; where a judge has several, their names have the path too.
+    """Yields each judge's file; where a judge has several, their names include the path.
 
     Raises RowsError for a file that is given twice.
     """

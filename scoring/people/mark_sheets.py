@@ -1,4 +1,4 @@
-"""Mark sheets: how far judges are from people, what people would have given, and MM-Vet's own numbers."""
+"""Mark sheets: judges' distances from people, people's corrected means, and MM-Vet's own numbers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,27 +27,30 @@ class Measured(NamedTuple):
     name: str
     measures: Measures
     capability: str = ""
-    """In words; "" for all answers."""
+    """Capability in words; "" for all answers."""
     beside: str = PEOPLE
-    """With whose scores they are compared."""
+    """The people or judge to compare with."""
 
 
-def calibration_rows(found: Calibration) -> Iterator[Measured]:
-    """Yield each judge with its capabilities, then people beside people, and rules without a judge."""
-    for judge in found.judges:
+def calibration_rows(calibration: Calibration) -> Iterator[Measured]:
+    """Yields each judge with its capabilities, then people beside people, and rules without a judge."""
+    for judge in calibration.judges:
         yield Measured(judge.name, judge.measures)
         for group, measures in judge.groups.items():
             yield Measured(judge.name, measures, capability_words(group))
-    if found.people:
-        yield Measured("people, one beside another", found.people)
-    if found.repeated:
-        yield Measured("people, the second time", found.repeated)
-    for name, measures in found.baselines.items():
+    if calibration.people:
+        yield Measured("people, one beside another", calibration.people)
+    if calibration.repeated:
+        yield Measured("people, the second time", calibration.repeated)
+    for name, measures in calibration.baselines.items():
         yield Measured(f"without a judge: {name}", measures)
 
 
 def paired_rows(pairs: Mapping[tuple[str, str], Measures]) -> list[Measured]:
-    return [Measured(one, found, beside=other) for (one, other), found in pairs.items()]
+    return [
+        Measured(judge, measures, beside=other_judge)
+        for (judge, other_judge), measures in pairs.items()
+    ]
 
 
 def distance_sheet(
@@ -57,12 +60,12 @@ def distance_sheet(
     dollars: Mapping[str, float] | None = None,
     **how: Any,
 ) -> Sheet:
-    """A row of measures each; `dollars`: what MM-Vet's 218 answers cost at each judge."""
-    shown = [_distance(row, dollars or {}) for row in rows]
+    """A sheet with a row for each of the measures; `dollars` is the cost of MM-Vet's 218 answers by judge."""
+    cells = [_distance(row, dollars or {}) for row in rows]
     columns = [Column("measured", "Measured")]
-    if any(row["beside"] != PEOPLE for row in shown):
+    if any(row["beside"] != PEOPLE for row in cells):
         columns.append(Column("beside", "Beside"))
-    if any(row["capability"] for row in shown):
+    if any(row["capability"] for row in cells):
         columns.append(Column("capability", "Capability"))
     columns += [
         Column("answers", "n", "count"),
@@ -75,8 +78,8 @@ def distance_sheet(
     ]
     if dollars:
         columns.append(Column("dollars", "Dollars for 218", "score", places=2))
-    note = NO_INTERVAL if any(row["delta_low"] is None for row in shown) else ""
-    return Sheet(name, title, pd.DataFrame(shown), tuple(columns), note, **how)
+    note = NO_INTERVAL if any(row["delta_low"] is None for row in cells) else ""
+    return Sheet(name, title, pd.DataFrame(cells), tuple(columns), note, **how)
 
 
 def _distance(row: Measured, dollars: Mapping[str, float]) -> dict[str, Any]:
@@ -93,7 +96,7 @@ def _distance(row: Measured, dollars: Mapping[str, float]) -> dict[str, Any]:
 
 
 def panel_sheet(panel: Panel) -> Sheet:
-    """How far the judges are from people together."""
+    """The distance from people of all judges together."""
     deltas = {
         "mean of the judges' deltas (as MM-Vet's Table 7)": panel.mean_of_deltas,
         "the judges' mean score": panel.delta_of_mean,
@@ -103,7 +106,7 @@ def panel_sheet(panel: Panel) -> Sheet:
 
 
 def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
-    """What people would have given to all answers, by each judge's scores, in percent."""
+    """The mean that people would have given to all answers, by each judge's scores, in percent."""
     rows: list[dict[str, Any]] = []
     for judge in judges:
         row = {"measured": judge.name, "capability": "", "unscored": judge.unscored}
@@ -146,7 +149,7 @@ def _mean(mean: CorrectedMean | None) -> dict[str, float | None]:
 
 
 def difference_sheet(differences: Mapping[str, CorrectedMean]) -> Sheet:
-    """Other models' means less this one's, question by question, in percent."""
+    """Other models' means less this model's, question by question, in percent."""
     rows = [
         {
             "model": title,
@@ -168,7 +171,7 @@ def difference_sheet(differences: Mapping[str, CorrectedMean]) -> Sheet:
 def published_sheets() -> list[Sheet]:
     """MM-Vet's own numbers, on 138 answers of MM-ReAct-GPT-4."""
     combined = {", ".join(names): delta for names, delta in PAPER_PANELS.items()}
-    by_examples = {examples_words(kept): delta for kept, delta in PAPER_EXAMPLES.items()}
+    by_examples = {examples_words(examples): delta for examples, delta in PAPER_EXAMPLES.items()}
     return [
         _delta_sheet("table-6", "MM-Vet's Table 6: each judge", PAPER_DELTAS, "folded"),
         _delta_sheet(
@@ -185,7 +188,8 @@ def _delta_sheet(name: str, title: str, deltas: Mapping[str, float], place: Plac
 
 
 def _percent(key: str, mean: Interval) -> dict[str, float | None]:
-    """A mean in percent, with its interval where something is left to estimate."""
+    """A mean in percent, with its interval unless every answer is marked."""
     value, low, high = (100 * end for end in mean)
-    is_exact = low == high
-    return estimate_cells(key, value, None if is_exact else low, None if is_exact else high)
+    if low == high:
+        return estimate_cells(key, value, None, None)
+    return estimate_cells(key, value, low, high)

@@ -1,4 +1,4 @@
-"""Marking work: what is marked, labelled or read of a report, by whom, and what was said."""
+"""Marking work: the answers of a report to mark, label or read, the people's links, and their marks."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -22,23 +22,23 @@ from scoring.registry import benchmark_of
 from scoring.report import AnyReport
 
 MOST = 1000
-"""Answers that one person is shown of a report."""
+"""Answers of a report for one person."""
 MINUTES = 60
 DAYS = 180
-"""For which a link holds."""
+"""Days until a link expires."""
 HELPERS = 4
-"""People whom a report's owner may send a link, beside the own one."""
+"""Links for other people, beside the owner's own."""
 
 
 class Material(NamedTuple):
-    """What is shown of a report."""
+    """A report's answers for people, and their order."""
 
     answers: Mapping[str, ScoredAnswer]
-    """By their key."""
+    """Answers by their key."""
     plan: tuple[Planned, ...]
 
 
-def _answers_of(material: Material | None) -> int:
+def _weight(material: Material | None) -> int:
     return 1 + len(material.answers) if material else 1
 
 
@@ -49,44 +49,45 @@ class Marking:
         self.store = MarkStore(database)
         self.jobs = jobs
         self._campaigns = CampaignStore(database, KINDS)
-        self._kept: Kept[Material | None] = Kept(100_000, 60, weigh=_answers_of)
+        self._materials: Kept[Material | None] = Kept(100_000, 60, weigh=_weight)
 
     def material(self, kind: MarkKind, link: str) -> Material | None:
-        """What there is to mark, label or read under a report's link; None without a report."""
+        """The answers to mark, label or read under a report's link; None without a report."""
         if not self.jobs.find(link):
             return None
-        return self._kept.of((kind, link), lambda: self._read(kind, link))
+        return self._materials.of((kind, link), lambda: self._read(kind, link))
 
     def _read(self, kind: MarkKind, link: str) -> Material | None:
         report = self.jobs.report(link)
         if report is None:
             return None
-        answers = {answer_key(one): one for one in shown_answers(kind, report)}
+        answers = {answer_key(answer): answer for answer in answers_for(kind, report)}
         return Material(answers, plan_of(kind, list(answers.values()), link))
 
     def open(self, owner: str, link: str, kind: MarkKind) -> Campaign:
-        """The campaign in which people see an owner's report, made by the first call. Raises MarkError."""
+        """The campaign in which people see an owner's report, created by the first call. Raises MarkError."""
         self.job_of(owner, link)
-        if found := self.opened(link, kind):
-            return found
+        if existing := self.opened(link, kind):
+            return existing
         material = self.material(kind, link)
         if material is None or not material.plan:
             raise MarkError("There is nothing to rate in this report.")
-        shown = min(MOST, len(material.plan) + sum(one.comes_again for one in material.plan))
+        repeated = sum(planned.comes_again for planned in material.plan)
+        answers = min(MOST, len(material.plan) + repeated)
         name = campaign_name(kind, link)
         values: dict[str, Any] = {"name": name, "report": link}
-        values |= {"seat": {"votes": shown, "minutes": MINUTES, "pay": 0}, "valid_days": DAYS}
+        values |= {"seat": {"votes": answers, "minutes": MINUTES, "pay": 0}, "valid_days": DAYS}
         try:
             return self._campaigns.create(kind, read_spec(MarkSpec, values))
         except CampaignError:  # made by another request meanwhile
             return self._campaigns.get(name)
 
     def opened(self, link: str, kind: MarkKind) -> Campaign | None:
-        """The campaign of a report, where it was made."""
+        """A report's campaign, if it was created."""
         return self._campaigns.find(campaign_name(kind, link))
 
     def drop(self, owner: str, link: str) -> None:
-        """Delete what was said under an owner's report. Raises MarkError."""
+        """Deletes all marks, labels and readings under an owner's report. Raises MarkError."""
         job = self.job_of(owner, link)
         self.store.drop(job.owner, job.link)
 
@@ -101,10 +102,9 @@ class Marking:
 
     @staticmethod
     def links(campaign: Campaign) -> Mapping[str, str]:
-        """The path of each person's link, by name: the owner's, and those of helpers."""
-        until = (now() + timedelta(days=DAYS + 1)).replace(
-            hour=0, minute=0, second=0, microsecond=0
-        )
+        """The path of each person's link, by name: the owner's and the helpers'."""
+        last_day = now() + timedelta(days=DAYS + 1)
+        until = last_day.replace(hour=0, minute=0, second=0, microsecond=0)
         names = (OWNER, *(f"helper-{number}" for number in range(1, HELPERS + 1)))
         return {
             name: made_link(campaign.key, campaign.spec, until, f"{campaign.name}.{name}")
@@ -121,14 +121,16 @@ class Marking:
         return material and material.answers.get(self.store.find(seat, token).answer)
 
     def draw(self, seat: Seat) -> tuple[ShownAnswer, ScoredAnswer] | None:
-        """What a seat is shown next; None where nothing is left, or the report was deleted."""
+        """The next answer for a seat; None if nothing is left, or the report was deleted."""
         kind, link = of_seat(seat)
         material = self.material(kind, link)
         job = self.jobs.find(link)
         if material is None or job is None:
             return None
-        shown = self.store.draw(seat, kind, link, job.owner, material.plan)
-        return shown and (shown, material.answers[shown.answer])
+        drawn = self.store.draw(seat, kind, link, job.owner, material.plan)
+        if drawn is None:
+            return None
+        return drawn, material.answers[drawn.answer]
 
 
 def of_seat(seat: Seat) -> tuple[MarkKind, str]:
@@ -139,33 +141,33 @@ def of_seat(seat: Seat) -> tuple[MarkKind, str]:
 
 
 def kind_named(name: str) -> MarkKind:
-    """The kind of work of a name that stands for one. Raises MarkError."""
+    """The kind of work with this name. Raises MarkError for another name."""
     for kind in get_args(MarkKind):
         if kind == name:
             return kind
     raise MarkError("There is nothing to rate in this report.")
 
 
-def shown_answers(kind: MarkKind, report: AnyReport) -> Sequence[ScoredAnswer]:
-    """The answers of a report that may be marked or read, or hold errors to be labelled."""
+def answers_for(kind: MarkKind, report: AnyReport) -> Sequence[ScoredAnswer]:
+    """The answers of a report that may be marked or read, or whose errors may be labelled."""
     if kind == "readings":
         return open_answers(report)
     benchmark: Any = benchmark_of(report)
     answers: Sequence[ScoredAnswer] = benchmark.scored_answers(report)
-    is_marked_in_tenths = isinstance(benchmark, MMVet)
-    return [
-        one
-        for one in answers
-        if one.answer and one.truth and (kind == "labels" or is_marked_in_tenths)
-    ]
+    is_graded_in_tenths = isinstance(benchmark, MMVet)
+    if kind == "marks" and not is_graded_in_tenths:
+        return []
+    return [answer for answer in answers if answer.answer and answer.truth]
 
 
 def plan_of(kind: MarkKind, answers: Sequence[ScoredAnswer], seed: str) -> tuple[Planned, ...]:
     if kind == "marks":
         return mark_plan(answers, seed)
     if kind == "readings":
-        return tuple(planned(answer_key(one), one.id, "open", seed) for one in draw_open(answers))
+        return tuple(
+            planned(answer_key(answer), answer.id, "open", seed) for answer in draw_open(answers)
+        )
     return tuple(
-        planned(answer_key(one.answer), one.answer.id, one.group, seed)
-        for one in draw(known_errors(answers))
+        planned(answer_key(error.answer), error.answer.id, error.group, seed)
+        for error in draw(known_errors(answers))
     )

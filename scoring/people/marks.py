@@ -1,5 +1,6 @@
-"""Marking results: what people's marks of a report's answers say of its judge, and of others that judged the same."""
+"""Marking results: a report's judge against people's marks of its answers, beside other judges of the same answers."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
@@ -24,13 +25,13 @@ from scoring.registry import benchmark_of
 from scoring.report import Report
 
 PER = 218
-"""Answers whose cost is shown: MM-Vet's."""
+"""Answers for which a judge's cost is shown: MM-Vet's number."""
 MOST_JUDGES = 8
-"""Other reports of the same answers that are set beside one."""
+"""Other reports of the same answers to compare with."""
 
 
 class MarkResults(NamedTuple):
-    """What is known of a judged report by its marks."""
+    """A judged report against its marks."""
 
     marks: tuple[Mark, ...]
     answers: int
@@ -40,41 +41,41 @@ class MarkResults(NamedTuple):
     between: Mapping[tuple[str, str], Measures]
     """Judge against judge, over all answers that both scored."""
     is_random: bool
-    """Whether the marked answers are a random sample: none were brought from a file."""
+    """Whether the marked answers are a random sample: no mark came from a file."""
     judge: str
     """This report's judge, by its name in the calibration."""
     differences: Mapping[str, CorrectedMean]
-    """Other models' corrected mean less this one's, by the titles of their reports of the same judge."""
+    """Other models' corrected mean less this model's, by the title of their report by the same judge."""
     dollars: Mapping[str, float]
-    """What judging 218 answers, MM-Vet's number, costs at each judge whose price is known."""
+    """Cost of judging PER answers, by judge, where the price is known."""
 
     @property
     def marked(self) -> int:
         """Answers that were marked."""
-        return len({mark.answer for mark in self.marks if mark.said.value != CANNOT})
+        return len({mark.answer for mark in self.marks if mark.entry.value != CANNOT})
 
     @property
     def cannot(self) -> int:
-        return sum(mark.said.value == CANNOT for mark in self.marks)
+        """Times that a person could not judge an answer."""
+        return sum(mark.entry.value == CANNOT for mark in self.marks)
 
 
 def mark_results(marking: Marking, job: Job, report: Report, beside: bool = True) -> MarkResults:
-    """What marks say of a report; `beside`: of other reports of its owner on the same answers too."""
+    """A report against its marks; `beside` adds its owner's other reports on the same answers."""
     own = judged_file(report)
     marks = marking.store.of_report("marks", job.link, job.owner, own.answers)
-    others = _others(marking, job, own) if beside else []
-    files = _named([own, *(file for _, file in others)])
-    quotes = [one.quote for one in (job, *(one for one, _ in others))]
-    priced = zip(files, quotes, strict=True)
-    costs = {
-        file.name: quote.dollars * PER / len(own.answers)
-        for file, quote in priced
-        if quote.dollars and own.answers
-    }
+    judged = [(job, own)]
+    if beside:
+        judged += _others(marking, job, own)
+    files = _named([file for _, file in judged])
+    dollars = {}
+    for (judged_job, _), file in zip(judged, files, strict=True):
+        if judged_job.quote.dollars and own.answers:
+            dollars[file.name] = judged_job.quote.dollars * PER / len(own.answers)
     is_random = not any(mark.is_brought for mark in marks)
-    first, again = (_person_marks(marks, round) for round in (1, 2))
+    strata = _strata(marking, marks) if is_random else None
     try:
-        calibration = calibrate(files, first, again, _strata(marking, marks) if is_random else None)
+        calibration = calibrate(files, _person_marks(marks, 1), _person_marks(marks, 2), strata)
     except MarksError:
         calibration = None
     return MarkResults(
@@ -85,72 +86,78 @@ def mark_results(marking: Marking, job: Job, report: Report, beside: bool = True
         is_random=is_random,
         judge=files[0].name,
         differences=_differences(marking, job, own) if beside else {},
-        dollars=costs,
+        dollars=dollars,
     )
 
 
 def judged_file(report: Report) -> JudgedFile:
-    """A judged report as calibration reads it, by the hashes of its answers."""
-    shown = benchmark_of(report).scored_answers(report)
+    """A judged report as calibration reads it, with its answers by `answer_key`."""
+    scored_answers = benchmark_of(report).scored_answers(report)
     answers = {
-        answer_key(one): JudgedAnswer(row.question, one.answer, one.score)
-        for row, one in zip(report.rows, shown, strict=True)
-        if one.answer
+        answer_key(answer): JudgedAnswer(row.question, answer.answer, answer.score)
+        for row, answer in zip(report.rows, scored_answers, strict=True)
+        if answer.answer
     }
     return JudgedFile(f"{report.judge.model}, {report.protocol}", answers)
 
 
 def _others(marking: Marking, job: Job, own: JudgedFile) -> list[tuple[Job, JudgedFile]]:
-    """Other judges' scores of the same answers, out of their owner's reports."""
-    found = []
-    for one in marking.jobs.of_owner(job.owner):
-        if (
-            one.state == "done"
-            and one.link != job.link
-            and one.benchmark == job.benchmark
-            and len(found) < MOST_JUDGES
-        ):
-            report = marking.jobs.report(one.link)
-            file = judged_file(report) if isinstance(report, Report) else None
-            if file is not None and file.answers.keys() == own.answers.keys():
-                found.append((one, file))
-    return found
+    """Other judges' scores of the same answers, from the owner's other reports; at most MOST_JUDGES."""
+    others = []
+    for other in marking.jobs.of_owner(job.owner):
+        if len(others) == MOST_JUDGES:
+            break
+        if other.link == job.link:
+            continue
+        file = _judged_job(marking, other, job.benchmark)
+        if file is not None and file.answers.keys() == own.answers.keys():
+            others.append((other, file))
+    return others
+
+
+def _judged_job(marking: Marking, job: Job, benchmark: str) -> JudgedFile | None:
+    """A job's report as calibration reads it; None unless it is a finished, judged report of the benchmark."""
+    if job.state != "done" or job.benchmark != benchmark:
+        return None
+    report = marking.jobs.report(job.link)
+    return judged_file(report) if isinstance(report, Report) else None
 
 
 def _differences(marking: Marking, job: Job, own: JudgedFile) -> dict[str, CorrectedMean]:
-    """What people would give to other models' answers less what they would give to this one's, question by question."""
-    here = _scored(marking, job, own)
-    found = {}
-    for one in marking.jobs.of_owner(job.owner):
-        alike = (
-            one.state == "done"
-            and one.benchmark == job.benchmark
-            and one.title not in (job.title, *found)
-        )
-        report = marking.jobs.report(one.link) if alike and len(found) < MOST_JUDGES else None
-        file = judged_file(report) if isinstance(report, Report) else None
+    """People's corrected mean of each other model less this model's, question by question, by the report's title."""
+    own_scores = _scored(marking, job, own)
+    differences = {}
+    for other in marking.jobs.of_owner(job.owner):
+        if len(differences) == MOST_JUDGES:
+            break
+        if other.title in (job.title, *differences):
+            continue
+        file = _judged_job(marking, other, job.benchmark)
         if file is None or file.name != own.name:
             continue
-        there = _scored(marking, one, file)
-        both = sorted(here.keys() & there.keys())
-        first, second = (_marked([side[item] for item in both]) for side in (here, there))
+        other_scores = _scored(marking, other, file)
+        items = sorted(own_scores.keys() & other_scores.keys())
+        first = _marked([own_scores[item] for item in items])
+        second = _marked([other_scores[item] for item in items])
         if len(np.intersect1d(first.marked, second.marked)) >= LEAST_OF_GROUP:
-            found[one.title] = difference(second, first)
-    return found
+            differences[other.title] = difference(second, first)
+    return differences
 
 
 def _scored(marking: Marking, job: Job, file: JudgedFile) -> dict[str, tuple[float, float | None]]:
-    """The judge's score and the median mark (None: unmarked) of each question that the judge scored."""
+    """The judge's score and the median mark (None: unmarked), by question, where the judge gave a score."""
     marks = _person_marks(marking.store.of_report("marks", job.link, job.owner, file.answers), 1)
-    given = grouped((mark.item, mark.score) for mark in marks)
-    return {
-        one.question.id: (one.score, median(given[key]) if key in given else None)
-        for key, one in file.answers.items()
-        if one.score is not None
-    }
+    marks_by_answer = grouped((mark.item, mark.score) for mark in marks)
+    scores = {}
+    for key, judged in file.answers.items():
+        if judged.score is not None:
+            mark = median(marks_by_answer[key]) if key in marks_by_answer else None
+            scores[judged.question.id] = (judged.score, mark)
+    return scores
 
 
 def _marked(answers: Sequence[tuple[float, float | None]]) -> MarkedScores:
+    """Pairs of score and mark as arrays."""
     places = [place for place, (_, mark) in enumerate(answers) if mark is not None]
     marks = [mark for _, mark in answers if mark is not None]
     return MarkedScores(
@@ -159,29 +166,30 @@ def _marked(answers: Sequence[tuple[float, float | None]]) -> MarkedScores:
 
 
 def _named(files: Sequence[JudgedFile]) -> list[JudgedFile]:
-    """The files under names of their own."""
-    times: dict[str, int] = {}
-    named = []
+    """The files with distinct names: a repeated name gets its number."""
+    times: Counter[str] = Counter()
+    renamed = []
     for file in files:
-        times[file.name] = times.get(file.name, 0) + 1
-        named.append(
-            file
-            if times[file.name] == 1
-            else file._replace(name=f"{file.name} ({times[file.name]})")
-        )
-    return named
+        times[file.name] += 1
+        number = times[file.name]
+        renamed.append(file if number == 1 else file._replace(name=f"{file.name} ({number})"))
+    return renamed
 
 
 def _person_marks(marks: Sequence[Mark], round: int) -> list[PersonMark]:
     return [
         PersonMark(mark.answer, mark.marker, mark.score)
         for mark in marks
-        if mark.round == round and mark.said.value != CANNOT
+        if mark.round == round and mark.entry.value != CANNOT
     ]
 
 
 def _strata(marking: Marking, marks: Sequence[Mark]) -> Mapping[str, str] | None:
-    """The strata out of which the marks were drawn; None if they were not drawn under one report that is still here."""
-    drawn = {mark.report for mark in marks}
-    material = marking.material("marks", drawn.pop()) if len(drawn) == 1 else None
-    return {one.key: one.stratum for one in material.plan} if material else None
+    """Each answer's stratum in the draw of the marks; None unless all were drawn under one report that still exists."""
+    reports = {mark.report for mark in marks}
+    if len(reports) != 1:
+        return None
+    material = marking.material("marks", reports.pop())
+    if material is None:
+        return None
+    return {planned.key: planned.stratum for planned in material.plan}

@@ -2,7 +2,7 @@
 
 Delta, the mean distance, is MM-Vet's (section 4.4, Tables 6 to 8). Agreement is also measured as ICC(2,1), two-way
 random, absolute agreement, of single scores (Shrout and Fleiss 1979), and as kappa with quadratic weights over the
-eleven grades (Cohen 1968): the two count a judge that is always 0.2 too kind as disagreeing, and Spearman's rank
+eleven grades (Cohen 1968). These two count a judge that is always 0.2 too kind as disagreeing; Spearman's rank
 correlation does not.
 """
 
@@ -22,14 +22,15 @@ GRADES = 11
 LEAST_MARKS = 3
 """Marked answers below which nothing is measured."""
 LEAST_INTERVAL = 10
-"""Marked answers below which Delta has no interval: so few show too little of how distances vary."""
+"""Marked answers below which Delta has no interval: they show too little of how distances vary."""
 LEAST_RANKED = 30
-"""Marked answers below which judges are not put in an order."""
+"""Marked answers below which judges are not ranked."""
 NEAR = 0.1
+"""Distance within which a score counts as near the mark."""
 
 
 class MarksError(ValueError):
-    """Scores and marks that cannot be compared; says why."""
+    """Scores and marks that cannot be compared; the message says why."""
 
 
 class Interval(NamedTuple):
@@ -45,7 +46,7 @@ class Interval(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """How far scores are from marks of the same answers."""
+    """Distances of scores from marks of the same answers."""
 
     answers: int
     delta: float
@@ -63,14 +64,14 @@ class Measures(NamedTuple):
 
 
 def compared(scores: Floats, marks: Floats) -> Measures:
-    """Compare scores with marks, answer by answer. Raises MarksError below LEAST_MARKS answers."""
+    """Compares scores with marks, answer by answer. Raises MarksError below LEAST_MARKS answers."""
     if len(scores) != len(marks):
         raise MarksError(
             f"{len(scores)} scores and {len(marks)} marks: they belong to different answers"
         )
     if len(marks) < LEAST_MARKS:
         raise MarksError(f"{len(marks)} marked answers; nothing is measured below {LEAST_MARKS}")
-    # means of tenths that are equal differ in the last bit
+    # equal means of tenths can differ in the last bit
     scores = np.round(scores, 9)
     marks = np.round(marks, 9)
     gap = scores - marks
@@ -90,7 +91,7 @@ def compared(scores: Floats, marks: Floats) -> Measures:
 
 
 def mean_of_deltas(deltas: Sequence[float]) -> float:
-    """What Table 7 gives for a panel: no panel's own delta, which is at most this, since |mean| <= mean of ||."""
+    """The mean of the members' deltas, as Table 7 has it. A panel's own delta is at most this: |mean| <= mean of ||."""
     return float(np.mean(deltas))
 
 
@@ -100,13 +101,14 @@ def delta_of_mean(scores: Floats, marks: Floats) -> float:
 
 
 def delta_of_median(scores: Floats, marks: Floats) -> float:
+    """Delta of a panel that takes the median of its members' scores: members x answers."""
     return float(np.abs(np.median(scores, 0) - marks).mean())
 
 
 def distance_interval(distances: Floats) -> Interval | None:
-    """The 95% interval of a mean distance, all of them from 0 to 1; None below LEAST_INTERVAL.
+    """The mean of distances from 0 to 1 with its 95% interval; None below LEAST_INTERVAL.
 
-    A bootstrap of few answers does not see the far ones that it did not draw.
+    A bootstrap of few answers misses the large distances that the sample happens not to have.
     """
     if len(distances) < LEAST_INTERVAL:
         return None
@@ -117,11 +119,11 @@ def distance_interval(distances: Floats) -> Interval | None:
 
 def spearman(scores: Floats, marks: Floats) -> float | None:
     """Rank correlation, ties by their mean rank; None where one side is constant."""
-    one = mean_ranks(scores)
-    other = mean_ranks(marks)
-    if one.std() == 0 or other.std() == 0:
+    score_ranks = mean_ranks(scores)
+    mark_ranks = mean_ranks(marks)
+    if score_ranks.std() == 0 or mark_ranks.std() == 0:
         return None
-    return float(np.corrcoef(one, other)[0, 1])
+    return float(np.corrcoef(score_ranks, mark_ranks)[0, 1])
 
 
 def icc(ratings: Floats) -> float | None:
@@ -153,15 +155,16 @@ def _grades(scores: Floats) -> Codes:
 def kappa(table: Floats | Codes, distances: Floats | Codes | None = None) -> float | None:
     """Cohen's kappa of a square table of counts; None where everything is one kind.
 
-    `distances` between the kinds weigh what disagrees; without, any two kinds are as far apart.
+    `distances` between the kinds weigh disagreements; None: all kinds are equally far apart.
     """
-    far = 1 - np.eye(len(table)) if distances is None else distances
-    expected = (far * np.outer(table.sum(1), table.sum(0))).sum() / max(table.sum(), 1)
-    return float(1 - (far * table).sum() / expected) if expected > 0 else None
+    if distances is None:
+        distances = 1 - np.eye(len(table))
+    expected = (distances * np.outer(table.sum(1), table.sum(0))).sum() / max(table.sum(), 1)
+    return float(1 - (distances * table).sum() / expected) if expected > 0 else None
 
 
 def alpha(units: Iterable[Sequence[Hashable]]) -> Estimate:
-    """Krippendorff's alpha, nominal, of the values that each unit was given.
+    """Krippendorff's alpha, nominal, of each unit's values.
 
     Undefined (None) where no unit has two values, or all values are the same.
     """
@@ -175,9 +178,11 @@ def alpha(units: Iterable[Sequence[Hashable]]) -> Estimate:
 
 
 def keyword_score(parts: Sequence[Sequence[str]], answer: str) -> float:
-    """Score without a judge: of the best alternative, the share of its elements that stand in the answer.
+    """Score without a judge: the share of an alternative's elements that occur in the answer, for the best alternative.
 
     The paper's keyword matching (0.273) has no published rule; this is ours.
     """
     text = answer.casefold()
-    return max(sum(part.casefold() in text for part in one) / len(one) for one in parts)
+    return max(
+        sum(part.casefold() in text for part in elements) / len(elements) for elements in parts
+    )

@@ -1,4 +1,4 @@
-"""Open answers: what the rules of a multiple-choice report leave to a judge, and a draw of them for people to read.
+"""Open answers: those that the rules of a multiple-choice report leave to a judge, and a draw of them for people.
 
 MMBench compared its judge with people on the 376 of 824 answers that exact matching could not read (section 4.3).
 """
@@ -7,28 +7,29 @@ import hashlib
 from collections.abc import Sequence
 
 from scoring.benchmarks.article import ScoredAnswer
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.multiple_choice.types import Decided
 from scoring.report import AnyReport, remembered
 
 DRAWN = 376
-"""Answers that are drawn, as many as MMBench's people read."""
+"""Answers to draw: the number that MMBench's people read."""
 
 
 @remembered
 def open_rows(report: AnyReport) -> Sequence[Decided]:
-    """The rows that a report's rules leave to a judge, whether one was asked or not; none without letters."""
+    """The rows that a report's rules leave to a judge, whether a judge read them or not; none without letters."""
     if not isinstance(report, ChoiceReport):
         return ()
     return [row for row in report.rows if row.decision.left_open]
 
 
 def open_answers(report: AnyReport) -> Sequence[ScoredAnswer]:
-    return [shown_row(row) for row in open_rows(report)]
+    """A report's open answers as a person reads them."""
+    return [open_answer(row) for row in open_rows(report)]
 
 
-def shown_row(row: Decided) -> ScoredAnswer:
-    """A row as a person reads it and as the judge was asked: neither the picture nor what is right."""
+def open_answer(row: Decided) -> ScoredAnswer:
+    """A row as a person or the judge reads it: without the picture and the right answer."""
     return ScoredAnswer(
         id=str(row.question.index),
         question=row.question.text,
@@ -43,12 +44,12 @@ def shown_row(row: Decided) -> ScoredAnswer:
 def draw_open(
     answers: Sequence[ScoredAnswer], n: int = DRAWN, seed: int = 0
 ) -> Sequence[ScoredAnswer]:
-    """A random sample in random order, any start of which is one too.
+    """A random sample in random order, any first part of which is a random sample too.
 
-    The seed and a question's index alone decide: reports on the same questions draw the same ones, as far as both
-    leave them open.
+    The seed and a question's index alone decide: reports on the same questions draw the same ones where both leave them
+    open.
     """
-    return sorted(answers, key=lambda one: _place(seed, one.id))[:n]
+    return sorted(answers, key=lambda answer: _place(seed, answer.id))[:n]
 
 
 def _place(seed: int, item: str) -> bytes:

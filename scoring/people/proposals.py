@@ -1,7 +1,7 @@
-"""Proposals: kinds of error that rules or a vision judge see in wrong answers, beside people's labels, not among them.
+"""Proposals: kinds of error that rules or a vision judge see in wrong answers, kept apart from people's labels.
 
-An answer that refuses or says nothing is told by rules and costs nothing. All others need their pictures: without them
-nobody can tell an error of perception from one of reasoning.
+Rules recognize refusals and empty answers at no cost. All other answers need their pictures: without them, nobody can
+tell an error of perception from one of reasoning.
 """
 
 import hashlib
@@ -32,11 +32,11 @@ from scoring.people.errors import (
 from scoring.people.measures import kappa
 
 RULES = "rules"
-"""Who proposes what a rule tells."""
+"""The labeller of kinds that rules propose."""
 LEAST_LABELS = 50
 """People's labels from which proposals correct the shares of kinds."""
 WRONG_KIND = 1.0
-"""Pseudo-residual of a share: a proposal is right or wrong, where scores of answers are near or far."""
+"""Pseudo-residual of a share: 1, since a proposal is either right or wrong."""
 _REPLY_TOKENS = 300
 _REMINDER = "\nReply with the JSON object alone."
 _PROMPT = prompt_text("error_kind.txt").format(
@@ -44,7 +44,7 @@ _PROMPT = prompt_text("error_kind.txt").format(
         f"{kind.key}: {kind.title}. {kind.definition}" for kind in ERROR_KINDS.values()
     ),
     order="\n".join(
-        f"{place}. {asked} {key}" for place, (asked, key) in enumerate(DECISION_ORDER, 1)
+        f"{place}. {question} {key}" for place, (question, key) in enumerate(DECISION_ORDER, 1)
     ),
 )
 _KINDS = {"type": "string", "enum": KEYS}
@@ -62,34 +62,37 @@ _SCHEMA = json.dumps(
 )
 
 
-_Kind = Annotated[ErrorKey, BeforeValidator(lambda said: str(said).strip().lower())]
+_Kind = Annotated[ErrorKey, BeforeValidator(lambda kind: str(kind).strip().lower())]
 
 
-class _Said(TypedDict):
+class _KindReply(TypedDict):
+    """A judge's reply."""
+
     main: _Kind
     further: NotRequired[list[_Kind] | None]
     evidence: Annotated[str, StringConstraints(max_length=2000)]
 
 
-_SAID = TypeAdapter(_Said)
+_KIND_REPLY = TypeAdapter(_KindReply)
 
 
 class Proposed(NamedTuple):
-    """What was proposed for one wrong answer."""
+    """The proposal for one wrong answer."""
 
     item: str
     label: Label | None
-    """Its labeller is who proposes it, its note the evidence."""
+    """With the judge or RULES as its labeller, and the evidence as its note."""
     reason: str = ""
-    """Why there is none."""
+    """Reason for no label."""
 
 
 def by_rules(error: ScoredAnswer, group: str) -> Label | None:
-    """The kind that an answer's text alone tells; None if it tells none."""
-    main: ErrorKey | None = (
-        "instruction" if not error.answer.strip() else "refuse" if refuses(error.answer) else None
-    )
-    return main and Label(error.id, group, RULES, main)
+    """The kind that follows from an answer's text alone; None if none does."""
+    if not error.answer.strip():
+        return Label(error.id, group, RULES, "instruction")
+    if refuses(error.answer):
+        return Label(error.id, group, RULES, "refuse")
+    return None
 
 
 def proposal_task(
@@ -98,40 +101,51 @@ def proposal_task(
     """The task of asking a judge about one answer with its pictures."""
 
     def asking() -> Generator[Ask, Reply, Proposed]:
-        told = _fenced(error)
-        for text in (told, told + _REMINDER):
+        schema = _SCHEMA if spec.json_schema else None
+        question = _fenced(error)
+        for text in (question, question + _REMINDER):
             messages = (Message("system", _PROMPT), Message("user", text, pictures))
-            reply = yield Ask(
-                messages, 0.0, _REPLY_TOKENS, schema=_SCHEMA if spec.json_schema else None
-            )
-            if said := _read(reply.texts[0]):
-                main = said["main"]
-                others = said.get("further") or []
-                further: tuple[ErrorKey, ...] = tuple(
-                    key for key in KEYS if key in others and key != main
-                )
-                return Proposed(
-                    error.id, Label(error.id, group, spec.model, main, further, said["evidence"])
-                )
+            reply = yield Ask(messages, 0.0, _REPLY_TOKENS, schema=schema)
+            kinds = _read(reply.texts[0])
+            if kinds:
+                return Proposed(error.id, _label(kinds, error.id, group, spec.model))
         return Proposed(error.id, None, "the judge's reply names no kind")
 
     def refused(reason: str) -> Proposed:
         return Proposed(error.id, None, reason)
 
-    return Task(0, asking, refused, name=error.id, is_read=lambda one: one.label is not None)
+    return Task(
+        0, asking, refused, name=error.id, is_read=lambda proposed: proposed.label is not None
+    )
+
+
+def _label(kinds: _KindReply, item: str, group: str, judge: str) -> Label:
+    """A judge's reply as a label."""
+    main = kinds["main"]
+    others = kinds.get("further") or []
+    further: tuple[ErrorKey, ...] = tuple(key for key in KEYS if key in others and key != main)
+    return Label(item, group, judge, main, further, kinds["evidence"])
 
 
 def _fenced(error: ScoredAnswer) -> str:
-    """Question, truth and answer between two lines with a code that none can hold: a hash of them."""
+    """Question, truth and answer between two lines with a code that they can't contain: their own hash."""
     texts = [neutralise(text) for text in (error.question, error.truth, error.answer)]
     code = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
-    parts = zip(("Question", "Published answer", "Answer of the model"), texts, strict=True)
-    return "\n".join([f"BEGIN {code}", *(f"{name}: {text}" for name, text in parts), f"END {code}"])
+    question, truth, answer = texts
+    lines = (
+        f"BEGIN {code}",
+        f"Question: {question}",
+        f"Published answer: {truth}",
+        f"Answer of the model: {answer}",
+        f"END {code}",
+    )
+    return "\n".join(lines)
 
 
-def _read(said: str) -> _Said | None:
+def _read(text: str) -> _KindReply | None:
+    """The JSON object in a judge's reply; None without a valid one."""
     try:
-        return _SAID.validate_json(said[said.find("{") : said.rfind("}") + 1])
+        return _KIND_REPLY.validate_json(text[text.find("{") : text.rfind("}") + 1])
     except ValidationError:
         return None
 
@@ -140,7 +154,7 @@ class Confusion(NamedTuple):
     """Proposals beside people's labels of the same answers."""
 
     table: Codes
-    """Answers by people's kind (row) and the proposed one (column), in the order of the keys."""
+    """Answers by people's kind (row) and the proposed kind (column), in the order of the keys."""
     kappa: float | None
     """Cohen's; None where everything is one kind."""
 
@@ -154,9 +168,11 @@ class Confusion(NamedTuple):
 
 
 def confusion(labels: Iterable[Label], proposals: Mapping[str, Label]) -> Confusion:
-    """Compare people's main kinds with those proposed, by item."""
-    both = [one for one in merged(labels) if one.item in proposals]
-    pairs: list[tuple[ErrorKey, ErrorKey]] = [(one.main, proposals[one.item].main) for one in both]
+    """Compares people's main kinds with the proposed kinds, by item."""
+    common = [label for label in merged(labels) if label.item in proposals]
+    pairs: list[tuple[ErrorKey, ErrorKey]] = [
+        (label.main, proposals[label.item].main) for label in common
+    ]
     table = kind_table(pairs)
     return Confusion(table, kappa(table))
 
@@ -166,20 +182,20 @@ def corrected_shares(
 ) -> Mapping[ErrorKey, CorrectedMean]:
     """The share of each kind that people would name among all answers with a proposal.
 
-    Raises LabelsError below LEAST_LABELS labels of such answers: a judge's shares alone are no shares.
+    Raises LabelsError below LEAST_LABELS labels of such answers: a judge's shares alone don't count.
     """
-    told = {one.item: one.main for one in merged(labels) if one.item in proposals}
-    if len(told) < LEAST_LABELS:
+    kinds = {label.item: label.main for label in merged(labels) if label.item in proposals}
+    if len(kinds) < LEAST_LABELS:
         raise LabelsError(
-            f"{len(told)} answers have a label and a proposal; from {LEAST_LABELS} on, proposals correct the shares"
+            f"{len(kinds)} answers have a label and a proposal; from {LEAST_LABELS} on, proposals correct the shares"
         )
     items = list(proposals)
     _, strata = np.unique([proposals[item].group for item in items], return_inverse=True)
-    marked = np.array([place for place, item in enumerate(items) if item in told], int)
+    marked = np.array([place for place, item in enumerate(items) if item in kinds], int)
 
     def corrected(key: ErrorKey) -> CorrectedMean:
         scores = np.array([proposals[item].main == key for item in items], float)
-        marks = np.array([told[items[place]] == key for place in marked], float)
+        marks = np.array([kinds[items[place]] == key for place in marked], float)
         return corrected_mean(
             MarkedScores(scores, marked, marks, strata.astype(int)), pseudo=WRONG_KIND
         )

@@ -1,5 +1,5 @@
-"""Published: MM-Vet's distances of judges from people (Tables 6 to 8), MMT-Bench's shares of kinds of error (section
-4.4), its case study's labels (Table A11) as an exam, and MMBench's extractors beside people (Figure 5)."""
+"""Published numbers: MM-Vet's distances of judges from people (Tables 6 to 8), MMT-Bench's shares of kinds of error
+(section 4.4), its case study's labels (Table A11) as an exam, and MMBench's extractors beside people (Figure 5)."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ PAPER_PANELS: Mapping[tuple[str, ...], float] = {
         "Claude 3 Opus",
     ): 0.1502,
 }
-"""MM-Vet, Table 7, which calls them combined: they are the means of the members' deltas, no panel's own."""
+"""MM-Vet, Table 7. The paper calls them combined, but they are means of the members' deltas, not a panel's own."""
 Examples = tuple[int, ...]
 """Numbers of the prompt's examples, from 1, in the order of MM-Vet's Table 1."""
 PAPER_EXAMPLES: Mapping[Examples, float] = {
@@ -53,9 +53,9 @@ PAPER_EXAMPLES: Mapping[Examples, float] = {
 """MM-Vet, Table 8: GPT-4's delta by the examples that its prompt keeps."""
 
 
-def examples_words(kept: Examples) -> str:
+def examples_words(examples: Examples) -> str:
     """Examples as the paper writes them."""
-    return " ".join(f"({number})" for number in kept) or "none"
+    return " ".join(f"({number})" for number in examples) or "none"
 
 
 PAPER_SHARES: Mapping[str, Mapping[ErrorKey, float]] = {
@@ -69,57 +69,62 @@ PAPER_SHARES: Mapping[str, Mapping[ErrorKey, float]] = {
     "GeminiProVision": {"perception": 0.769, "reasoning": 0.104, "instruction": 0.0114},
     "InternVL-Chat": {"perception": 0.672, "reasoning": 0.148, "instruction": 0.0664},
 }
-"""What the text of section 4.4 tells of up to five wrong answers a subtask; its Fig. 4 has no numbers. Lack of
-knowledge lies between 6.99% and 9.0% in all three."""
+"""The shares in the text of section 4.4, of up to five wrong answers a subtask; its Fig. 4 has no numbers. Lack of
+knowledge is between 6.99% and 9.0% in all three."""
 CASE_MODELS = tuple(PAPER_SHARES)
 PAPER_ALIGNED: Mapping[str, float] = {
     "GPT-4": 0.872,
     "ChatGPT (gpt-3.5-turbo-0613)": 0.870,
     "Claude": 0.864,
 }
-"""MMBench, section 4.3: how often extractors choose what six people chose. Figure 5 has no numbers of others."""
+"""MMBench, section 4.3: how often extractors choose as six people did. Figure 5 has no numbers for other extractors."""
 PAPER_READ = 376
 """Answers of that comparison: of 8 models' 824 to 103 questions, those that exact matching left open."""
 PAPER_APART = 50
-"""ChatGPT's misaligned ones, as the paper counts them, although 87.0% of 376 leaves 49."""
+"""ChatGPT's misaligned answers, as the paper counts them, although 87.0% of 376 leaves 49."""
 PAPER_CASES = (0.70, 0.30)
-"""Shares of case I and case II in these."""
+"""Shares of case I and case II among the misaligned answers."""
 
 
 @cache
 def error_cases() -> Mapping[tuple[str, str], ErrorKey | None]:
     """The kind of error of each case's figure and model, from A5 to A36; None: no error."""
-    found = {}
+    kinds = {}
     for record in read_records(DATA / "mmt_bench_error_cases.csv"):
         for model in CASE_MODELS:
             kind = str(record.values[model])
-            found[str(record.values["figure"]), model] = (
+            kinds[str(record.values["figure"]), model] = (
                 kind if kind in get_args(ErrorKey) else None
             )
-    return found
+    return kinds
 
 
 class Exam(NamedTuple):
     """A labelling judge on the published errors."""
 
-    asked: int
+    cases: int
     right: int
     unanswered: int
-    """Not among the given labels: counted as wrong."""
+    """Cases without a label: counted as wrong."""
     kappa: float | None
-    """Cohen's, over the answered ones; None where everything is one kind."""
+    """Cohen's, over the answered cases; None where everything is one kind."""
     most_common: int
-    """How many are right by always saying the most common kind."""
+    """Right answers of a judge that always chooses the most common kind."""
 
 
-def exam(given: Mapping[tuple[str, str], ErrorKey]) -> Exam:
-    """Compare labels, by figure and model, with those of Table A11; cases without an error are not asked."""
+def exam(labels: Mapping[tuple[str, str], ErrorKey]) -> Exam:
+    """Compares labels, by figure and model, with those of Table A11; cases without an error are left out."""
     truth: dict[tuple[str, str], ErrorKey] = {
         case: kind for case, kind in error_cases().items() if kind is not None
     }
     pairs: list[tuple[ErrorKey, ErrorKey]] = [
-        (kind, given[case]) for case, kind in truth.items() if case in given
+        (kind, labels[case]) for case, kind in truth.items() if case in labels
     ]
-    right = sum(kind == said for kind, said in pairs)
-    often = Counter(truth.values()).most_common(1)[0][1]
-    return Exam(len(truth), right, len(truth) - len(pairs), kappa(kind_table(pairs)), often)
+    right = sum(kind == label for kind, label in pairs)
+    return Exam(
+        cases=len(truth),
+        right=right,
+        unanswered=len(truth) - len(pairs),
+        kappa=kappa(kind_table(pairs)),
+        most_common=Counter(truth.values()).most_common(1)[0][1],
+    )

@@ -1,4 +1,4 @@
-"""Files of readings: open answers drawn for people to read, what people chose, and what extractors did."""
+"""Files of readings: open answers drawn for people to read, people's choices, and extractors' choices."""
 
 import re
 from collections import Counter
@@ -35,23 +35,26 @@ _LETTERED = re.compile(r"^([A-Z])\. ", re.MULTILINE)
 
 
 def drawn_csv(drawn: Iterable[ScoredAnswer]) -> str:
-    """Drawn answers with an empty cell for the option that each means; nothing names what was extracted or is right."""
+    """Drawn answers with an empty cell for the option that each means, without the extracted and the right option."""
     rows = []
-    for one in drawn:
-        options = "\n".join(f"{letter}. {text}" for letter, text in one.options.items())
-        told = (one.id, answer_digest(one.answer), "", 1, "", "")
-        rows.append((*told, one.question, options, one.answer))
+    for answer in drawn:
+        options = "\n".join(f"{letter}. {text}" for letter, text in answer.options.items())
+        cells = (answer.id, answer_digest(answer.answer), "", 1, "", "")
+        rows.append((*cells, answer.question, options, answer.answer))
     return csv_text([DRAWN, *rows])
 
 
 def readings_csv(readings: Iterable[PersonReading]) -> str:
     """Readings as `read_readings` reads them."""
-    rows = [(*one.answer, one.reader, one.round, one.option, one.note) for one in readings]
+    rows = [
+        (*reading.answer, reading.reader, reading.round, reading.option, reading.note)
+        for reading in readings
+    ]
     return csv_text([COLUMNS, *rows])
 
 
-def _as_option(said: object) -> str:
-    text = str(said).strip()
+def _as_option(option: object) -> str:
+    text = str(option).strip()
     return NO_OPTION if text.lower() == NO_OPTION else text.upper()
 
 
@@ -64,7 +67,7 @@ class _ReadingRow(FileRow):
         str,
         cell(
             "an option's letter, or none",
-            holds=lambda said: said == NO_OPTION or said in [*LETTERS],
+            holds=lambda option: option == NO_OPTION or option in [*LETTERS],
         ),
         BeforeValidator(_as_option),
     ]
@@ -80,17 +83,17 @@ class _ReadingRow(FileRow):
 
 
 class ReadReadings(NamedTuple):
-    """Readings that can be used, and what was said against others."""
+    """Readings that can be used, and the problems of other rows."""
 
     readings: tuple[PersonReading, ...]
     problems: tuple[str, ...]
 
 
 def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> ReadReadings:
-    """People's readings, in columns as `drawn_csv` writes them; rows without an option are not read yet.
+    """People's readings, in columns as `drawn_csv` writes them; rows without an option are skipped.
 
-    `answers`: those that may be read, each with the letters of its options; with none, the file's own options hold.
-    Raises RowsError without the columns.
+    `answers` are those that may be read, each with the letters of its options; without letters, the options in the file
+    hold. Raises RowsError without the columns.
     """
 
     def problem(row: _ReadingRow) -> str:
@@ -124,7 +127,11 @@ def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> R
 
 
 def _filled(records: Iterable[Record]) -> Iterator[Record]:
-    return (one for one in records if str(one.values.get("option", "no such column") or "").strip())
+    """Yields the rows with an option, and all rows of a file without that column."""
+    for record in records:
+        option = record.values.get("option", "no such column")
+        if str(option or "").strip():
+            yield record
 
 
 class _AuditRow(FileRow):
@@ -138,47 +145,47 @@ class _AuditRow(FileRow):
     """Null in the file, which a cell reads as "", if undecided."""
     rule: Rule
     judge: str
-    """Who replied last; "" if no judge was asked."""
+    """The judge of the last reply; "" if no judge was asked."""
 
     @property
     def option(self) -> str | None:
-        """A letter or NO_OPTION; None where nobody could read the answer, and its letter was only assigned."""
+        """A letter or NO_OPTION; None where the answer could not be read and its letter was only assigned."""
         if not self.letter or STEPS[self.rule] == "fallback":
             return None
         return NO_OPTION if self.letter == NONE else self.letter
 
 
 class ExtractedFile(NamedTuple):
-    """What one extractor chose for one model's answers."""
+    """One extractor's choices for one model's answers."""
 
     model: str
     extractor: str
     options: Mapping[AnswerKey, str | None]
-    """What was chosen; None where nobody could read the answer."""
+    """The chosen option; None where the answer could not be read."""
     answers: Mapping[AnswerKey, str]
 
     def pairs(self, people: Mapping[AnswerKey, str]) -> Mapping[AnswerKey, PairedChoice]:
-        """What people and the extractor chose, of the answers that people read."""
+        """People's choice beside the extractor's, for the answers that people read."""
         return {
-            key: PairedChoice(key.question, said, self.options[key])
-            for key, said in people.items()
+            key: PairedChoice(key.question, option, self.options[key])
+            for key, option in people.items()
             if key in self.options
         }
 
 
 def extracted_files(paths: Sequence[Path]) -> list[ExtractedFile]:
-    """What multiple-choice reports' audits hold, as `score` writes them.
+    """The extractors' choices in multiple-choice reports' audits, as `score` writes them.
 
-    Where an extractor has several of a model, their names have the path too. Raises RowsError.
+    Where an extractor has several files of a model, their names include the path. Raises RowsError.
     """
     refuse_repeated(paths)
     files = [_extracted(path) for path in paths]
-    times = Counter((one.model, one.extractor) for one in files)
+    times = Counter((file.model, file.extractor) for file in files)
     return [
-        one
-        if times[one.model, one.extractor] == 1
-        else one._replace(extractor=f"{one.extractor} ({path.parent})")
-        for path, one in zip(paths, files, strict=True)
+        file
+        if times[file.model, file.extractor] == 1
+        else file._replace(extractor=f"{file.extractor} ({path.parent})")
+        for path, file in zip(paths, files, strict=True)
     ]
 
 
@@ -193,19 +200,18 @@ def _extracted(path: Path) -> ExtractedFile:
         options[key] = row.option
         answers[key] = row.prediction
         judges.append(row.judge)
-    judge = next(filter(None, judges), RULES)
+    extractor = next((judge for judge in judges if judge), RULES)
     model = path.name.removesuffix(AUDIT).removeprefix("partial_")
-    return ExtractedFile(model, judge, options, answers)
+    return ExtractedFile(model, extractor, options, answers)
 
 
 def aligned(files: Sequence[ExtractedFile], readings: Sequence[PersonReading]) -> list[Alignment]:
-    """How far each extractor is from people, over all models' answers, where there are several, and by model."""
+    """Each extractor's agreement with people, over all models' answers if there are several, and by model."""
     people = people_choose(readings)
     by_extractor = grouped(
         (file.extractor, (file.model, [*file.pairs(people).values()])) for file in files
     )
-    return [
-        one
-        for extractor, models in by_extractor.items()
-        for one in by_model(extractor, dict(models))
-    ]
+    alignments = []
+    for extractor, models in by_extractor.items():
+        alignments += by_model(extractor, dict(models))
+    return alignments

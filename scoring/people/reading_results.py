@@ -1,14 +1,14 @@
-"""Reading results: how far the extractors of a report's open answers are from people who read the same answers."""
+"""Reading results: agreement of the extractors of a report's open answers with people who read the same answers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from scoring.benchmarks.choice import ChoiceReport, decided
+from scoring.benchmarks.choice_report import ChoiceReport, decided
 from scoring.jobs.store import Job
 from scoring.multiple_choice.types import PASS, Decided
 from scoring.people.mark_files import CANNOT
 from scoring.people.marking import Marking
-from scoring.people.open_answers import open_rows, shown_row
+from scoring.people.open_answers import open_answer, open_rows
 from scoring.people.plan import answer_key
 from scoring.people.readings import (
     Alignment,
@@ -22,117 +22,137 @@ from scoring.people.readings import (
 )
 
 STRICT_RULES = "Our strict rules"
-"""As an extractor of what a paper's rules leave open."""
+"""The name of our rules as an extractor of answers that a paper's rules leave open."""
 MOST_READ = 8
-"""Other reports that stand beside one."""
+"""Other reports to compare with."""
 
 
 class MatchedAnswer(NamedTuple):
     """An answer that an extractor and people read."""
 
     row: Decided
-    """With what the extractor chose."""
+    """The answer with the extractor's decision."""
     pair: PairedChoice
 
 
 class ReadingResults(NamedTuple):
-    """What people's readings say of a report, and of others of its owner beside it."""
+    """A report's extractors against people's readings, beside other reports of its owner."""
 
     readings: tuple[PersonReading, ...]
-    """Of the report's own answers."""
+    """Readings of the report's own answers."""
     open: int
     """Answers of the report that its rules leave open."""
     cannot: int
-    """Readings that said that nobody can tell."""
+    """Times that a person could not tell what an answer means."""
     alignments: tuple[Alignment, ...]
-    """The report's own extractor first; none if nobody but people read the answers."""
+    """The report's own extractor first; empty if only people read the answers."""
     people: tuple[Alignment, ...]
     apart: tuple[MatchedAnswer, ...]
-    """Where the report's own extractor and people differ."""
+    """Answers for which the report's own extractor and people differ."""
 
     @property
     def read(self) -> int:
         """Answers of the report that people read."""
-        return len({one.answer for one in self.readings})
+        return len({reading.answer for reading in self.readings})
 
 
 class _ReadReport(NamedTuple):
-    """A report's open answers, and what people said of them."""
+    """A report's open answers with people's readings of them."""
 
     model: str
     report: ChoiceReport
     rows: Mapping[AnswerKey, Decided]
     readings: Sequence[PersonReading]
     cannot: int
-    """Readings that said that nobody can tell."""
+    """Times that a person could not tell what an answer means."""
 
 
 def reading_results(
     marking: Marking, job: Job, report: ChoiceReport, beside: bool = True
 ) -> ReadingResults | None:
-    """What people's readings say; `beside`: of other reports of its owner too. None where nobody read an answer."""
+    """A report's extractors against people's readings, or None; `beside` adds its owner's other reports."""
     own = _read(marking, job, report)
     if not own.readings:
         return None
-    every = [own, *(_others(marking, job, report) if beside else ())]
-    choices = _choices(every)
-    shared = {(one.answer, one.reader, one.round): one for read in every for one in read.readings}
-    first = next(iter(_choices([own]).values()), {})
+    reports = [own]
+    if beside:
+        reports += _others(marking, job, report)
+    alignments = []
+    for extractor, models in _choices(reports).items():
+        pairs = {model: _pairs(answers) for model, answers in models.items()}
+        alignments += by_model(extractor, pairs)
+    readings = {
+        (reading.answer, reading.reader, reading.round): reading
+        for read in reports
+        for reading in read.readings
+    }
     return ReadingResults(
         readings=tuple(own.readings),
         open=len(own.rows),
         cannot=own.cannot,
-        alignments=tuple(
-            one
-            for extractor, models in choices.items()
-            for one in by_model(extractor, {name: _pairs(found) for name, found in models.items()})
-        ),
-        people=tuple(between_people([*shared.values()])),
-        apart=tuple(one for found in first.values() for one in found if one.pair.is_apart),
+        alignments=tuple(alignments),
+        people=tuple(between_people([*readings.values()])),
+        apart=_apart(own),
     )
+
+
+def _apart(own: _ReadReport) -> tuple[MatchedAnswer, ...]:
+    """The answers for which a report's first extractor and people differ."""
+    for models in _choices([own]).values():
+        return tuple(
+            answer for answers in models.values() for answer in answers if answer.pair.is_apart
+        )
+    return ()
 
 
 def _read(marking: Marking, job: Job, report: ChoiceReport) -> _ReadReport:
     rows = {AnswerKey.of(str(row.question.index), row.prediction): row for row in open_rows(report)}
-    keys = {answer_key(shown_row(row)): key for key, row in rows.items()}
+    keys = {answer_key(open_answer(row)): key for key, row in rows.items()}
     marks = marking.store.of_report("readings", job.link, job.owner, keys)
     readings = [
-        PersonReading(keys[mark.answer], mark.marker, mark.said.value, mark.round, mark.said.note)
+        PersonReading(keys[mark.answer], mark.marker, mark.entry.value, mark.round, mark.entry.note)
         for mark in marks
-        if mark.said.value != CANNOT
+        if mark.entry.value != CANNOT
     ]
     return _ReadReport(job.title, report, rows, readings, len(marks) - len(readings))
 
 
 def _others(marking: Marking, job: Job, report: ChoiceReport) -> list[_ReadReport]:
-    """Its owner's other reports whose letters were read by the same rules, as far as people read their open answers."""
-    found = []
-    for one in marking.jobs.of_owner(job.owner):
-        alike = (
-            one.state == "done"
-            and one.link != job.link
-            and (one.benchmark, one.protocol) == (job.benchmark, job.protocol)
+    """The owner's other reports under the same benchmark and rules, with readings; at most MOST_READ."""
+    others = []
+    for other_job in marking.jobs.of_owner(job.owner):
+        if len(others) == MOST_READ:
+            break
+        is_comparable = (
+            other_job.state == "done"
+            and other_job.link != job.link
+            and other_job.benchmark == job.benchmark
+            and other_job.protocol == job.protocol
         )
-        other = marking.jobs.report(one.link) if alike and len(found) < MOST_READ else None
-        if isinstance(other, ChoiceReport) and (read := _read(marking, one, other)).readings:
-            found.append(read)
-    return found
+        if not is_comparable:
+            continue
+        other_report = marking.jobs.report(other_job.link)
+        if isinstance(other_report, ChoiceReport):
+            read = _read(marking, other_job, other_report)
+            if read.readings:
+                others.append(read)
+    return others
 
 
 def _choices(reports: Iterable[_ReadReport]) -> dict[str, dict[str, list[MatchedAnswer]]]:
-    """What each extractor chose of each model's answers that people read; of several such reports the first."""
-    found: dict[str, dict[str, list[MatchedAnswer]]] = {}
+    """Each extractor's choices for each model's answers that people read; of several reports of a model the first."""
+    choices: dict[str, dict[str, list[MatchedAnswer]]] = {}
     for read in reports:
         people = people_choose(read.readings)
         for extractor, rows in _extractors(read):
-            models = found.setdefault(extractor, {})
+            models = choices.setdefault(extractor, {})
             if read.model not in models:
-                models[read.model] = [_matched(rows[key], said) for key, said in people.items()]
-    return found
+                models[read.model] = [_matched(rows[key], option) for key, option in people.items()]
+    return choices
 
 
 def _extractors(read: _ReadReport) -> Iterator[tuple[str, Mapping[AnswerKey, Decided]]]:
-    """Yield who read a report's open answers: its judge, and our rules where those of a paper left them open."""
+    """Yields the extractors of a report's open answers: its judge, and our rules beside a paper's."""
     if read.report.judge:
         yield read.report.judge.model, read.rows
     if read.report.protocol != "strict":
@@ -140,8 +160,8 @@ def _extractors(read: _ReadReport) -> Iterator[tuple[str, Mapping[AnswerKey, Dec
         yield STRICT_RULES, dict(zip(read.rows, strict, strict=True))
 
 
-def _pairs(found: Iterable[MatchedAnswer]) -> list[PairedChoice]:
-    return [one.pair for one in found]
+def _pairs(answers: Iterable[MatchedAnswer]) -> list[PairedChoice]:
+    return [answer.pair for answer in answers]
 
 
 def _matched(row: Decided, people: str) -> MatchedAnswer:

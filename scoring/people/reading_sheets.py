@@ -1,4 +1,4 @@
-"""Reading sheets: how often extractors choose what people choose, with MMBench's numbers, and where they do not."""
+"""Reading sheets: how often extractors choose as people do, with MMBench's numbers, and the answers that differ."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -29,22 +29,24 @@ _COLUMNS = (
 _UNREAD = Column("unread", "Not read, in no share", "count")
 
 
-def alignment_sheet(found: Sequence[Alignment]) -> Sheet:
-    """A row an extractor and model, and below them the paper's."""
-    columns = (*_COLUMNS, _UNREAD) if any(one.unread for one in found) else _COLUMNS
-    rows = [*map(_aligned, found), *_published()]
+def alignment_sheet(alignments: Sequence[Alignment]) -> Sheet:
+    """A row for each extractor and model, followed by the paper's rows."""
+    columns = (
+        (*_COLUMNS, _UNREAD) if any(alignment.unread for alignment in alignments) else _COLUMNS
+    )
+    rows = [*map(_aligned, alignments), *_published()]
     frame = pd.DataFrame(rows, columns=[key for column in columns for key in column.keys])
     return Sheet("alignment", "How often extractors and people agree", frame, columns, _NOTE)
 
 
-def _aligned(one: Alignment) -> dict[str, Any]:
-    row = {"extractor": one.extractor, "model": one.model, "answers": one.answers}
-    row |= {"chose": one.chose, "unread": one.unread}
+def _aligned(alignment: Alignment) -> dict[str, Any]:
+    row = {"extractor": alignment.extractor, "model": alignment.model, "answers": alignment.answers}
+    row |= {"chose": alignment.chose, "unread": alignment.unread}
     return (
         row
-        | _cells("same", one.same)
-        | _cells("one_none", one.one_none)
-        | _cells("other_option", one.other_option)
+        | _cells("same", alignment.same)
+        | _cells("one_none", alignment.one_none)
+        | _cells("other_option", alignment.other_option)
     )
 
 
@@ -55,7 +57,7 @@ def _cells(key: str, share: Share) -> dict[str, float | None]:
 
 
 def _published() -> Iterable[dict[str, Any]]:
-    """The paper's extractors, of which ChatGPT alone has its disagreements told apart."""
+    """Yields the rows of the paper's extractors; only ChatGPT's disagreements are divided into cases."""
     for extractor, same in PAPER_ALIGNED.items():
         row = {
             "extractor": f"MMBench: {extractor}",
@@ -70,7 +72,7 @@ def _published() -> Iterable[dict[str, Any]]:
 
 
 def apart_sheet(files: Iterable[ExtractedFile], readings: Sequence[PersonReading]) -> Sheet:
-    """Answers that an extractor reads otherwise than people do, as MMBench's Figure 6 shows some."""
+    """Answers that an extractor and people read differently, such as those in MMBench's Figure 6."""
     people = people_choose(readings)
     rows = [
         {

@@ -1,8 +1,8 @@
 """Readings: which option people say that an answer means, and how often an extractor says the same.
 
-As MMBench measures it (section 4.3): of the answers that rules leave open, the share for which people and the judge
-choose exactly the same. What differs is of two cases: in case I one of them says that the answer means no option, in
-case II they choose two options.
+MMBench's measure (section 4.3) is the share of open answers for which people and the judge choose exactly the same.
+Differences are of two cases: in case I one side says that the answer means no option, in case II they choose two
+different options.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,18 +19,18 @@ from scoring.multiple_choice.types import NONE, PASS, Decision
 from scoring.report import answer_digest
 
 NO_OPTION = "none"
-"""What a person says in place of a letter: the answer means none of the options."""
+"""A person's choice in place of a letter: the answer means none of the options."""
 ALL_MODELS = "all models"
 Outcome = Literal["same", "one none", "other option", "unread"]
 
 
 class AnswerKey(NamedTuple):
-    """What tells an answer from all others; models that say the same of a question share it."""
+    """The key of an answer; models that give the same answer to a question share it."""
 
     item: str
     """The question's index, with its pass."""
     sha256: str
-    """Of the answer."""
+    """sha256 of the answer."""
 
     @classmethod
     def of(cls, item: str, answer: str) -> "AnswerKey":
@@ -43,7 +43,7 @@ class AnswerKey(NamedTuple):
 
 
 class PersonReading(NamedTuple):
-    """Which option one person says that one answer means, in one round."""
+    """One person's choice of the option that an answer means, in one round."""
 
     answer: AnswerKey
     reader: str
@@ -58,13 +58,13 @@ class PersonReading(NamedTuple):
 
 
 class PairedChoice(NamedTuple):
-    """What people chose for one answer, and what somebody else did."""
+    """People's choice for one answer, and another choice: an extractor's or a second person's."""
 
     question: str
-    """Of which several models' answers, or several passes, are alike."""
+    """The cluster for intervals: several models' answers to a question, or several passes, are alike."""
     people: str
     other: str | None
-    """None: it could not be read, or a letter was only assigned."""
+    """None: the answer could not be read, or a letter was only assigned."""
 
     @property
     def outcome(self) -> Outcome:
@@ -81,54 +81,53 @@ class PairedChoice(NamedTuple):
 
 @dataclass(frozen=True)
 class Alignment:
-    """How often an extractor chooses what people choose."""
+    """Agreement of an extractor's choices with people's."""
 
     extractor: str
     model: str
-    """Whose answers; "" where nothing has to tell it."""
+    """The model that gave the answers; "" for people beside people."""
     same: Share
     one_none: Share
     """Case I."""
     other_option: Share
     """Case II."""
     chose: int | None
-    """Of case I, how often the extractor chose an option where people say none; None of people themselves."""
+    """Times in case I that the extractor chose an option and people none; None for people beside people."""
     unread: int
+    """Answers that the extractor could not read, in no share."""
 
     @property
     def answers(self) -> int:
-        """Answers that both read: of these the shares are."""
+        """Answers that both read: the number behind the shares."""
         return self.same.n
 
 
 def option_of(decision: Decision, options: Iterable[str]) -> str | None:
-    """What an extractor chose; None where nobody read the answer, since an assigned letter is no choice."""
+    """An extractor's choice; None where the answer was not read: an assigned letter is not a choice."""
     if decision.letter is None or decision.step == "fallback":
         return None
     return NO_OPTION if decision.letter == NONE and NONE not in options else decision.letter
 
 
 def align(extractor: str, model: str, pairs: Sequence[PairedChoice]) -> Alignment:
-    """Compare an extractor's choices with people's; intervals count answers to one question as alike."""
-    chose = sum(one.people == NO_OPTION and one.outcome == "one none" for one in pairs)
+    """Compares an extractor's choices with people's; intervals count answers to one question as a cluster."""
+    chose = sum(pair.people == NO_OPTION and pair.outcome == "one none" for pair in pairs)
     return _alignment(extractor, model, pairs, chose)
 
 
 def by_model(extractor: str, models: Mapping[str, Sequence[PairedChoice]]) -> list[Alignment]:
-    """An extractor over all models' answers, where there are several, and then by model."""
-    found = [align(extractor, model, pairs) for model, pairs in models.items()]
-    if len(found) < 2:
-        return found
-    return [
-        align(extractor, ALL_MODELS, [one for pairs in models.values() for one in pairs]),
-        *found,
-    ]
+    """An extractor's alignment over all models' answers, if there are several models, and then by model."""
+    alignments = [align(extractor, model, pairs) for model, pairs in models.items()]
+    if len(alignments) < 2:
+        return alignments
+    every_pair = [pair for pairs in models.values() for pair in pairs]
+    return [align(extractor, ALL_MODELS, every_pair), *alignments]
 
 
 def _alignment(
     extractor: str, model: str, pairs: Sequence[PairedChoice], chose: int | None
 ) -> Alignment:
-    read = [one for one in pairs if one.other is not None]
+    read = [pair for pair in pairs if pair.other is not None]
     return Alignment(
         extractor=extractor,
         model=model,
@@ -141,45 +140,53 @@ def _alignment(
 
 
 def _share(pairs: Sequence[PairedChoice], outcome: Outcome) -> Share:
-    hit = np.array([one.outcome == outcome for one in pairs], bool)
-    _, question = np.unique([one.question for one in pairs], return_inverse=True)
+    hit = np.array([pair.outcome == outcome for pair in pairs], bool)
+    _, question = np.unique([pair.question for pair in pairs], return_inverse=True)
     effect = design_effects(hit, np.zeros(len(hit), int), 1, [question.astype(int)])
-    (found,) = shares(np.array([hit.sum()]), np.array([len(hit)]), effect)
-    return found
+    (share,) = shares(np.array([hit.sum()]), np.array([len(hit)]), effect)
+    return share
 
 
 def last_readings(readings: Iterable[PersonReading]) -> dict[AnswerKey, list[PersonReading]]:
-    """Each person's last reading of each answer, by the answer; who spoke last stands last."""
+    """Each person's last reading of each answer, by the answer, the latest at the end."""
     by_answer: dict[AnswerKey, dict[str, PersonReading]] = {}
-    for one in sorted(readings, key=lambda reading: reading.round):
-        people = by_answer.setdefault(one.answer, {})
-        people.pop(one.reader, None)  # so that it stands last
-        people[one.reader] = one
+    for reading in sorted(readings, key=_round):
+        people = by_answer.setdefault(reading.answer, {})
+        people.pop(reading.reader, None)  # moves the reading to the end
+        people[reading.reader] = reading
     return {answer: [*people.values()] for answer, people in by_answer.items()}
 
 
+def _round(reading: PersonReading) -> int:
+    return reading.round
+
+
 def people_choose(readings: Iterable[PersonReading]) -> dict[AnswerKey, str]:
-    """What most people say of each answer; of several such the one named last: where two differ, a third decides."""
-    found = {}
-    for answer, given in last_readings(readings).items():
-        named = [one.option for one in given]
-        most = multimode(named)
-        found[answer] = next(option for option in reversed(named) if option in most)
-    return found
+    """The option that most people chose, by answer; in a tie the latest: where two differ, a third decides."""
+    choices = {}
+    for answer, last in last_readings(readings).items():
+        options = [reading.option for reading in last]
+        most_chosen = multimode(options)
+        choices[answer] = next(option for option in reversed(options) if option in most_chosen)
+    return choices
 
 
 def between_people(readings: Sequence[PersonReading]) -> list[Alignment]:
-    """One person beside another on the same answers, and beside their own first reading, as far as there are such."""
-    several = [
-        PairedChoice(first.answer.question, first.option, second.option)
-        for given in last_readings(readings).values()
-        for first, second in combinations(given, 2)
+    """People beside one another on the same answers, and each beside their own first reading, where there are pairs."""
+    between = [
+        _paired(first, second)
+        for last in last_readings(readings).values()
+        for first, second in combinations(last, 2)
     ]
-    rounds = grouped(((one.answer, one.reader), one) for one in readings)
-    again = [
-        PairedChoice(first.answer.question, first.option, second.option)
-        for first, *others in (sorted(own, key=lambda one: one.round) for own in rounds.values())
-        for second in others[:1]
-    ]
-    pairs = {"People, one beside another": several, "People, the second time": again}
-    return [_alignment(name, "", found, None) for name, found in pairs.items() if found]
+    rounds = grouped(((reading.answer, reading.reader), reading) for reading in readings)
+    again = []
+    for own in rounds.values():
+        if len(own) > 1:
+            first, second = sorted(own, key=_round)[:2]
+            again.append(_paired(first, second))
+    pairs_by_name = {"People, one beside another": between, "People, the second time": again}
+    return [_alignment(name, "", pairs, None) for name, pairs in pairs_by_name.items() if pairs]
+
+
+def _paired(first: PersonReading, second: PersonReading) -> PairedChoice:
+    return PairedChoice(first.answer.question, first.option, second.option)

@@ -1,4 +1,4 @@
-"""How many examples a judge is shown (MM-Vet, Table 8): marked answers judged again, with rows cut from the prompt."""
+"""Shown examples: marked answers judged again with fewer examples in the judge's prompt (MM-Vet, Table 8)."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -18,11 +18,11 @@ from scoring.people.measures import LEAST_MARKS, MarksError, Measures, compared
 from scoring.people.published import PAPER_EXAMPLES, Examples, examples_words
 from scoring.report import Filled, Grade, Protocol, Report
 
-SUBSETS: Mapping[int, Examples] = {len(kept): kept for kept in PAPER_EXAMPLES}
-"""The paper's choice of examples, by how many they are."""
+SUBSETS: Mapping[int, Examples] = {len(examples): examples for examples in PAPER_EXAMPLES}
+"""The paper's choices of examples, by their number."""
 PAPER_JUDGE = "gpt-4-0613"
 _HASH = 12
-"""Characters of a prompt's sha256 that tell prompts apart."""
+"""Characters of a prompt's sha256 in the table."""
 
 
 class MarkedAnswer(NamedTuple):
@@ -33,20 +33,20 @@ class MarkedAnswer(NamedTuple):
 
 
 class ShownExamples(NamedTuple):
-    """How far the judge is from people when it is shown these examples."""
+    """The judge's distance from people with these examples in its prompt."""
 
-    kept: Examples
+    examples: Examples
     prompt: str
     """sha256 of the prompt's fixed part."""
     measures: Measures | None
-    """None where too few answers got a score."""
+    """None if too few answers got a score."""
     unscored: int
 
 
 def chosen_subsets(words: str) -> tuple[Examples, ...]:
     """The paper's subsets of these sizes, such as 0,2,4,7. Raises MarksError."""
     sizes = [word.strip() for word in words.split(",")]
-    known = {str(size): kept for size, kept in SUBSETS.items()}
+    known = {str(size): examples for size, examples in SUBSETS.items()}
     if len(set(sizes)) < len(sizes) or not known.keys() >= {*sizes}:
         raise MarksError(
             f"--examples is {words!r}; expected one or more of {', '.join(known)}, each once: "
@@ -56,18 +56,18 @@ def chosen_subsets(words: str) -> tuple[Examples, ...]:
 
 
 def marked_answers(report: Report, marks: Sequence[PersonMark]) -> list[MarkedAnswer]:
-    """The report's answers that people marked. Raises MarksError for too few to measure anything."""
+    """The report's answers that people marked. Raises MarksError for fewer than LEAST_MARKS."""
     by_item = grouped((mark.item, mark.score) for mark in marks if mark.round == 1)
-    found = [
+    answers = [
         MarkedAnswer(Filled(row.question, row.prediction), float(median(by_item[row.question.id])))
         for row in report.rows
         if row.question.id in by_item and row.prediction is not None
     ]
-    if len(found) < LEAST_MARKS:
+    if len(answers) < LEAST_MARKS:
         raise MarksError(
-            f"{len(found)} marked answers; nothing is measured below {LEAST_MARKS}, and nothing was asked"
+            f"{len(answers)} marked answers; nothing is measured below {LEAST_MARKS}, and nothing was asked"
         )
-    return found
+    return answers
 
 
 def grading_tasks(
@@ -77,15 +77,13 @@ def grading_tasks(
     protocol: Protocol,
     spec: JudgeSpec,
 ) -> list[Task[Grade]]:
-    """Every grade to give, once for each subset: the same texts under each of its prompts."""
+    """The tasks of grading all answers with each subset of examples in the prompt, subset by subset."""
     filled = [answer.filled for answer in answers]
-    return [
-        task
-        for kept in subsets
-        for task in benchmark.grades_of(
-            filled, protocol, spec, with_examples(benchmark.wording, kept)
-        )
-    ]
+    tasks = []
+    for examples in subsets:
+        wording = with_examples(benchmark.wording, examples)
+        tasks += benchmark.grades_of(filled, protocol, spec, wording)
+    return tasks
 
 
 def measured(
@@ -95,41 +93,43 @@ def measured(
     protocol: Protocol,
     grades: Sequence[Grade],
 ) -> list[ShownExamples]:
-    """What the grades say of each subset; they are in the order of `grading_tasks`."""
-    found = []
+    """The judge's distance from people with each subset, from grades in the order of `grading_tasks`."""
+    results = []
     marks = np.array([answer.mark for answer in answers])
-    for place, kept in enumerate(subsets):
-        given = grades[place * len(answers) : (place + 1) * len(answers)]
-        scores = np.array([np.nan if one.score is None else one.score for one in given])
-        known = ~np.isnan(scores)
-        enough = int(known.sum()) >= LEAST_MARKS
-        found.append(
+    for place, examples in enumerate(subsets):
+        own_grades = grades[place * len(answers) : (place + 1) * len(answers)]
+        scores = np.array([np.nan if grade.score is None else grade.score for grade in own_grades])
+        is_scored = ~np.isnan(scores)
+        measures = None
+        if int(is_scored.sum()) >= LEAST_MARKS:
+            measures = compared(scores[is_scored], marks[is_scored])
+        results.append(
             ShownExamples(
-                kept=kept,
-                prompt=prompt_digest(protocol, with_examples(benchmark.wording, kept)),
-                measures=compared(scores[known], marks[known]) if enough else None,
-                unscored=int((~known).sum()),
+                examples=examples,
+                prompt=prompt_digest(protocol, with_examples(benchmark.wording, examples)),
+                measures=measures,
+                unscored=int((~is_scored).sum()),
             )
         )
-    return found
+    return results
 
 
-def examples_sheet(found: Sequence[ShownExamples], judge: str) -> Sheet:
-    """Delta by the examples shown, with the paper's beside it."""
+def examples_sheet(results: Sequence[ShownExamples], judge: str) -> Sheet:
+    """Delta by the examples in the prompt, beside the paper's."""
     rows = []
-    for one in found:
-        measures = one.measures
+    for result in results:
+        measures = result.measures
         delta = measures.delta if measures else None
         interval = measures.delta_interval if measures else None
         ends = (interval.low, interval.high) if interval else (None, None)
         row = {
-            "examples": examples_words(one.kept),
+            "examples": examples_words(result.examples),
             "n": measures.answers if measures else 0,
             **estimate_cells("delta", delta, *ends),
             "bias": measures.bias if measures else None,
-            "unscored": one.unscored,
-            "paper": PAPER_EXAMPLES[one.kept],
-            "prompt": one.prompt[:_HASH],
+            "unscored": result.unscored,
+            "paper": PAPER_EXAMPLES[result.examples],
+            "prompt": result.prompt[:_HASH],
         }
         rows.append(row)
     columns = (

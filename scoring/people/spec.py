@@ -1,4 +1,4 @@
-"""Mark spec: marking, labelling and reading as tasks of seats, each a campaign of one report that its owner opens."""
+"""Mark spec: campaigns to mark, label or read the answers of one report, opened by the report's owner."""
 
 import hashlib
 from collections.abc import Mapping
@@ -7,19 +7,19 @@ from typing import Literal, get_args
 from arena.seats.spec import CampaignSpec
 
 MarkKind = Literal["marks", "labels", "readings"]
-"""Names of tasks: a mark is a grade in tenths, a label a kind of error, a reading the option that an answer means."""
+"""Kinds of work: a mark is a grade in tenths, a label a kind of error, a reading the option that an answer means."""
 
 
 class MarkSpec(CampaignSpec):
     """A campaign of marks, labels or readings."""
 
     report: str
-    """Link of the report whose answers are shown; no page of the campaign holds it."""
+    """Link of the report with the answers; it appears on no page of the campaign."""
 
 
 KINDS: Mapping[str, type[CampaignSpec]] = dict.fromkeys(get_args(MarkKind), MarkSpec)
 
 
 def campaign_name(kind: MarkKind, report: str) -> str:
-    """The name of a report's campaign, out of which nobody gets the report's link."""
+    """The name of a report's campaign, a hash that does not reveal the report's link."""
     return f"{kind}-{hashlib.sha256(report.encode()).hexdigest()[:16]}"

@@ -1,7 +1,7 @@
-"""Mark store: what people said of single answers, in events that are only added.
+"""Mark store: people's marks, labels and readings of single answers, in events that are only added.
 
-A mark belongs to a question and an answer by their hash, so that it stands for every report of its owner that holds
-them. What a person says last stands; an empty value takes back what was said before.
+A mark belongs to a question and an answer by their hash, so that it counts for every report of its owner that has them.
+A person's last value counts; an empty value takes the previous one back.
 """
 
 import secrets
@@ -31,7 +31,7 @@ from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_EVENT
 from arena.seats.task import SeatProgress
 from scoring.people.mark_files import CANNOT
-from scoring.people.plan import Had, Planned, next_of
+from scoring.people.plan import Handed, Planned, next_answer
 from scoring.people.spec import MarkKind
 
 MARK = Table(
@@ -47,8 +47,8 @@ MARK = Table(
     Column("drawn_at", Moment, nullable=False),
     UniqueConstraint("kind", "report", "answer", "marker", "round"),
 )
-"""An answer that was shown to a person. `answer`: see `plan.answer_key`; `stratum`: of the plan, empty for what was
-brought from a file, as `seat_id` is."""
+"""An answer that a person was shown. `answer` is its `plan.answer_key`. `stratum` is the plan's; it and `seat_id` are
+empty for marks from a file."""
 MARK_VALUE = Table(
     "mark_value",
     METADATA,
@@ -57,30 +57,32 @@ MARK_VALUE = Table(
     *(Column(name, Text, nullable=False) for name in ("value", "further", "note")),
     Column("at", Moment, nullable=False),
 )
-"""`value`: tenths, or the main kind of error, or an option, or "cannot"; `further`: more kinds of error, separated by
-blanks."""
+"""A value of a mark: tenths, the main kind of error, an option, or "cannot". `further`: more kinds of error, separated
+by blanks."""
 
 MOST_VALUES = 20
 """Changes of one mark."""
 LONGEST_NOTE = 200
 OWNER = "owner"
-"""Ends the name under which a report's owner marks."""
+"""The end of the name under which a report's owner marks."""
 MOST_MARKERS = 50
+"""People with marks from files, in one report."""
 LONGEST_MARKER = 100
-"""People whose marks of one report may be brought from files, and characters of their names."""
+"""Characters of a person's name."""
 MOST_BROUGHT = 12_000
+"""Marks from files in one report: every view of the report reads them."""
 MOST_OF_OWNER = 40_000
-"""Marks of one report, and of all of its owner's, that may be brought from files: looks at a report read them."""
-MOST_NAMED = 2_000
-"""Answers that a query names; for a report of more, all that was said for its owner is read."""
+"""Marks from files in all reports of an owner."""
+MOST_IN_QUERY = 2_000
+"""Answers listed in a query; for a report with more, all marks of its owner are read."""
 
 
 class MarkError(VoterError):
-    """A mark that is not taken; says why."""
+    """A mark that is refused; the message says why."""
 
 
-class Said(NamedTuple):
-    """What a person says of an answer."""
+class MarkEntry(NamedTuple):
+    """A person's input for an answer."""
 
     value: str
     further: tuple[str, ...] = ()
@@ -88,7 +90,7 @@ class Said(NamedTuple):
 
 
 class ShownAnswer(NamedTuple):
-    """An answer that a person is shown; `value` is what was said last, empty before."""
+    """An answer for a person to mark; `value` is the person's last value, empty before the first."""
 
     token: str
     answer: str
@@ -97,7 +99,7 @@ class ShownAnswer(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What a person said of an answer; "cannot", with a reason, is no mark of it."""
+    """A person's mark, label or reading of an answer; the value "cannot" means that the person could not judge it."""
 
     report: str
     answer: str
@@ -105,19 +107,20 @@ class Mark(NamedTuple):
     stratum: str
     marker: str
     round: int
-    said: Said
+    entry: MarkEntry
     seconds: float
-    """From when it was shown; 0 for what was brought from a file."""
+    """Seconds since the answer was shown; 0 for marks from a file."""
     at: datetime
     is_brought: bool
 
     @property
     def score(self) -> float:
-        return int(self.said.value) / 10
+        """The mark from 0 to 1."""
+        return int(self.entry.value) / 10
 
 
 class MarkStore:
-    """Marks and labels in one database."""
+    """Marks, labels and readings in one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -125,156 +128,152 @@ class MarkStore:
     def draw(
         self, seat: Seat, kind: MarkKind, report: str, owner: str, plan: Sequence[Planned]
     ) -> ShownAnswer | None:
-        """The seat's unanswered answer, or the next of the plan; None if nothing is left."""
+        """The answer that the seat has open, or the next of the plan; None if nothing is left."""
+        marks = _LATEST.where(MARK.c.kind == kind, MARK.c.report == report, _STAYS)
         with self._database.write() as connection:
             take_turn(connection, MARK)
-            mine = _LATEST.where(MARK.c.kind == kind, MARK.c.report == report, _STAYS).order_by(
-                MARK.c.id
-            )
-            given = connection.execute(mine).all()
-            # a file may have brought this person's marks
-            own = [row for row in given if row.marker == seat.person]
-            if waiting := next((row for row in own if not row.value), None):
-                return _shown(waiting)
-            found = next_of(plan, _had(given, own, kind))
-            if found is None:
+            rows = connection.execute(marks.order_by(MARK.c.id)).all()
+            # by person, not by seat: a file may hold marks of the same person
+            own = [row for row in rows if row.marker == seat.person]
+            for row in own:
+                if not row.value:
+                    return _shown(row)
+            following = next_answer(plan, _handed(rows, own, kind))
+            if following is None:
                 return None
-            one, number = found
+            answer, number = following
             values = {
                 "kind": kind,
                 "report": report,
                 "owner": owner,
-                "answer": one.key,
-                "item": one.item,
-            }
-            values |= {
-                "stratum": one.stratum,
+                "answer": answer.key,
+                "item": answer.item,
+                "stratum": answer.stratum,
                 "marker": seat.person,
                 "round": number,
                 "seat_id": seat.id,
             }
-            return ShownAnswer(self._add(connection, values), one.key, number, "")
+            return ShownAnswer(self._add(connection, values), answer.key, number, "")
 
     @staticmethod
     def _add(connection: Connection, values: Mapping[str, object]) -> str:
+        """Adds an answer shown to a person and returns its token."""
         token = secrets.token_urlsafe(16)
         connection.execute(insert(MARK).values(**values, token=token, drawn_at=now()))
         return token
 
     def find(self, seat: Seat, token: str) -> ShownAnswer:
-        """An answer that a seat was shown, as it stands. Raises MarkError."""
+        """A seat's answer by its token, with its latest value. Raises MarkError."""
         with self._database.read() as connection:
-            return _shown(_mine(connection, seat, token))
+            return _shown(_row_of(connection, seat, token))
 
     def last(self, seat: Seat) -> ShownAnswer | None:
-        """What the seat said last, so that it can be taken back; None before anything was said."""
-        mine = _LATEST.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "").order_by(
-            MARK_VALUE.c.at.desc()
-        )
+        """The answer that the seat marked last, so that the mark can be taken back; None before the first."""
+        marked = _LATEST.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "")
+        latest_first = marked.order_by(MARK_VALUE.c.at.desc())
         with self._database.read() as connection:
-            row = connection.execute(mine.limit(1)).one_or_none()
+            row = connection.execute(latest_first.limit(1)).one_or_none()
         return None if row is None else _shown(row)
 
-    def given(self, seat: Seat) -> SeatProgress:
-        """How many answers a seat has said something of, and when last."""
-        mine = _LATEST.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "").subquery()
+    def progress(self, seat: Seat) -> SeatProgress:
+        """The number of answers that a seat has marked, and the time of the last."""
+        marked = _LATEST.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "").subquery()
+        query = select(func.count(), func.max(marked.c.at)).select_from(marked)
         with self._database.read() as connection:
-            found = connection.execute(
-                select(func.count(), func.max(mine.c.at)).select_from(mine)
-            ).one()
-        return SeatProgress(found[0], last=found[1])
+            count, last = connection.execute(query).one()
+        return SeatProgress(count, last=last)
 
-    def say(self, seat: Seat, token: str, said: Said) -> None:
-        """Say something of an answer; an empty value takes back what was said. Raises MarkError."""
+    def enter(self, seat: Seat, token: str, entry: MarkEntry) -> None:
+        """Stores a seat's entry for an answer; an empty value takes the last one back. Raises MarkError."""
         with self._database.write() as connection:
             take_turn(connection, MARK)
-            row = _mine(connection, seat, token)
-            if not said.value and row.value is None:
+            row = _row_of(connection, seat, token)
+            if not entry.value and row.value is None:
                 raise MarkError("There is nothing to take back yet.")
-            if row.value is not None and said == _said(row):
+            if row.value is not None and entry == _entry(row):
                 return
             number = row.number or 0
             if number >= MOST_VALUES:
                 raise MarkError(
                     "This answer was changed {} times; what was said last stands.", MOST_VALUES
                 )
-            connection.execute(insert(MARK_VALUE).values(_value(row.id, number + 1, said)))
+            connection.execute(insert(MARK_VALUE).values(_value(row.id, number + 1, entry)))
 
     def bring(self, kind: MarkKind, report: str, owner: str, marks: Sequence[Mark]) -> int:
-        """Add marks of a file to a report; return how many are new or changed. The same file twice adds nothing.
+        """Adds marks of a file to a report and returns how many are new or changed. The same file twice adds nothing.
 
         Raises MarkError.
         """
-        mine = _LATEST.where(MARK.c.kind == kind, MARK.c.report == report)
+        marks_of_report = _LATEST.where(MARK.c.kind == kind, MARK.c.report == report)
         with self._database.write() as connection:
             take_turn(connection, MARK)
-            known = _by_person(connection.execute(mine).all())
+            known = _by_person(connection.execute(marks_of_report).all())
             _check_markers({marker for _, marker, _ in known} | {mark.marker for mark in marks})
-            of_all = {
-                "kind": kind,
-                "report": report,
-                "owner": owner,
-                "stratum": "",
-                "drawn_at": now(),
-            }
+            drawn_at = now()
             new = [
                 {
-                    **of_all,
-                    "answer": one.answer,
-                    "item": one.item,
-                    "marker": one.marker,
-                    "round": one.round,
+                    "kind": kind,
+                    "report": report,
+                    "owner": owner,
+                    "stratum": "",
+                    "drawn_at": drawn_at,
+                    "answer": mark.answer,
+                    "item": mark.item,
+                    "marker": mark.marker,
+                    "round": mark.round,
+                    "token": secrets.token_urlsafe(16),
                 }
-                for one in marks
-                if (one.answer, one.marker, one.round) not in known
+                for mark in marks
+                if (mark.answer, mark.marker, mark.round) not in known
             ]
             if new:
-                connection.execute(
-                    insert(MARK), [{**one, "token": secrets.token_urlsafe(16)} for one in new]
-                )
+                connection.execute(insert(MARK), new)
                 _check_brought(connection, owner, report)
-                known = _by_person(connection.execute(mine).all())
-            said = [(known[one.answer, one.marker, one.round], one.said) for one in marks]
-            changed = [
-                (row, one)
-                for row, one in said
-                if row.seat_id is None and (not row.number or _said(row) != one)
-            ]
-            if any((row.number or 0) >= MOST_VALUES for row, _ in changed):
-                raise MarkError(
-                    "This answer was changed {} times; what was said last stands.", MOST_VALUES
-                )
-            if changed:
-                values = [_value(row.id, (row.number or 0) + 1, one) for row, one in changed]
+                known = _by_person(connection.execute(marks_of_report).all())
+            values = []
+            for mark in marks:
+                row = known[mark.answer, mark.marker, mark.round]
+                number = row.number or 0
+                is_from_page = row.seat_id is not None
+                is_unchanged = number > 0 and _entry(row) == mark.entry
+                if is_from_page or is_unchanged:
+                    continue
+                if number >= MOST_VALUES:
+                    raise MarkError(
+                        "This answer was changed {} times; what was said last stands.", MOST_VALUES
+                    )
+                values.append(_value(row.id, number + 1, mark.entry))
+            if values:
                 connection.execute(insert(MARK_VALUE), values)
-        return len(changed)
+        return len(values)
 
     def of_report(
         self, kind: MarkKind, report: str, owner: str, answers: Collection[str]
     ) -> list[Mark]:
-        """What was said of a report's answers, under any report of its owner, in order; by one person once.
+        """The marks of a report's answers under any report of its owner, in order; one a person, answer and round.
 
-        Not by who took consent back. A database that was restored knows no owners.
+        Marks of people who withdrew their consent are left out. With no `owner`, as in a restored database, only marks
+        under this report count.
         """
-        whose = MARK.c.owner == owner if owner else MARK.c.report == report
-        said = _LATEST.where(MARK.c.kind == kind, whose, MARK_VALUE.c.value != "")
-        if len(answers) <= MOST_NAMED:
-            said = said.where(MARK.c.answer.in_(answers))
+        scope = MARK.c.owner == owner if owner else MARK.c.report == report
+        marks = _LATEST.where(MARK.c.kind == kind, scope, MARK_VALUE.c.value != "")
+        if len(answers) <= MOST_IN_QUERY:
+            marks = marks.where(MARK.c.answer.in_(answers))
         with self._database.read() as connection:
-            rows = connection.execute(said.where(_STAYS).order_by(MARK.c.id)).all()
+            rows = connection.execute(marks.where(_STAYS).order_by(MARK.c.id)).all()
         last = {(row.answer, _person(row.marker), row.round): row for row in rows}
         return [_mark(row) for row in last.values() if row.answer in answers]
 
     def drop(self, owner: str, report: str) -> None:
-        """Delete what was said under a report, since its owner says so; who had ended may begin anew."""
-        said = and_(MARK.c.report == report, MARK.c.owner == owner)
+        """Deletes all marks under an owner's report; people who had finished may begin again."""
+        is_of_report = and_(MARK.c.report == report, MARK.c.owner == owner)
         with self._database.write() as connection:
-            mine = select(MARK.c.id).where(said)
-            seats = select(MARK.c.seat_id).where(said)
+            marks = select(MARK.c.id).where(is_of_report)
+            seats = select(MARK.c.seat_id).where(is_of_report)
             ended = SEAT_EVENT.c.seat_id.in_(seats) & SEAT_EVENT.c.kind.in_(("done", "full"))
             connection.execute(SEAT_EVENT.delete().where(ended))
-            connection.execute(MARK_VALUE.delete().where(MARK_VALUE.c.mark_id.in_(mine)))
-            connection.execute(MARK.delete().where(MARK.c.id.in_(mine)))
+            connection.execute(MARK_VALUE.delete().where(MARK_VALUE.c.mark_id.in_(marks)))
+            connection.execute(MARK.delete().where(MARK.c.id.in_(marks)))
         self._database.empty_log()
 
 
@@ -297,24 +296,27 @@ _LATEST = select(
         MARK_VALUE, and_(MARK_VALUE.c.mark_id == MARK.c.id, MARK_VALUE.c.number == _NUMBER)
     )
 )
-"""Marks with what was said last."""
-_GONE = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
-_STAYS = MARK.c.seat_id.is_(None) | MARK.c.seat_id.not_in(_GONE)
-"""Not given by who took consent back."""
+"""Marks with their latest value."""
+_WITHDRAWN = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
+_STAYS = MARK.c.seat_id.is_(None) | MARK.c.seat_id.not_in(_WITHDRAWN)
+"""The condition that leaves out marks of people who withdrew their consent."""
 
 
-def _had(given: Iterable[Row], own: Iterable[Row], kind: MarkKind) -> Had:
-    """What persons were shown of a report, `own` by one of them."""
-    said: dict[str, dict[str, str]] = {}
-    for row in given:
-        said.setdefault(row.answer, {})[row.marker] = row.value or ""
-    settled = said.items() if kind != "marks" else ()
-    return Had(
-        persons={key: frozenset(of) for key, of in said.items()},
+def _handed(rows: Iterable[Row], own: Iterable[Row], kind: MarkKind) -> Handed:
+    """The answers that people had from a report; `own` are the rows of the next person."""
+    values_by_answer: dict[str, dict[str, str]] = {}
+    for row in rows:
+        values_by_answer.setdefault(row.answer, {})[row.marker] = row.value or ""
+    disputed = set()
+    if kind != "marks":  # means settle different marks, a third person different labels or readings
+        for answer, values in values_by_answer.items():
+            opinions = {*values.values()} - {"", CANNOT}
+            if len(values) == 2 and len(opinions) == 2:
+                disputed.add(answer)
+    return Handed(
+        persons={answer: frozenset(values) for answer, values in values_by_answer.items()},
         own=[(row.answer, row.round) for row in own],
-        disputed=frozenset(
-            key for key, of in settled if len(of) == 2 == len({*of.values()} - {"", CANNOT})
-        ),
+        disputed=frozenset(disputed),
     )
 
 
@@ -324,7 +326,7 @@ def _by_person(rows: Iterable[Row]) -> dict[tuple[str, str, int], Row]:
 
 
 def _check_markers(markers: Collection[str]) -> None:
-    if any(len(one) > LONGEST_MARKER for one in markers):
+    if any(len(marker) > LONGEST_MARKER for marker in markers):
         raise MarkError("A marker's name has at most {} characters; shorten it.", LONGEST_MARKER)
     if len(markers) > MOST_MARKERS:
         raise MarkError(
@@ -335,42 +337,52 @@ def _check_markers(markers: Collection[str]) -> None:
 
 
 def _check_brought(connection: Connection, owner: str, report: str) -> None:
-    """Raise MarkError where files brought too many marks; what was added in this transaction then is not."""
+    """Raises MarkError if files brought too many marks, which rolls back this transaction."""
     brought = select(func.count()).where(MARK.c.owner == owner, MARK.c.seat_id.is_(None))
-    for query, most, where in (
+    for query, most, place in (
         (brought.where(MARK.c.report == report), MOST_BROUGHT, "this report"),
         (brought, MOST_OF_OWNER, "all of your reports"),
     ):
-        if (count := connection.scalar(query) or 0) > most:
-            told = "Files would have brought {} marks under {}, and {} is the most; leave some out."
-            raise MarkError(told, count, where, most)
+        count = connection.scalar(query) or 0
+        if count > most:
+            problem = (
+                "Files would have brought {} marks under {}, and {} is the most; leave some out."
+            )
+            raise MarkError(problem, count, place, most)
 
 
-def _mine(connection: Connection, seat: Seat, token: str) -> Row:
-    row = connection.execute(
-        _LATEST.where(MARK.c.token == token, MARK.c.seat_id == seat.id)
-    ).one_or_none()
+def _row_of(connection: Connection, seat: Seat, token: str) -> Row:
+    """A seat's mark by its token. Raises MarkError for another seat's token."""
+    query = _LATEST.where(MARK.c.token == token, MARK.c.seat_id == seat.id)
+    row = connection.execute(query).one_or_none()
     if row is None:
         raise MarkError("This is none of your answers. Open the page again.")
     return row
 
 
-def _value(mark: int, number: int, said: Said) -> dict[str, object]:
-    told = {"value": said.value, "further": " ".join(said.further), "note": said.note}
-    return {"mark_id": mark, "number": number, "at": now(), **told}
+def _value(mark: int, number: int, entry: MarkEntry) -> dict[str, object]:
+    """A row of MARK_VALUE."""
+    return {
+        "mark_id": mark,
+        "number": number,
+        "at": now(),
+        "value": entry.value,
+        "further": " ".join(entry.further),
+        "note": entry.note,
+    }
 
 
 def _shown(row: Row) -> ShownAnswer:
     return ShownAnswer(row.token, row.answer, row.round, row.value or "")
 
 
-def _said(row: Row) -> Said:
-    return Said(row.value, tuple(row.further.split()), row.note)
+def _entry(row: Row) -> MarkEntry:
+    return MarkEntry(row.value, tuple(row.further.split()), row.note)
 
 
 def _mark(row: Row) -> Mark:
-    brought = row.seat_id is None
-    seconds = 0.0 if brought else (row.at - row.drawn_at).total_seconds()
+    is_brought = row.seat_id is None
+    seconds = 0.0 if is_brought else (row.at - row.drawn_at).total_seconds()
     return Mark(
         report=row.report,
         answer=row.answer,
@@ -378,13 +390,13 @@ def _mark(row: Row) -> Mark:
         stratum=row.stratum,
         marker=row.marker,
         round=row.round,
-        said=_said(row),
+        entry=_entry(row),
         seconds=seconds,
         at=row.at,
-        is_brought=brought,
+        is_brought=is_brought,
     )
 
 
 def _person(marker: str) -> str:
-    """Who marked: a report's owner is one person under every report."""
+    """The person behind a marker's name: a report's owner is the same person in every report."""
     return OWNER if marker.rpartition(".")[2] == OWNER else marker

@@ -1,7 +1,7 @@
 """Text metrics of answers: random, length, BLEU-4 and ROUGE-L, and METEOR, CIDEr and BERTScore, which need an extra.
 
-A metric scores many answers at once, higher being better; a metric that compares with a reference gives no score to an
-answer without one.
+A metric scores many answers at once, higher being better. A metric that compares with a reference gives no score to an
+answer without a reference.
 """
 
 import re
@@ -13,11 +13,11 @@ from arena.ratings.agreement import random_score
 MetricName = Literal["random", "length", "BLEU-4", "ROUGE-L", "METEOR", "CIDEr", "BERTScore"]
 _WORD = re.compile(r"[a-z0-9]+")
 _ROUGE_WORDS = 4000
-"""Words of a text that ROUGE-L reads, since its work grows with the product of two lengths."""
+"""Words of a text that ROUGE-L reads: its time grows with the product of two lengths."""
 
 
 class TextMetricError(RuntimeError):
-    """A metric needs something that is not installed; the message says what."""
+    """A metric whose requirements are not installed; the message names them."""
 
 
 class Candidate(NamedTuple):
@@ -33,24 +33,31 @@ class TextMetric(NamedTuple):
     """A metric's scoring function and requirements."""
 
     scores: Callable[[Sequence[Candidate]], Sequence[float]]
-    backed: bool
+    needs_reference: bool
     needs: str
-    """What to install beside the app; empty if nothing."""
+    """The packages to install beside the app; empty if none."""
 
 
 def score(name: MetricName, candidates: Sequence[Candidate]) -> dict[tuple[str, str], float]:
     """A metric's scores by (item, model). Raises TextMetricError if its requirements are not installed."""
     metric = METRICS[name]
-    fit = [one for one in candidates if one.reference is not None or not metric.backed]
-    if not fit:
+    scorable = [
+        candidate
+        for candidate in candidates
+        if candidate.reference is not None or not metric.needs_reference
+    ]
+    if not scorable:
         return {}
     try:
-        scores = metric.scores(fit)
+        scores = metric.scores(scorable)
     except (ImportError, LookupError, OSError) as error:
         raise TextMetricError(
             f"{name} needs {metric.needs or 'what requirements.txt lists'}; install it"
         ) from error
-    return {(one.item, one.model): float(value) for one, value in zip(fit, scores, strict=True)}
+    return {
+        (candidate.item, candidate.model): float(value)
+        for candidate, value in zip(scorable, scores, strict=True)
+    }
 
 
 def words(text: str) -> list[str]:
@@ -61,15 +68,18 @@ def words(text: str) -> list[str]:
 # Installed with the app.
 def _length(candidates: Sequence[Candidate]) -> list[float]:
     """Number of whitespace-separated tokens (VisIT-Bench, 4.3)."""
-    return [float(len(one.text.split())) for one in candidates]
+    return [float(len(candidate.text.split())) for candidate in candidates]
 
 
 def _bleu(candidates: Sequence[Candidate]) -> list[float]:
-    """sacrebleu's sentence BLEU with its default tokens and smoothing; short answers by the n-gram orders they have."""
+    """sacrebleu's sentence BLEU, default tokens and smoothing; short answers use only the n-gram orders they have."""
     from sacrebleu import BLEU
 
     metric = BLEU(effective_order=True)
-    return [metric.sentence_score(one.text, [one.reference or ""]).score for one in candidates]
+    return [
+        metric.sentence_score(candidate.text, [candidate.reference or ""]).score
+        for candidate in candidates
+    ]
 
 
 def _rouge(candidates: Sequence[Candidate]) -> list[float]:
@@ -77,12 +87,14 @@ def _rouge(candidates: Sequence[Candidate]) -> list[float]:
     from rapidfuzz.distance import LCSseq
 
     scores = []
-    for one in candidates:
-        told = words(one.text)[:_ROUGE_WORDS]
-        truth = words(one.reference or "")[:_ROUGE_WORDS]
-        scores.append(
-            2 * LCSseq.similarity(told, truth) / (len(told) + len(truth)) if told and truth else 0.0
-        )
+    for candidate in candidates:
+        answer = words(candidate.text)[:_ROUGE_WORDS]
+        reference = words(candidate.reference or "")[:_ROUGE_WORDS]
+        if answer and reference:
+            common = LCSseq.similarity(answer, reference)
+            scores.append(2 * common / (len(answer) + len(reference)))
+        else:
+            scores.append(0.0)
     return scores
 
 
@@ -90,7 +102,10 @@ def _rouge(candidates: Sequence[Candidate]) -> list[float]:
 def _meteor(candidates: Sequence[Candidate]) -> list[float]:
     from nltk.translate.meteor_score import single_meteor_score  # pyright: ignore[reportMissingImports]
 
-    return [single_meteor_score(words(one.reference or ""), words(one.text)) for one in candidates]
+    return [
+        single_meteor_score(words(candidate.reference or ""), words(candidate.text))
+        for candidate in candidates
+    ]
 
 
 def _cider(candidates: Sequence[Candidate]) -> list[float]:
@@ -98,11 +113,13 @@ def _cider(candidates: Sequence[Candidate]) -> list[float]:
     from pycocoevalcap.cider.cider import Cider  # pyright: ignore[reportMissingImports]
 
     scores = [0.0] * len(candidates)
-    for model in dict.fromkeys(one.model for one in candidates):
-        places = [place for place, one in enumerate(candidates) if one.model == model]
-        truth = {place: [" ".join(words(candidates[place].reference or ""))] for place in places}
-        told = {place: [" ".join(words(candidates[place].text))] for place in places}
-        for place, value in zip(places, Cider().compute_score(truth, told)[1], strict=True):
+    for model in dict.fromkeys(candidate.model for candidate in candidates):
+        places = [place for place, candidate in enumerate(candidates) if candidate.model == model]
+        references = {
+            place: [" ".join(words(candidates[place].reference or ""))] for place in places
+        }
+        answers = {place: [" ".join(words(candidates[place].text))] for place in places}
+        for place, value in zip(places, Cider().compute_score(references, answers)[1], strict=True):
             scores[place] = value
     return scores
 
@@ -110,18 +127,22 @@ def _cider(candidates: Sequence[Candidate]) -> list[float]:
 def _bert(candidates: Sequence[Candidate]) -> list[float]:
     from bert_score import score as bert_score  # pyright: ignore[reportMissingImports]
 
-    texts = [one.text for one in candidates]
-    references = [one.reference for one in candidates]
+    texts = [candidate.text for candidate in candidates]
+    references = [candidate.reference for candidate in candidates]
     return bert_score(texts, references, lang="en")[2].tolist()
 
 
 METRICS: Mapping[MetricName, TextMetric] = {
     "random": TextMetric(
-        lambda told: [random_score(one.item, one.model) for one in told], backed=False, needs=""
+        lambda candidates: [
+            random_score(candidate.item, candidate.model) for candidate in candidates
+        ],
+        needs_reference=False,
+        needs="",
     ),
-    "length": TextMetric(_length, backed=False, needs=""),
-    "BLEU-4": TextMetric(_bleu, backed=True, needs=""),
-    "ROUGE-L": TextMetric(_rouge, backed=True, needs=""),
+    "length": TextMetric(_length, needs_reference=False, needs=""),
+    "BLEU-4": TextMetric(_bleu, needs_reference=True, needs=""),
+    "ROUGE-L": TextMetric(_rouge, needs_reference=True, needs=""),
     "METEOR": TextMetric(
         _meteor, True, "requirements-metrics.txt and WordNet (python -m nltk.downloader wordnet)"
     ),
@@ -130,4 +151,5 @@ METRICS: Mapping[MetricName, TextMetric] = {
         _bert, True, "requirements-metrics.txt and roberta-large from the Hub (1.4 GB, PyTorch)"
     ),
 }
-KEPT: tuple[MetricName, ...] = ("random", "length", "BLEU-4", "ROUGE-L")
+INSTALLED: tuple[MetricName, ...] = ("random", "length", "BLEU-4", "ROUGE-L")
+"""The metrics that need nothing beside the app."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from scoring.benchmarks.base import FileBenchmark, read_table
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.registry import BENCHMARKS, SHIPPED
 from scoring.report import AnyReport, QuestionStamp, Report
 from scoring.specs.report import SpecReport

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from arena.model_facts import ModelFacts
 from scoring.benchmarks.article import ScoredAnswer
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mm_vet import MMVet, prompt_digest
 from scoring.multiple_choice.extract import PROMPTS, language
 from scoring.publish.editions import HubBenchmark, edition_of

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from arena.network import is_public
 from arena.server.hub_evaluations import HubScore
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.publish.editions import HubBenchmark, edition_of
 from scoring.publish.refusals import refusals, stopped
 from scoring.registry import benchmark_of

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from scoring.benchmarks.base import Benchmark, FileBenchmark
-from scoring.benchmarks.choice import ChoiceReport
 from scoring.benchmarks.choice_answers import failures
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.hidden import HiddenReport
 from scoring.benchmarks.spec_benchmark import is_own
 from scoring.multiple_choice.metrics import undecided_is_wrong

@@ -7,13 +7,13 @@ from scoring.rules.edits import edit_distance
 from scoring.rules.short_answers import short_answer
 
 _LEAST = 0.5
-"""A smaller similarity counts nothing."""
+"""Similarity below which the score is 0."""
 _LONGEST = 20_000
-"""Characters of an answer above which none is compared: the work grows with the square."""
+"""Characters above which an answer is not compared: the work grows with the square."""
 
 
 class AnlsRule(RuleKind):
-    """The similarity of the answer and the best of the truths."""
+    """The similarity of the answer and the most similar truth."""
 
     kind: Literal["anls"] = "anls"
 
@@ -32,16 +32,17 @@ class AnlsRule(RuleKind):
         return Reading(best, answer[:200], "by edit distance")
 
 
-def similarity(said: str, truth: str) -> float:
+def similarity(answer: str, truth: str) -> float:
     """1 - edits / length, or 0 below a half.
 
-    Edits are counted in lower case with single blanks; the length is that of the longer text as it is.
+    Edits are counted in lower case with single blanks; the length is that of the longer text, unchanged.
     """
-    length = max(len(said.upper()), len(truth.upper()))
+    length = max(len(answer.upper()), len(truth.upper()))
     if length == 0:
         return 1.0
-    plain = [" ".join(text.lower().split()) for text in (said, truth)]
-    if abs(len(plain[0]) - len(plain[1])) > length * (1 - _LEAST):
+    plain_answer = " ".join(answer.lower().split())
+    plain_truth = " ".join(truth.lower().split())
+    if abs(len(plain_answer) - len(plain_truth)) > length * (1 - _LEAST):
         return 0.0
-    score = 1 - edit_distance(*plain) / length
+    score = 1 - edit_distance(plain_answer, plain_truth) / length
     return score if score >= _LEAST else 0.0

@@ -1,4 +1,4 @@
-"""What a kind of rule is: it reads one answer to one question, and says the score, or that it can't read it."""
+"""Base of the kinds of rule: a rule reads an answer to a question and gives its score, or None if it can't read it."""
 
 import json
 from abc import ABC, abstractmethod
@@ -14,14 +14,14 @@ from scoring.rules.short_answers import unwrapped
 from scoring.text_lists import listed_texts
 
 RuleProtocol = Literal["strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-paper", "mmt-paper"]
-"""Whose rule reads: ours, a toolkit's of August 2026, the authors' of a benchmark, or a paper's."""
+"""The origin of a rule: ours, a toolkit of August 2026, the authors of a benchmark, or a paper."""
 TOOLKITS: frozenset[RuleProtocol] = frozenset(("vlmevalkit", "lmms-eval", "authors"))
-"""Protocols under which an answer that nobody could read is wrong."""
+"""Protocols that count an unreadable answer as wrong."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One question as a rule sees it."""
+    """A question with all that a rule may read of it."""
 
     id: str
     question: str
@@ -32,34 +32,34 @@ class Item:
     cells: Mapping[str, Any]
     """Every column of the row."""
     pictures: tuple[ShownImage, ...] = ()
-    """What a judge may be shown."""
+    """Pictures for a judge."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a rule read in an answer."""
+    """A rule's reading of an answer."""
 
     score: float | None
-    """Between the rule's `ends`, which are 0 and 1 but for verdicts; None if nobody could read the answer, or there is
-    no truth to compare it with."""
+    """Between the rule's `ends`, which are 0 and 1 except for verdicts; None for an unreadable answer, or without a
+    truth."""
     read: str
-    """What was read, such as "B", "Yes" or "12.5"; "" if nothing was."""
+    """The text that was read, such as "B", "Yes" or "12.5"; "" if nothing was."""
     why: str
     """The rule that decided, in a few words."""
     is_open: bool = False
     """Whether a judge may read it."""
     marks: tuple[float, ...] = ()
-    """The grades that a judge gave, of two the baseline's first; () under all other rules."""
+    """The judge's grades, of two the baseline's first; () under all other rules."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What a judge read in an answer that a rule left open."""
+    """A judge's reading of an answer that a rule left open."""
 
     reading: Reading
     replies: tuple[str, ...]
     model: str
-    """Name that the server gave the judge."""
+    """The judge's name, from the server."""
 
 
 class RuleKind(BaseModel, ABC):
@@ -68,17 +68,17 @@ class RuleKind(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
     is_compared: ClassVar[bool] = True
-    """Whether an answer is compared with a right one; what a judge grades needs none."""
+    """Whether an answer is compared with a right answer; a judge's grade needs none."""
     has_canaries: ClassVar[bool] = False
-    """Whether a judge is tested with worthless answers among those that it reads."""
+    """Whether a judge is tested with worthless answers among the others."""
 
     unread_as: ClassVar[str] = "wrong"
-    """What the toolkits count an answer as that nobody could read."""
+    """The toolkits' treatment of an unreadable answer, in words."""
     notes: ClassVar[Mapping[RuleProtocol, str]] = {}
-    """What protocols do, where the kind has a way of its own."""
+    """Sentences on protocols that are particular to this kind."""
 
     truth: str | None = None
-    """Column of the right answer, where it isn't the benchmark's own."""
+    """Column of the right answer, if it isn't the benchmark's own."""
 
     @abstractmethod
     def protocols(self) -> frozenset[RuleProtocol]:
@@ -86,7 +86,7 @@ class RuleKind(BaseModel, ABC):
 
     @property
     def shows_pictures(self) -> bool:
-        """Whether a judge is shown the questions' pictures."""
+        """Whether a judge sees the questions' pictures."""
         return False
 
     @property
@@ -96,7 +96,7 @@ class RuleKind(BaseModel, ABC):
 
     @property
     def mark_ends(self) -> Ends | None:
-        """The lowest and the highest mark; None where answers get none."""
+        """The lowest and the highest mark; None if answers get no marks."""
         return None
 
     def reads(self, answer: str) -> bool:
@@ -105,36 +105,36 @@ class RuleKind(BaseModel, ABC):
 
     @property
     def mark_count(self) -> int:
-        """How many marks an answer gets."""
+        """The number of marks of an answer."""
         return 0
 
     @property
     def needed(self) -> Sequence[str]:
-        """What no file may lack: roles such as `truth`, or columns."""
+        """The roles, such as `truth`, and columns that every file must have."""
         return ("truth",)
 
     @property
     def mentioned(self) -> Sequence[str]:
-        """Columns that a prompt names, which are empty there where a file lacks them."""
+        """Columns named in a prompt; a column that a file lacks is empty there."""
         return ()
 
     def reading(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
-        """The score of an answer, for any text, without a judge.
+        """The reading of any text without a judge.
 
-        An answer that can't be read has no score under `strict` and the papers' protocols, and is wrong under the
-        toolkits'. Without a truth nothing has a score.
+        An unreadable answer has no score under `strict` and the papers' protocols, and is wrong under the toolkits'.
+        Without a truth no answer has a score.
         """
         return self._checked(item, self._read(item, answer, protocol))
 
     def _checked(self, item: Item, reading: Reading) -> Reading:
-        """The reading, without a score where there is no truth."""
+        """The reading, without its score if there is no truth."""
         if not self.is_compared or self.truth_of(item) is not None:
             return reading
         return replace(reading, score=None)
 
     @abstractmethod
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
-        """The reading of an answer; its score does not count where there is no truth."""
+        """The reading of an answer; its score does not count without a truth."""
 
     def judging(
         self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
@@ -144,15 +144,15 @@ class RuleKind(BaseModel, ABC):
         return Judged(self.reading(item, answer, protocol), (), "")
 
     def turns(self, protocol: RuleProtocol) -> int:
-        """How many times a judge is asked about an answer, each time with it at another place."""
+        """The number of times that a judge is asked about an answer, each time with the answer at another place."""
         return 1
 
     def joined(self, turns: Sequence[Judged]) -> Judged:
-        """What the turns of one answer come to."""
+        """The combined reading of an answer's turns."""
         return turns[0]
 
     def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
-        """The fixed part of what a judge is asked about a question; "" if no judge is asked."""
+        """The fixed part of the judge's prompt for a question; "" if no judge is asked."""
         return ""
 
     def shown_options(self, item: Item) -> Mapping[str, str]:
@@ -160,11 +160,11 @@ class RuleKind(BaseModel, ABC):
         return item.options
 
     def wrong_truth(self, item: Item) -> str:
-        """Why `strict` can't score a question by its right answer, as the end of a sentence; "" if it can."""
+        """Reason why `strict` can't score a question by its right answer, to end a sentence; "" if it can."""
         return ""
 
     def submitted(self, item: Item, answer: str, read: str) -> str:
-        """What a submission has of an answer in which `read` was read: its words, without what is around them."""
+        """The text of an answer for a submission, with `read` as its reading: without the text around the answer."""
         return unwrapped(answer)
 
     def truth_of(self, item: Item) -> str | None:
@@ -183,11 +183,11 @@ def cell_of(item: Item, column: str) -> str | None:
 
 
 def accepted(truth: str) -> tuple[str, ...]:
-    """The right answers of a cell: the members of a list, or the one text that it holds."""
+    """The right answers in a cell: the members of a list, or its text."""
     members = listed_texts(truth)
     return (truth,) if members is None else members
 
 
 def unread(protocol: RuleProtocol, why: str, is_open: bool = False) -> Reading:
-    """The reading of an answer in which nothing could be read: wrong to all protocols but ours."""
+    """The reading of an unreadable answer: without a score under our protocol, else wrong."""
     return Reading(None if protocol == "strict" else 0.0, "", why, is_open)

@@ -1,4 +1,4 @@
-"""Edit distance: how many signs to insert, delete or replace to make one text of another."""
+"""Edit distance: the number of characters to insert, delete or replace between two texts."""
 
 from os.path import commonprefix
 
@@ -6,12 +6,12 @@ from os.path import commonprefix
 def edit_distance(first: str, second: str) -> int:
     """The Levenshtein distance, by Myers' bit vectors (1999): the shorter text is one column of bits.
 
-    For a text of fixed length, the work grows with the other one's; what both begin or end with costs nothing.
+    The work grows with the product of the lengths, in units of machine words; common beginnings and ends cost nothing.
     """
-    same = len(commonprefix((first, second)))
-    rest = [text[same:][::-1] for text in (first, second)]
-    same = len(commonprefix(rest))
-    column, row = sorted((text[same:] for text in rest), key=len)
+    start = len(commonprefix((first, second)))
+    reversed_rests = [text[start:][::-1] for text in (first, second)]
+    end = len(commonprefix(reversed_rests))
+    column, row = sorted((text[end:] for text in reversed_rests), key=len)
     if not column:
         return len(row)
     places: dict[str, int] = {}

@@ -1,13 +1,13 @@
-"""Values of formulas: a closed grammar of numbers, + - * / ^, fractions, roots, pi and brackets; nothing is evaluated.
+"""Values of formulas: a closed grammar of numbers, + - * / ^, fractions, roots, pi and brackets, without `eval`.
 
     sum      = product (("+" | "-") product)*
-    product  = signed (("*" | "/") signed | power)*     a root, pi or a bracket behind a number is a factor
+    product  = signed (("*" | "/") signed | power)*     a root, pi or a bracket after a number is a factor
     signed   = ("+" | "-")* power
-    power    = percent ("^" ("+" | "-")* percent)?      a second "^" can be meant in two ways
+    power    = percent ("^" ("+" | "-")* percent)?      a second "^" is ambiguous
     percent  = single "%"?
     single   = number | number fraction | fraction | root | pi | bracket
 
-All is computed in floating point, so that no power can be large.
+Numbers are floating-point numbers, so that no power is slow.
 """
 
 import math
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MOST_SIGNS = 300
-"""A longer text is no formula that is read."""
+"""Characters of the longest formula that is read."""
 _DEEPEST = 24
 _SIGNS = str.maketrans(
     {
@@ -38,7 +38,7 @@ _DROPPED = re.compile(
 )
 _WRITTEN = (
     (re.compile(r"\\[dtc]frac(?![a-z])"), r"\\frac"),
-    (re.compile(r"\\(?:times|cdot)(?![a-z])|\*\*"), lambda found: "^" if found[0] == "**" else "*"),
+    (re.compile(r"\\(?:times|cdot)(?![a-z])|\*\*"), lambda match: "^" if match[0] == "**" else "*"),
     (re.compile(r"\\div(?![a-z])"), "/"),
     (re.compile(r"\\%|\bpercent\b"), "%"),
     (re.compile(r"(?<![a-z\\])(?=(?:sqrt|pi)(?![a-z]))"), r"\\"),
@@ -53,22 +53,22 @@ _CLOSING = {"(": ")", "{": "}", "[": "]"}
 
 
 class _UnreadError(ValueError):
-    """The text is no formula of the grammar."""
+    """A text that is not a formula of the grammar."""
 
 
 def value(text: str, plainly: bool = False) -> float | None:
-    """The number that a formula is; None for another text, and for one whose value is not finite.
+    """The value of a formula; None for another text, and for a value that is not finite.
 
     `plainly` is VLMEvalKit's range: no square root, pi, factor without a sign, or fraction without braces.
     """
     text = text.strip()
     if len(text) > MOST_SIGNS:
         return None
+    text = text.lower()
+    if not plainly:
+        text = text.replace("°", "")
     try:
-        parser = _Parser(
-            _tokens(text.lower() if plainly else text.lower().replace("°", "")), plainly
-        )
-        number = parser.whole()
+        number = _Parser(_tokens(text), plainly).whole()
     except (_UnreadError, ArithmeticError):
         return None
     return number if math.isfinite(number) else None
@@ -81,19 +81,19 @@ def _tokens(text: str) -> Sequence[str]:
     tokens: list[str] = []
     place = 0
     while place < len(text):
-        found = _TOKEN.match(text, place)
-        if found is None:
+        match = _TOKEN.match(text, place)
+        if match is None:
             if not text[place:].strip():
                 break
             raise _UnreadError
-        tokens.append(found[1])
-        place = found.end()
+        tokens.append(match[1])
+        place = match.end()
     return tokens
 
 
 @dataclass
 class _Parser:
-    """Reads tokens by the grammar above, each method one of its lines."""
+    """A parser of the grammar above, with a method for each of its lines."""
 
     tokens: Sequence[str]
     plainly: bool
@@ -169,7 +169,9 @@ class _Parser:
         self.place += 1
         if token[:1].isdigit() or token[:1] == ".":
             number = float(token.replace(",", ""))
-            return number + self.single() if token.isdigit() and self.is_mixed() else number
+            if token.isdigit() and self.is_mixed():
+                return number + self.single()
+            return number
         if token in _CLOSING:
             return self.inside(token)
         if token.startswith("\\frac"):
@@ -181,9 +183,10 @@ class _Parser:
         raise _UnreadError
 
     def is_mixed(self) -> bool:
-        """Whether a fraction of two whole numbers follows, which a whole number before it is added to."""
-        whole = [one if not one.isdigit() else "0" for one in self.tokens[self.place :][:7]]
-        return whole == ["\\frac", "{", "0", "}", "{", "0", "}"]
+        """Whether a fraction of two whole numbers follows: then a whole number before it is added to it."""
+        following = self.tokens[self.place : self.place + 7]
+        pattern = ["0" if token.isdigit() else token for token in following]
+        return pattern == ["\\frac", "{", "0", "}", "{", "0", "}"]
 
     def inside(self, opening: str) -> float:
         self.depth += 1

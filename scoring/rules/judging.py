@@ -1,6 +1,6 @@
-"""A judge for short answers: it copies out the answer that a longer text gives, and the kind of rule reads that.
+"""A judge for short answers: the judge copies the answer from a longer text, and the kind of rule reads the copy.
 
-Letters have a judge of their own (`scoring.multiple_choice.extract`).
+Letters have a different judge (`scoring.multiple_choice.extract`).
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import ClassVar
 from arena.inference.messages import ending
 from arena.reasoning import answer_of
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema, prompt_text
-from scoring.multiple_choice.extract import asked, closed_ask
+from scoring.multiple_choice.extract import ask_until_read, closed_ask
 from scoring.multiple_choice.types import Rule
 from scoring.rules.base import (
     TOOLKITS,
@@ -27,21 +27,21 @@ from scoring.rules.short_answers import unwrapped
 
 PROMPT = prompt_text("answer_extract.txt")
 UNKNOWN = "Unknown"
-"""A judge's reply for a text that gives no answer, or several."""
+"""A judge's reply for a text without an answer, or with several."""
 NOT_FOUND = "the judge found no answer"
-"""Why an answer has no reading after that reply, which was read."""
+"""The reason for no reading after this reply."""
 _LONGEST = 400
-"""Characters of a reply above which it is no copied answer."""
+"""Characters of the longest reply that counts as a copied answer."""
 _OBJECT = re.compile(r"(?:```(?:json)?\s*+)?(\{.*\})(?:\s*+```)?", re.DOTALL)
 
 
 class JudgedKind(RuleKind, ABC):
-    """A kind whose answers a judge can copy out."""
+    """A kind with answers that a judge can copy."""
 
     form: ClassVar[str]
-    """What the judge is asked for: "one number"."""
+    """The content of the judge's reply, in words: "one number"."""
     choices: ClassVar[Sequence[str]] = ()
-    """All that it may reply, beside `UNKNOWN`; empty for any text."""
+    """The allowed replies beside `UNKNOWN`; empty for any text."""
 
     def judging(
         self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
@@ -53,35 +53,35 @@ class JudgedKind(RuleKind, ABC):
         ask = closed_ask(PROMPT, answer, True, schema, question=item.question, form=self.form)
 
         def read(text: str, finish: str) -> Reading | None:
-            said = extracted(text, finish)
-            if said is None:
+            copied = extracted(text, finish)
+            if copied is None:
                 return None
-            if said.strip(" .").casefold() == UNKNOWN.casefold():
+            if copied.strip(" .").casefold() == UNKNOWN.casefold():
                 return unread(protocol, NOT_FOUND)
-            reading = self.replied(item, said, protocol)
+            reading = self.copied_reading(item, copied, protocol)
             return reading if reading.read or protocol in TOOLKITS else None
 
-        found = yield from asked(ask, read)
-        reading = found.read or unread(protocol, str(Rule.UNREAD).replace("a letter", self.form))
-        return Judged(self._checked(item, reading), found.replies, found.model)
+        reply = yield from ask_until_read(ask, read)
+        reading = reply.read or unread(protocol, str(Rule.UNREAD).replace("a letter", self.form))
+        return Judged(self._checked(item, reading), reply.replies, reply.model)
 
     def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
         return PROMPT
 
     @abstractmethod
-    def replied(self, item: Item, said: str, protocol: RuleProtocol) -> Reading:
-        """The reading of an answer that a judge copied out; a reading without text if it can't be read."""
+    def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
+        """The reading of an answer that a judge copied; without text if it can't be read."""
 
 
 def extracted(reply: str, finish: str = "stop") -> str | None:
-    """The answer that a judge's reply copies out; None for a reply that is cut short, filtered, empty or too long."""
+    """The copied answer in a judge's reply; None for a reply that is cut short, filtered, empty or too long."""
     if ending(finish) != "whole":
         return None
     text = answer_of(reply).text.strip()
     if len(text) > _LONGEST:
         return None
-    if found := _OBJECT.fullmatch(text):
-        return _answer_in(found[1])
+    if match := _OBJECT.fullmatch(text):
+        return _answer_in(match[1])
     return unwrapped(text) or None
 
 
@@ -91,7 +91,9 @@ def _answer_in(text: str) -> str | None:
         members = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    said = members.get("answer") if isinstance(members, dict) else None
-    if isinstance(said, list):
-        return json.dumps(said, ensure_ascii=False)
-    return None if said is None or isinstance(said, dict | bool) else str(said).strip() or None
+    answer = members.get("answer") if isinstance(members, dict) else None
+    if isinstance(answer, list):
+        return json.dumps(answer, ensure_ascii=False)
+    if answer is None or isinstance(answer, dict | bool):
+        return None
+    return str(answer).strip() or None

@@ -1,4 +1,4 @@
-"""The kinds of rule by name: each is a file of its own and a line here."""
+"""The kinds of rule by name: each has its own file and a line here."""
 
 from collections.abc import Mapping
 
@@ -24,4 +24,4 @@ KINDS: Mapping[str, type[RuleKind]] = {
     "rubric": RubricRule,
     "pairwise": PairwiseRule,
 }
-"""All kinds, by the names that a benchmark's rule has for them."""
+"""All kinds, by their names in a benchmark's rule."""

@@ -1,4 +1,4 @@
-"""Letters: which option of a multiple-choice question an answer chooses."""
+"""Letters: the option of a multiple-choice question that an answer chooses."""
 
 import re
 import zlib
@@ -12,7 +12,7 @@ from pydantic import StringConstraints
 from scoring.judges.spec import Ask, JudgeSpec, Reply
 from scoring.multiple_choice.extract import (
     PROMPTS,
-    asked,
+    ask_until_read,
     closed_ask,
     extract,
     judged_letter,
@@ -47,14 +47,14 @@ class LetterRule(RuleKind):
 
     kind: Literal["letter"] = "letter"
     options: str | None = None
-    """Column with all options as a list, where they aren't in columns of their own."""
+    """Column with all options as a list, if they aren't in separate columns."""
     final_line: Annotated[str, StringConstraints(min_length=1, max_length=40)] | None = None
-    """How the line begins that holds the answer, such as "Answer:", where the prompt asks for one."""
+    """The beginning of the line with the answer, such as "Answer:", if the prompt asks for such a line."""
     open: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
-    """The second option of a question without any, whose first is the truth; `strict` and the authors read it as
-    an open question."""
+    """The second option for a question without options, with the truth as the first; `strict` and the authors read
+    it as an open question."""
     read: LetterWords = "shared"
-    """How lmms-eval reads this benchmark; `standing` is VLMEvalKit's way too."""
+    """lmms-eval's reader for this benchmark; `standing` is VLMEvalKit's too."""
 
     def protocols(self) -> frozenset[RuleProtocol]:
         others = "lmms-eval" if self.open is None else "authors"
@@ -98,13 +98,13 @@ class LetterRule(RuleKind):
         return "" if is_letter or self._right_letter(item) else "is none of the options"
 
     def submitted(self, item: Item, answer: str, read: str) -> str:
-        """The letter, or all that was said where none was read; of a question without options the words."""
+        """The letter, or the whole answer if none was read; for a question without options the unwrapped text."""
         if self.shown_options(item):
             return read or answer
         return super().submitted(item, answer, read)
 
     def options_of(self, item: Item) -> Mapping[str, str]:
-        """The options by letter; of a question without any, the truth and the words for all others."""
+        """The options by letter; for a question without options, the truth and the text for all other answers."""
         options = self.shown_options(item)
         if options or self.open is None:
             return options
@@ -120,7 +120,7 @@ class LetterRule(RuleKind):
         return self.open is not None and not self.shown_options(item)
 
     def _is_open_question(self, item: Item, protocol: RuleProtocol) -> bool:
-        """Whether a question without options is read as what it is."""
+        """Whether a question without options is read as an open question."""
         return protocol in ("strict", "authors") and self._has_words_for_options(item)
 
     def _plain_item(self, item: Item) -> Item:
@@ -139,11 +139,11 @@ class LetterRule(RuleKind):
         )
 
     def _decision(self, options: Mapping[str, str], answer: str, protocol: Protocol) -> Decision:
-        """The letter by our rules or a paper's; where ours read nothing, the last line may hold it."""
+        """The letter by our rules or a paper's; if ours read nothing, by the final line."""
         decision = extract(answer, options, protocol)
-        last = answer.rstrip().rpartition("\n")[2].strip()
         if protocol != "strict" or not decision.open or self.final_line is None:
             return decision
+        last = answer.rstrip().rpartition("\n")[2].strip()
         if not last.startswith(self.final_line):
             return decision
         return extract(last.removeprefix(self.final_line), options, protocol)
@@ -160,14 +160,14 @@ class LetterRule(RuleKind):
         return Reading(float(decision.letter == right), decision.letter, why)
 
     def _right_letter(self, item: Item) -> str | None:
-        """The option that the truth is, by letter, text or place; None if it is none of them."""
+        """The letter of the option that is the truth, by letter, text or place; None if none is."""
         if self._has_words_for_options(item):
             return "A"
         cell = TruthCell(self.truth_of(item) or "", self.options_of(item))
         return read_truths([cell]).letters[0]
 
     def _toolkits(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
-        """The letter as a toolkit reads it, compared with the truth as it is written."""
+        """A toolkit's letter, compared with the truth as it is in the file."""
         truth = self._toolkit_truth(item, protocol)
         is_text = protocol == "lmms-eval" and self.read == "shared" and truth not in _CAPITALS
         if is_text and self.truth_of(item) is not None:
@@ -176,7 +176,7 @@ class LetterRule(RuleKind):
         return replace(reading, score=float(reading.read == truth)) if reading.read else reading
 
     def _toolkit_truth(self, item: Item, protocol: RuleProtocol) -> str:
-        """The truth as a toolkit compares it: as it is written, and lmms-eval's "(a)" as A."""
+        """The truth for a toolkit's comparison: as it is in the file, and lmms-eval's "(a)" as A."""
         truth = (self.truth_of(item) or "").strip()
         if self.open is not None:
             return truth if truth in _CAPITALS else "A"
@@ -186,22 +186,23 @@ class LetterRule(RuleKind):
     def _toolkit_letter(
         self, options: Mapping[str, str], answer: str, protocol: RuleProtocol
     ) -> Reading:
-        """The letter that a toolkit reads, without its score."""
+        """A toolkit's reading of a letter, without its score."""
         if protocol == "vlmevalkit" and self.read != "standing":
             decision = vlmevalkit(self._final_text(answer), options)
             if decision.letter is None:
                 return unread(protocol, str(decision.rule), True)
             return Reading(None, decision.letter, str(decision.rule))
         if self.read == "nearest":
-            letter = next((one for one, text in options.items() if text == answer), "")
-            left_open = unread(protocol, "left to the judge", bool(answer))
-            return Reading(None, letter, "an option") if letter else left_open
+            letter = next((letter for letter, text in options.items() if text == answer), "")
+            if not letter:
+                return unread(protocol, "left to the judge", bool(answer))
+            return Reading(None, letter, "an option")
         name = "mmmu" if protocol == "authors" else self.read
         letter = READERS[name](answer, options)
         return Reading(None, letter, name) if letter else unread(protocol, "no letter")
 
     def _final_text(self, answer: str) -> str:
-        """What the toolkit reads of the last line that holds the answer: its one capital, or all of it."""
+        """The toolkit's reading of the final line: its only capital, or the whole line; without the line the answer."""
         if self.final_line is None:
             return answer
         lines = [line.strip() for line in answer.strip().split("\n")]
@@ -215,7 +216,7 @@ class LetterRule(RuleKind):
     def _toolkit_judging(
         self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec
     ) -> Generator[Ask, Reply, Judged]:
-        """A judge's letter by VLMEvalKit's rule, or the option nearest to what it copies out."""
+        """A judge's letter by VLMEvalKit's rule, or the option nearest to the judge's copy."""
         options = self.options_of(item)
         if protocol == "vlmevalkit":
             ask = letter_ask(self._question(item), answer, False, spec)
@@ -225,13 +226,13 @@ class LetterRule(RuleKind):
         def read(text: str, finish: str) -> str | None:
             if protocol == "vlmevalkit":
                 return read_reply(text, options, finish) or vlmevalkit(text, options).letter
-            said = extracted(text, finish)
-            return None if said is None else nearest(said, options)
+            copied = extracted(text, finish)
+            return None if copied is None else nearest(copied, options)
 
-        found = yield from asked(ask, read)
+        reply = yield from ask_until_read(ask, read)
         truth = self._toolkit_truth(item, protocol)
-        if not found.read:
+        if not reply.read:
             reading = unread(protocol, str(Rule.UNREAD))
         else:
-            reading = Reading(float(found.read == truth), found.read, str(Rule.JUDGE))
-        return Judged(self._checked(item, reading), found.replies, found.model)
+            reading = Reading(float(reply.read == truth), reply.read, str(Rule.JUDGE))
+        return Judged(self._checked(item, reading), reply.replies, reply.model)

@@ -1,4 +1,4 @@
-"""Open questions with a short answer, a number or a few words, as MMMU has them."""
+"""Open questions with a short answer, a number or a few words, as in MMMU."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from scoring.rules.short_answers import short_answer
 from scoring.rules.text import folded_case
 
 _KEYS = ("could be ", "so ", "is ", "thus ", "therefore ", "final ", "answer ", "result ")
-"""Words before an answer in MMMU's code; in the last line, an equals sign is one too."""
+"""Words before an answer in MMMU's code; on the last line, an equals sign counts too."""
 _NO_PHRASES = (":", ",", ".", "!", "?", ";", "'")
 _NUMBERS = (
     re.compile(r"-?\b\d{1,3}(?:,\d{3})+\b"),
@@ -20,11 +20,11 @@ _NUMBERS = (
         r"-?(?:(?<!\d)\d++\.\d++|\.\d++|(?<!\d)\d++\b)(?![eE][+-]?\d)(?![,\d])",
     ),
 )
-"""With commas, with an exponent, and plain, in MMMU's order."""
+"""Numbers with commas, with an exponent, and plain, in MMMU's order."""
 
 
 class OpenRule(JudgedKind):
-    """An equal number or equal text; what else an answer says is left to a judge."""
+    """An equal number or equal text; other answers are left to a judge."""
 
     kind: Literal["open"] = "open"
     form: ClassVar[str] = (
@@ -37,50 +37,50 @@ class OpenRule(JudgedKind):
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truths = accepted(self.truth_of(item) or "")
         if protocol == "authors":
-            said = mmmu_answers(answer)
-            score = float(is_mmmu_right(said, truths))
-            return Reading(
-                score, ", ".join(sorted(map(str, said)))[:200], "key phrases and numbers"
-            )
-        said = short_answer(answer, truths)
-        if said.problem:
-            return unread(protocol, said.problem, said.is_open)
-        return self._strict(said.text, truths) or unread(protocol, "not equal", True)
+            answers = mmmu_answers(answer)
+            score = float(is_mmmu_right(answers, truths))
+            read = ", ".join(sorted(map(str, answers)))[:200]
+            return Reading(score, read, "key phrases and numbers")
+        short = short_answer(answer, truths)
+        if short.problem:
+            return unread(protocol, short.problem, short.is_open)
+        return self._strict(short.text, truths) or unread(protocol, "not equal", True)
 
-    def replied(self, item: Item, said: str, protocol: RuleProtocol) -> Reading:
+    def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
         truths = accepted(self.truth_of(item) or "")
-        return self._strict(said, truths) or Reading(0.0, said, "judge")
+        return self._strict(copied, truths) or Reading(0.0, copied, "judge")
 
     def _strict(self, text: str, truths: Sequence[str]) -> Reading | None:
-        """The reading of an answer that equals a truth, or is a number where all truths are; else None."""
+        """The reading of an answer that equals a truth, or that is a number if all truths are numbers; else None."""
         if any(folded_case(text) == folded_case(truth) for truth in truths):
             return Reading(1.0, text[:200], "equal text")
         number = read_number(text)
-        numbers = [(read_number(truth), decimals(truth)) for truth in truths]
         if number is None or len(number.values) != 1:
             return None
-        same = [
-            is_same(number, right, places) if right and len(right.values) == 1 else None
-            for right, places in numbers
-        ]
-        if True in same:
+        results: list[bool | None] = []
+        for truth in truths:
+            right = read_number(truth)
+            is_number = right is not None and len(right.values) == 1
+            results.append(is_same(number, right, decimals(truth)) if right and is_number else None)
+        if True in results:
             return Reading(1.0, text[:200], "equal number")
-        return None if None in same else Reading(0.0, text[:200], "another number")
+        return None if None in results else Reading(0.0, text[:200], "another number")
 
 
 def mmmu_answers(answer: str) -> set[str | float]:
-    """All that MMMU's code takes for an answer's answer: phrases behind key words, and the numbers in them."""
+    """The possible answers in a text by MMMU's code: phrases after key words, and the numbers in them."""
     phrases = _key_phrases(answer.strip().strip(".").lower())
-    numbers = [
-        number for phrase in phrases for pattern in _NUMBERS for number in pattern.findall(phrase)
-    ]
-    return {said for text in (*phrases, *numbers) for said in _normal(text)}
+    texts = [*phrases]
+    for phrase in phrases:
+        for pattern in _NUMBERS:
+            texts += pattern.findall(phrase)
+    return {normal for text in texts for normal in _normal(text)}
 
 
 def _key_phrases(answer: str) -> Sequence[str]:
-    """The shortest text behind a key word in each line; the whole answer where no line has one."""
+    """The shortest text after a key word in each line; the whole answer if no line has a key word."""
     lines = answer.split("\n")
-    found = []
+    phrases = []
     for number, line in enumerate(lines, 1):
         keys = (*_KEYS, "=") if number == len(lines) else _KEYS
         shortest = ""
@@ -90,12 +90,12 @@ def _key_phrases(answer: str) -> Sequence[str]:
                 if not shortest or len(phrase) < len(shortest):
                     shortest = phrase
         if shortest and shortest not in _NO_PHRASES:
-            found.append(shortest)
-    return found or [answer]
+            phrases.append(shortest)
+    return phrases or [answer]
 
 
 def _normal(text: str) -> Iterator[str | float]:
-    """A number rounded to two places, or the text; a single letter only beside a blank."""
+    """Yields a number rounded to two places, or the text; a single letter with a blank before or after it."""
     text = text.strip()
     try:
         yield round(float(text.replace(",", "")), 2)
@@ -107,10 +107,12 @@ def _normal(text: str) -> Iterator[str | float]:
             yield lower
 
 
-def is_mmmu_right(said: set[str | float], truths: Sequence[str]) -> bool:
-    """Whether a number is one of the truths, or a truth that is text is part of a phrase."""
-    right = {one for truth in truths for one in _normal(truth)}
-    numbers = {one for one in said if not isinstance(one, str)}
-    words = [one for one in right if isinstance(one, str)]
-    phrases = [one for one in said if isinstance(one, str)]
-    return bool(numbers & right) or any(word in phrase for word in words for phrase in phrases)
+def is_mmmu_right(answers: set[str | float], truths: Sequence[str]) -> bool:
+    """Whether one of the numbers is a truth, or a truth that is text is part of a phrase."""
+    right = {normal for truth in truths for normal in _normal(truth)}
+    right_texts = [text for text in right if isinstance(text, str)]
+    numbers = {answer for answer in answers if not isinstance(answer, str)}
+    phrases = [answer for answer in answers if isinstance(answer, str)]
+    if numbers & right:
+        return True
+    return any(text in phrase for text in right_texts for phrase in phrases)

@@ -1,7 +1,7 @@
 """Pairs: a judge compares the model's answer with a baseline's and gives a verdict.
 
-Under `strict` it is asked in both orders, since judges prefer a place, and the score is the mean of both. The toolkits
-ask once, with the baseline's answer as A.
+Under `strict` the judge is asked in both orders, since judges prefer a place, and the score is the mean of both. The
+toolkits ask once, with the baseline's answer as A.
 """
 
 import json
@@ -15,7 +15,7 @@ from arena.inference.messages import ending
 from arena.reasoning import answer_of
 from scoring.intervals import Ends
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema
-from scoring.multiple_choice.extract import ATTEMPTS, asked
+from scoring.multiple_choice.extract import ATTEMPTS, ask_until_read
 from scoring.rules.base import Item, Judged, Reading, RuleProtocol, cell_of, unread
 from scoring.rules.prompted import PromptedRule
 
@@ -32,15 +32,15 @@ _Label = Annotated[str, BeforeValidator(_is_label)]
 ONE_VERDICT = "one verdict in both orders"
 TWO_VERDICTS = "the mean of two verdicts, one in each order"
 _TOOLKITS_LABELS = ("A>B", "A>>B", "A=B", "B>A", "B>>A")
-"""In the order in which lmms-eval looks for them in a reply."""
+"""The toolkits' labels, in lmms-eval's order of search."""
 _KIT_LABEL = re.compile(r"\[\[([AB<>=]+)\]\]")
-"""The toolkits' pattern; `A<B` fits it, and counts 0."""
+"""The toolkits' pattern; it also matches `A<B`, which counts 0."""
 _STRICT_LABEL = re.compile(r"\[\[([^\[\]\n]{1,40})\]\]")
 _OBJECT = re.compile(r"(?:```(?:json)?\s*+)?(\{[^{}]{0,2000}\})(?:\s*+```)?")
 
 
 class PairwiseRule(PromptedRule):
-    """A verdict's value: high where the model's answer, which is B, is better than the baseline's."""
+    """A verdict's value: high if the model's answer, which is B, is better than the baseline's."""
 
     places: ClassVar[tuple[str, ...]] = ("answer_a", "answer_b")
     unread_as: ClassVar[str] = "a tie"
@@ -95,20 +95,21 @@ class PairwiseRule(PromptedRule):
     ) -> Generator[Ask, Reply, Judged]:
         baseline = cell_of(item, self.baseline) or ""
         if protocol == "strict":
-            ask = self._ask(item, (answer, baseline) if turn else (baseline, answer), spec)
-            found = yield from asked(ask, self._strict, ATTEMPTS)
-            reading = self._reading(found.read, turn) if found.read else self._unread(protocol)
-            return Judged(reading, found.replies, found.model)
-        ask = self.plain_ask(item, dict(zip(self.places, (baseline, answer), strict=True)))
-        if protocol == "vlmevalkit":
-            found = yield from asked(ask, _only_label, 2)
+            answers = (answer, baseline) if turn else (baseline, answer)
+            ask = self._ask(item, answers, spec)
+            verdict = yield from ask_until_read(ask, self._strict, ATTEMPTS)
         else:
-            found = yield from asked(ask, _contained_label, 1)
-        reading = self._reading(found.read) if found.read else self._unread(protocol)
-        return Judged(reading, found.replies, found.model)
+            ask = self.plain_ask(item, dict(zip(self.places, (baseline, answer), strict=True)))
+            if protocol == "vlmevalkit":
+                verdict = yield from ask_until_read(ask, _only_label, 2)
+            else:
+                verdict = yield from ask_until_read(ask, _contained_label, 1)
+            turn = 0
+        reading = self._reading(verdict.read, turn) if verdict.read else self._unread(protocol)
+        return Judged(reading, verdict.replies, verdict.model)
 
     def joined(self, turns: Sequence[Judged]) -> Judged:
-        """The mean of both orders; unread where one of them is."""
+        """The mean of both orders; unread if one of them is unread."""
         replies = tuple(reply for turn in turns for reply in turn.replies)
         model = turns[-1].model
         scores = [turn.reading.score for turn in turns if turn.reading.score is not None]
@@ -126,23 +127,24 @@ class PairwiseRule(PromptedRule):
         if spec.json_schema:
             form = f'Reply with {{"verdict": label}} and nothing else; it is one of {", ".join(labels)}.'
         else:
-            shown = ", ".join(f"[[{label}]]" for label in labels)
-            form = f"End with your verdict in double brackets, one of {shown}."
+            bracketed = ", ".join(f"[[{label}]]" for label in labels)
+            form = f"End with your verdict in double brackets, one of {bracketed}."
         texts = dict(zip(self.places, answers, strict=True))
         return self.fenced_ask(item, texts, spec, schema, form)
 
     def _strict(self, reply: str, finish: str) -> str | None:
-        """The one label in a reply, its reasoning included, which says it to its reader; or an object's verdict."""
+        """The verdict of an object, or the only label in a reply, reasoning included, if the answer has it too."""
         if ending(finish) != "whole":
             return None
-        said = answer_of(reply).text.strip()
-        if found := _OBJECT.fullmatch(said):
-            return self._member(found[1])
+        answer = answer_of(reply).text.strip()
+        if json_object := _OBJECT.fullmatch(answer):
+            return self._verdict_in(json_object[1])
         labels = {*_STRICT_LABEL.findall(reply)}
         label = labels.pop() if len(labels) == 1 else ""
-        return label if label in self.verdicts and f"[[{label}]]" in said else None
+        return label if label in self.verdicts and f"[[{label}]]" in answer else None
 
-    def _member(self, text: str) -> str | None:
+    def _verdict_in(self, text: str) -> str | None:
+        """The verdict in a JSON object; None without a known label."""
         try:
             label = json.loads(text).get("verdict")
         except (ValueError, RecursionError):
@@ -150,7 +152,7 @@ class PairwiseRule(PromptedRule):
         return label if isinstance(label, str) and label in self.verdicts else None
 
     def _reading(self, label: str, turn: int = 0) -> Reading:
-        """The reading of a label: in the second order it is the one of the opposite value."""
+        """The reading of a label; in the second order, that of the label with the opposite value."""
         low, high = self.ends
         value = self.verdicts.get(label, self._tie)
         if turn:
@@ -170,12 +172,12 @@ class PairwiseRule(PromptedRule):
 
 
 def _only_label(reply: str, finish: str) -> str | None:
-    """VLMEvalKit's: the only label in a reply, however often it stands there."""
+    """VLMEvalKit's reading: the only label in a reply, however often it occurs."""
     labels = {*_KIT_LABEL.findall(reply)}
     return labels.pop() if len(labels) == 1 else None
 
 
 def _contained_label(reply: str, finish: str) -> str | None:
-    """lmms-eval's: a verdict in the only label, or with none or several in the whole reply, in its own order."""
+    """lmms-eval's reading: the first verdict, in its order, in the only label, or else in the whole reply."""
     text = _only_label(reply, finish) or reply
     return next((label for label in _TOOLKITS_LABELS if label in text), None)

@@ -1,7 +1,7 @@
-"""Rules by a judge with a prompt of the benchmark's own: what is put into it, and how answers are fenced off.
+"""Rules by a judge with the benchmark's own prompt: the texts put into it, and the fence around answers.
 
-Names in braces are put in by plain replacement, in one pass: braces in data are never read. Under `strict` an answer
-stands between two lines with a code that none of the texts can contain; the toolkits put it in as it is.
+Names in braces are replaced in one pass, so that braces in data are never read. Under `strict` an answer is between two
+lines with a code that none of the texts can contain; the toolkits insert it unchanged.
 """
 
 import hashlib
@@ -25,9 +25,9 @@ LONGEST = 20_000
 _ROLES = ("question", "truth")
 _FENCE = prompt_text("fenced_answers.txt")
 _ROOM = 1_024
-"""Tokens that a judge gets: a prompt may ask it for reasons first."""
+"""Tokens for a judge's reply: a prompt may ask for reasons first."""
 _LIKELY = 200
-"""Tokens that it likely uses of them, where no schema closes its reply."""
+"""Likely tokens of a reply without a schema."""
 
 
 def _is_prompt(value: object) -> object:
@@ -44,38 +44,38 @@ Prompt = Annotated[
 
 
 class PromptedRule(RuleKind):
-    """A kind whose every answer a judge reads, by the benchmark's own prompt."""
+    """A kind with a judge for every answer, by the benchmark's own prompt."""
 
     is_compared: ClassVar[bool] = False
     places: ClassVar[tuple[str, ...]]
-    """Names in braces where answers go, all of which the prompt must have."""
+    """Names in braces for the answers, all of which the prompt must have."""
 
     prompt: Prompt
-    """Names in braces are the texts of `texts`, or columns."""
+    """Names in braces are those of `texts`, or columns."""
     show: Literal["pictures"] | None = None
-    """What the judge is shown beside the texts."""
+    """Material for the judge beside the texts."""
 
     @model_validator(mode="after")
     def _has_places(self) -> Self:
-        lacking = [f"{{{name}}}" for name in self.places if name not in self.named]
+        lacking = [f"{{{name}}}" for name in self.places if name not in self.names]
         if lacking:
             text = f"the prompt has no {' and no '.join(lacking)}, where an answer to judge goes"
             raise ValueError(f"{text}; add it")
         return self
 
     @property
-    def named(self) -> Sequence[str]:
+    def names(self) -> Sequence[str]:
         """The names in the prompt's braces."""
         return tuple(dict.fromkeys(BRACES.findall(self.prompt)))
 
     @property
     def needed(self) -> Sequence[str]:
-        return tuple(name for name in self.named if name in _ROLES)
+        return tuple(name for name in self.names if name in _ROLES)
 
     @property
     def mentioned(self) -> Sequence[str]:
         known = (*_ROLES, "options", *self.places)
-        return tuple(name for name in self.named if name not in known)
+        return tuple(name for name in self.names if name not in known)
 
     @property
     def shows_pictures(self) -> bool:
@@ -88,7 +88,7 @@ class PromptedRule(RuleKind):
         return self.prompt if protocol != "strict" else f"{_FENCE}\n{self.prompt}"
 
     def texts(self, item: Item) -> Mapping[str, str]:
-        """What a prompt may name beside columns and answers; of several right answers it names each once."""
+        """The texts that a prompt may name beside columns and answers; several right answers appear once each."""
         options = "\n".join(f"{letter}. {text}" for letter, text in item.options.items())
         truth = self.truth_of(item) or ""
         several = listed_texts(truth)
@@ -97,7 +97,7 @@ class PromptedRule(RuleKind):
         return {"question": item.question, "truth": truth, "options": options}
 
     def plain_ask(self, item: Item, answers: Mapping[str, str]) -> Ask:
-        """The question as the toolkits put it: all texts as they are."""
+        """The toolkits' question, with all texts unchanged."""
         text = self._filled(item, answers)
         return Ask(
             (Message("user", text, self._shown(item)),),
@@ -109,14 +109,16 @@ class PromptedRule(RuleKind):
     def fenced_ask(
         self, item: Item, answers: Mapping[str, str], spec: JudgeSpec, schema: str, reply: str
     ) -> Ask:
-        """Our question: each answer between two lines with a code, and what to reply.
+        """Our question: each answer between two lines with a code, followed by the form of the reply.
 
-        `schema` is for a judge that has schemas, and `reply` says the form to others.
+        `schema` is for a judge with schemas; `reply` describes the form to others.
         """
-        said = {name: neutralise(answer_of(text).text) for name, text in answers.items()}
-        texts = [item.id, item.question, self.truth_of(item), said]
+        plain_answers = {name: neutralise(answer_of(text).text) for name, text in answers.items()}
+        texts = [item.id, item.question, self.truth_of(item), plain_answers]
         code = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
-        fenced = {name: f"\nBEGIN {code}\n{text}\nEND {code}\n" for name, text in said.items()}
+        fenced = {
+            name: f"\nBEGIN {code}\n{text}\nEND {code}\n" for name, text in plain_answers.items()
+        }
         messages = (
             Message("system", _FENCE),
             Message("user", f"{self._filled(item, fenced)}\n\n{reply}", self._shown(item)),

@@ -1,4 +1,4 @@
-"""Relaxed accuracy: a number within 5% of the right one, or equal text (Methani et al. 2020, ChartQA)."""
+"""Relaxed accuracy: a number within 5% of the right number, or equal text (Methani et al. 2020, ChartQA)."""
 
 from typing import Literal
 
@@ -6,11 +6,11 @@ from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol, accepted, 
 from scoring.rules.short_answers import short_answer
 
 _MOST_CHANGE = 0.05
-"""Of the right number, either way."""
+"""Largest difference as a share of the right number."""
 
 
 class RelaxedRule(RuleKind):
-    """A number near the right one; a truth that is no number, or is 0, must be equal in any case."""
+    """A number near the right number; for a truth that is 0, or text, the answer must be equal in any case."""
 
     kind: Literal["relaxed"] = "relaxed"
 
@@ -28,17 +28,17 @@ class RelaxedRule(RuleKind):
         return Reading(float(near), text[:200], "within 5%, or equal text")
 
 
-def is_near(said: str, truth: str) -> bool:
-    """Whether an answer is the right one or, for a number that is not 0, within 5% of it."""
-    number = _number(said)
+def is_near(answer: str, truth: str) -> bool:
+    """Whether an answer equals the truth or, for a number that is not 0, is within 5% of it."""
+    number = _number(answer)
     right = _number(truth)
     if number is not None and right:
         return abs(number - right) / abs(right) <= _MOST_CHANGE
-    return said.lower() == truth.lower()
+    return answer.lower() == truth.lower()
 
 
 def _number(text: str) -> float | None:
-    """What Python reads as a number; with a percent sign at the end, its hundredth."""
+    """Python's number of a text; with a percent sign at the end, its hundredth."""
     try:
         return float(text.rstrip("%")) / 100 if text.endswith("%") else float(text)
     except ValueError:

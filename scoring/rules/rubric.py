@@ -1,4 +1,4 @@
-"""Rubrics: a judge grades an answer on a scale, or a baseline's answer and the model's."""
+"""Rubrics: a judge grades an answer on a scale, or both a baseline's answer and the model's."""
 
 import json
 import math
@@ -14,18 +14,18 @@ from arena.reasoning import answer_of
 from scoring.intervals import Ends
 from scoring.judges.replies import Scale, read_score
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema
-from scoring.multiple_choice.extract import ATTEMPTS, asked
+from scoring.multiple_choice.extract import ATTEMPTS, ask_until_read
 from scoring.rules.base import Item, Judged, Reading, RuleProtocol
 from scoring.rules.prompted import PromptedRule
 
 _Number = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
 _MOST_STEPS = 1_000
 _MOST_LISTED = 101
-"""Grades that a closed schema lists; of more it says only that they are numbers."""
+"""Most grades listed in a closed schema; with more, the schema allows any number."""
 _OBJECT = re.compile(r"(?:```(?:json)?\s*+)?(\{[^{}]{0,2000}\})(?:\s*+```)?")
 _MEMBERS = ("baseline", "answer")
 _NOT_READ = (-1.0, -1.0)
-"""VLMEvalKit's marks where it read none; they stay in its means."""
+"""VLMEvalKit's marks for an unreadable reply; they stay in its means."""
 
 
 class RubricRule(PromptedRule):
@@ -47,16 +47,16 @@ class RubricRule(PromptedRule):
     grades: tuple[_Number, _Number]
     """The lowest and the highest."""
     step: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
-    """How far apart two grades are; None for any number on the scale."""
+    """The distance between grades; None for any number on the scale."""
     marks: Literal[1, 2] = 1
-    """Grades that are asked for; of two the baseline's comes first."""
+    """The number of grades for an answer; of two the baseline's is first."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         low, high = self.grades
         if low >= high:
-            found = bracketed(low, high, "g")
-            raise ValueError(f"grades go from the lowest to the highest, found {found}")
+            bounds = bracketed(low, high, "g")
+            raise ValueError(f"grades go from the lowest to the highest, found {bounds}")
         if self.step is not None:
             steps = (high - low) / self.step
             if abs(steps - round(steps)) > 1e-9 or not 1 <= round(steps) <= _MOST_STEPS:
@@ -93,9 +93,11 @@ class RubricRule(PromptedRule):
         plain = self.plain_ask(item, {"answer": answer})
         ask = fenced if protocol == "strict" else plain
         read = self._read_marks if self.marks == 2 else self._read_grade
-        found = yield from asked(ask, self._kit if is_kit else read, 1 if is_kit else ATTEMPTS)
-        reading = found.read or self._unread(protocol)
-        return Judged(reading, found.replies, found.model)
+        grade = yield from ask_until_read(
+            ask, self._kit if is_kit else read, 1 if is_kit else ATTEMPTS
+        )
+        reading = grade.read or self._unread(protocol)
+        return Judged(reading, grade.replies, grade.model)
 
     def _ask(self, item: Item, answer: str, spec: JudgeSpec) -> Ask:
         members = _MEMBERS if self.marks == 2 else ("grade",)
@@ -104,7 +106,7 @@ class RubricRule(PromptedRule):
 
     @property
     def _listed(self) -> Sequence[float]:
-        """All grades, where they are few."""
+        """All grades, if they are few."""
         low, high = self.grades
         if self.step is None or (high - low) / self.step > _MOST_LISTED:
             return ()
@@ -114,12 +116,12 @@ class RubricRule(PromptedRule):
 
     @property
     def words(self) -> str:
-        """What a grade is: "a number from 0 to 2 in steps of 1"."""
+        """A grade in words: "a number from 0 to 2 in steps of 1"."""
         steps = f" in steps of {self.step:g}" if self.step is not None else ""
         return f"a number from {self._ends}{steps}"
 
     def _form(self, spec: JudgeSpec) -> str:
-        """What the judge is told to reply."""
+        """The sentence that tells the judge the form of its reply."""
         if self.marks == 2:
             if spec.json_schema:
                 form = '{"baseline": number, "answer": number}'
@@ -137,7 +139,7 @@ class RubricRule(PromptedRule):
         return Reading(self._score(grade), f"{grade:g}", "the judge's grade", marks=(grade,))
 
     def _read_marks(self, reply: str, finish: str) -> Reading | None:
-        """Two grades: the members of an object, or all that a reply's first line holds."""
+        """Two grades: the members of an object, or the whole first line of a reply."""
         marks = _marks_of_object(reply, finish) or _marks_of_line(reply, finish)
         on_scale = marks and [self.scale.score(mark) for mark in marks]
         if not marks or not on_scale or None in on_scale:
@@ -145,7 +147,7 @@ class RubricRule(PromptedRule):
         return self._marked(marks)
 
     def _kit(self, reply: str, finish: str) -> Reading | None:
-        """VLMEvalKit's: the two parts of the first line, with commas as blanks; any numbers will do."""
+        """VLMEvalKit's reading: the two parts of the first line, with commas as blanks, for any numbers."""
         parts = reply.split("\n")[0].replace(",", " ").split(" ")
         marks = _numbers(parts)
         return self._marked(marks) if marks else None
@@ -160,15 +162,15 @@ class RubricRule(PromptedRule):
         return (grade - low) / (high - low)
 
     def _unread(self, protocol: RuleProtocol) -> Reading:
-        what = "two grades" if self.marks == 2 else "a grade"
-        why = f"no reply of the judge holds {what} from {self._ends}"
+        wanted = "two grades" if self.marks == 2 else "a grade"
+        why = f"no reply of the judge holds {wanted} from {self._ends}"
         if protocol == "vlmevalkit":
             return Reading(0.0, "", why, marks=_NOT_READ)
         return Reading(None, "", why)
 
 
 def _numbers(parts: Sequence[str]) -> tuple[float, float] | None:
-    """Two numbers, as Python reads them; None for other parts."""
+    """Two finite numbers by Python's reading; None for other parts."""
     if len(parts) != 2:
         return None
     try:
@@ -179,7 +181,7 @@ def _numbers(parts: Sequence[str]) -> tuple[float, float] | None:
 
 
 def _marks_of_line(reply: str, finish: str) -> tuple[float, float] | None:
-    """The two numbers of a reply's first line; None too where the reply was cut short within it."""
+    """The two numbers on a reply's first line; None also if the reply was cut short within the line."""
     line, more, _ = reply.strip().partition("\n")
     end = ending(finish)
     if end == "filtered" or (end != "whole" and not more):
@@ -188,11 +190,11 @@ def _marks_of_line(reply: str, finish: str) -> tuple[float, float] | None:
 
 
 def _marks_of_object(reply: str, finish: str) -> tuple[float, float] | None:
-    found = _OBJECT.fullmatch(answer_of(reply).text.strip())
-    if found is None or ending(finish) == "filtered":
+    match = _OBJECT.fullmatch(answer_of(reply).text.strip())
+    if match is None or ending(finish) == "filtered":
         return None
     try:
-        members = json.loads(found[1])
+        members = json.loads(match[1])
     except (ValueError, RecursionError):
         return None
     marks = [members.get(name) for name in _MEMBERS]

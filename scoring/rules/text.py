@@ -1,4 +1,4 @@
-"""Short texts: equal to a right answer, containing one, or the consensus of ten people's answers."""
+"""Short texts: equal to a right answer, containing one, or scored by the consensus of ten people's answers."""
 
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Literal
@@ -17,19 +17,19 @@ Compare = Literal["equal", "contains", "consensus"]
 Fold = Literal["case", "spaces", "vqa", "none"]
 
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: " "}
-"""Full-width signs and the ASCII signs that they are."""
+"""Full-width characters, with their ASCII characters."""
 
 
 class TextRule(JudgedKind):
-    """Text that is folded and compared; nothing of it is left to a judge but a list."""
+    """Text that is folded and compared; only lists may be left to a judge."""
 
     kind: Literal["text"] = "text"
     compare: Compare = "equal"
     fold: Fold = "case"
-    """What does not count: capitals and outer blanks (`case`), all blanks (`spaces`), what the VQA evaluation folds
-    (`vqa`), or outer blanks alone (`none`)."""
+    """Ignored differences: capitals and outer blanks (`case`), all blanks (`spaces`), those of the VQA evaluation
+    (`vqa`), or only outer blanks (`none`)."""
     as_: Literal["text", "list"] = Field(default="text", alias="as")
-    """Whether a list in the column of truths is several right answers, or one that is a list (MathVista)."""
+    """Whether a list in the column of truths is several right answers, or a right answer that is a list (MathVista)."""
     notes: ClassVar[Mapping[RuleProtocol, str]] = {
         "mmbench-paper": "MMBench's protocol: answers are compared as they are, with all that is around them"
     }
@@ -44,10 +44,10 @@ class TextRule(JudgedKind):
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""
         if protocol == "strict":
-            said = short_answer(answer, accepted(truth))
-            if said.problem:
-                return unread(protocol, said.problem, said.is_open and self.as_ == "list")
-            answer = said.text
+            short = short_answer(answer, accepted(truth))
+            if short.problem:
+                return unread(protocol, short.problem, short.is_open and self.as_ == "list")
+            answer = short.text
         if self.as_ == "list":
             return self._list(answer, truth, protocol)
         score = self._score(answer, accepted(truth), protocol)
@@ -56,15 +56,15 @@ class TextRule(JudgedKind):
     def _score(self, text: str, truths: tuple[str, ...], protocol: RuleProtocol) -> float:
         if self.compare == "consensus":
             return consensus(text, truths, as_kit=protocol in TOOLKITS) if truths else 0.0
-        said = self._folded(text, protocol)
+        folded_text = self._folded(text, protocol)
         if protocol == "lmms-eval" and self.compare == "equal":
-            said = said.rstrip(".")
+            folded_text = folded_text.rstrip(".")
         right = [self._folded(truth, protocol) for truth in truths]
         if self.compare == "equal":
-            return float(said in right)
+            return float(folded_text in right)
         if protocol not in TOOLKITS and self.fold != "spaces":
-            return float(any(truth and has_words(said, truth) for truth in right))
-        return float(any(truth in said for truth in right))
+            return float(any(truth and has_words(folded_text, truth) for truth in right))
+        return float(any(truth in folded_text for truth in right))
 
     def _folded(self, text: str, protocol: RuleProtocol) -> str:
         if protocol not in TOOLKITS:
@@ -76,7 +76,7 @@ class TextRule(JudgedKind):
         return _TOOLKIT_FOLDS[self.fold](text)
 
     def _list(self, answer: str, truth: str, protocol: RuleProtocol) -> Reading:
-        """The reading of an answer whose truth is one list; VLMEvalKit matches none, lmms-eval asks a judge for all."""
+        """The reading of an answer if the truth is a list; VLMEvalKit matches none, lmms-eval leaves all to a judge."""
         if protocol == "vlmevalkit":
             return unread(protocol, "the toolkit matches no list")
         if protocol == "lmms-eval":
@@ -87,36 +87,36 @@ class TextRule(JudgedKind):
         same = [*map(_member, members)] == [*map(_member, accepted(truth))]
         return Reading(float(same), answer[:200], "the list")
 
-    def replied(self, item: Item, said: str, protocol: RuleProtocol) -> Reading:
+    def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""
         if protocol == "lmms-eval":
-            return Reading(float(said.strip() == truth.strip()), said, "judge")
-        return self._list(said, truth, protocol)
+            return Reading(float(copied.strip() == truth.strip()), copied, "judge")
+        return self._list(copied, truth, protocol)
 
 
 def has_words(text: str, words: str) -> bool:
-    """Whether words are part of a text, and not of a longer word or number of it: "4" is no part of "2014".
+    """Whether a text contains these words, but not as part of a longer word or number: "2014" does not contain "4".
 
-    Scripts without blanks between words have no such ends.
+    In scripts without blanks between words, any part counts.
     """
     place = text.find(words)
     while place >= 0:
         end = place + len(words)
-        if not (
-            _joined(text[place - 1 : place], words[0]) or _joined(words[-1], text[end : end + 1])
-        ):
+        starts_inside = _is_joined(text[place - 1 : place], words[0])
+        ends_inside = _is_joined(words[-1], text[end : end + 1])
+        if not starts_inside and not ends_inside:
             return True
         place = text.find(words, place + 1)
     return False
 
 
-def _joined(left: str, right: str) -> bool:
-    """Whether two neighbours are letters or digits of one word."""
-    return _in_word(left) and _in_word(right)
+def _is_joined(left: str, right: str) -> bool:
+    """Whether two neighbouring characters are letters or digits of the same word."""
+    return _is_word_sign(left) and _is_word_sign(right)
 
 
-def _in_word(sign: str) -> bool:
-    """Whether a sign is a letter or digit of a script that parts words by blanks, up to Arabic."""
+def _is_word_sign(sign: str) -> bool:
+    """Whether a character is a letter or digit of a script with blanks between words, up to Arabic."""
     return sign.isalnum() and sign < "\u0700"
 
 
@@ -126,7 +126,7 @@ def _member(text: str) -> object:
 
 
 def folded_case(text: str) -> str:
-    """A text without what does not count in a short answer: capitals, runs of blanks, and a full stop at its end."""
+    """A text without capitals, runs of blanks, and a full stop at its end, which don't count in a short answer."""
     return folded(text).casefold().strip(" .")
 
 

@@ -1,4 +1,4 @@
-"""Letters as lmms-eval and authors of benchmarks read them from free text, with their known errors.
+"""Readers of letters in free text by lmms-eval and authors of benchmarks, with their known errors.
 
 Each reader takes an answer and its options by letter, and returns a letter, which may be none of the options', or "".
 lmms-eval: 75571cfe, August 2026.
@@ -12,10 +12,10 @@ from scoring.multiple_choice.types import LETTERS
 from scoring.rules.edits import edit_distance
 
 LetterWords = Literal["shared", "initial", "standing", "mmvp", "mmmu", "llava", "nearest", "sign"]
-"""A benchmark's own way to read letters; `shared` is lmms-eval's for all others."""
+"""The reader of a benchmark; `shared` is lmms-eval's for all other benchmarks."""
 
 _FEWEST = 4
-"""lmms-eval looks for A to D even where a question has fewer options."""
+"""Letters that lmms-eval searches for even if a question has fewer options."""
 _END_MARKS = ",.!?;:'\""
 _PHRASES = (
     "the answer is|answer is|the correct answer is|correct answer is|the best answer is|best answer is"
@@ -24,7 +24,7 @@ _PHRASES = (
     "|옵션|정답은|답은|답:|答案是|答案为|选|答えは"
 ).split("|")
 _FORMS = (("({})", 6), ("{}.", 5), ("{}:", 4), ("{})", 3), ("{} ", 2))
-"""How a letter may be written, and how much that counts beside `_START`, `_END` and `_PHRASE`."""
+"""Forms of a letter, with their weights beside `_START`, `_END` and `_PHRASE`."""
 _START = 10
 _END = 9
 _PHRASE = 7
@@ -47,24 +47,28 @@ _FEW_WORDS = 5
 
 
 class _Candidate(NamedTuple):
+    """A place where a letter may be the answer."""
+
     weight: int
     place: int
     letter: str
 
 
 def shared(answer: str, options: Mapping[str, str]) -> str:
-    """lmms-eval's extractor: of all places where a letter may be meant, the one of most weight, then the last."""
+    """lmms-eval's extractor: the candidate with the largest weight, and among these the last."""
     text = answer.strip()
     for mark in _END_MARKS:
         text = text.strip(mark)
     letters = LETTERS[: max(_FEWEST, len(options))]
     candidates = _candidates(f" {text} ", letters) if answer.strip() else []
-    best = max(candidates, key=lambda one: (one.weight, one.place), default=None)
-    return best.letter if best else ""
+    if not candidates:
+        return ""
+    best = max(candidates, key=lambda candidate: (candidate.weight, candidate.place))
+    return best.letter
 
 
 def _candidates(text: str, letters: str) -> list[_Candidate]:
-    found = [
+    candidates = [
         _Candidate(weight, text.rfind(form.format(letter)), letter)
         for form, weight in _FORMS
         for letter in letters
@@ -74,43 +78,48 @@ def _candidates(text: str, letters: str) -> list[_Candidate]:
     starts = [lower.find(phrase) + len(phrase) for phrase in _PHRASES if phrase in lower]
     for start in sorted({*starts}):
         places = [_Candidate(_PHRASE, text.find(letter, start), letter) for letter in letters]
-        found += [one for one in places if one.place >= 0]
+        candidates += [candidate for candidate in places if candidate.place >= 0]
     bare = text.strip()
     if bare[:1] and bare[0] in letters and not bare[1:2].isalpha():
-        found.append(_Candidate(_START, 0, bare[0]))
+        candidates.append(_Candidate(_START, 0, bare[0]))
     if bare[-1:] and bare[-1] in letters and not bare[-2:-1].isalpha():
-        found.append(_Candidate(_END, 0, bare[-1]))
-    if found:
-        return found
+        candidates.append(_Candidate(_END, 0, bare[-1]))
+    if candidates:
+        return candidates
     return [
         _Candidate(_ANYWHERE, text.rfind(letter), letter) for letter in letters if letter in text
     ]
 
 
 def initial(answer: str, options: Mapping[str, str]) -> str:
-    """The first letter of the answer, of any word (BLINK, CV-Bench in lmms-eval)."""
-    found = _INITIAL.match(answer.strip())
-    return found[1].upper() if found else ""
+    """The first letter of the answer, even of a word (BLINK, CV-Bench in lmms-eval)."""
+    match = _INITIAL.match(answer.strip())
+    return match[1].upper() if match else ""
 
 
 def mmvp(answer: str, options: Mapping[str, str]) -> str:
-    """A or B alone, at the start, behind "answer is" or "option", at the end of a word, or as the first sign."""
+    """A or B alone, at the start, after "answer is" or "option", at the end of a word, or as the first character."""
     text = answer.strip()
-    found = next((match for form in _PAIR_FORMS if (match := form.search(text))), None)
-    return found[1].upper() if found else ""
+    for form in _PAIR_FORMS:
+        match = form.search(text)
+        if match:
+            return match[1].upper()
+    return ""
 
 
 def standing(answer: str, options: Mapping[str, str]) -> str:
-    """The first of the options' letters that stands alone, in any case; A or B without options (NaturalBench)."""
+    """The first of the options' letters as a separate word, in any case; A or B without options (NaturalBench)."""
     letters = options or {"A": "", "B": ""}
-    found = (one[1].upper() for one in _STANDING.finditer(answer))
-    return next((letter for letter in found if letter in letters), "")
+    for match in _STANDING.finditer(answer):
+        if match[1].upper() in letters:
+            return match[1].upper()
+    return ""
 
 
 def mmmu(answer: str, options: Mapping[str, str]) -> str:
-    """MMMU's parser: letters in brackets, before a blank or a full stop, else options in a longer text; the last one.
+    """MMMU's parser: the last letter in brackets, or before a blank or full stop, else the last option in a long text.
 
-    Where it finds nothing, its authors draw an option at random; here nothing is read.
+    If it finds nothing, its authors draw an option at random; this reader returns "".
     """
     for mark in _END_MARKS[:-1]:
         answer = answer.strip(mark)
@@ -124,8 +133,8 @@ def mmmu(answer: str, options: Mapping[str, str]) -> str:
     if len(text.split()) <= _FEW_WORDS:
         return ""
     lower = text.lower()
-    named = [letter for letter, option in options.items() if option.lower() in lower]
-    return max(named, key=lambda letter: lower.rfind(options[letter].lower()), default="")
+    letters = [letter for letter, option in options.items() if option.lower() in lower]
+    return max(letters, key=lambda letter: lower.rfind(options[letter].lower()), default="")
 
 
 def llava(answer: str, options: Mapping[str, str]) -> str:
@@ -137,7 +146,7 @@ def llava(answer: str, options: Mapping[str, str]) -> str:
 
 
 def nearest(answer: str, options: Mapping[str, str]) -> str:
-    """The letter that is the text or stands in brackets, else the option of fewest edits (MathVista in lmms-eval)."""
+    """The letter that is the text or in brackets, else the option with the fewest edits (MathVista in lmms-eval)."""
     text = answer.strip()
     bracketed = _IN_BRACKETS.search(text)
     text = bracketed[1].upper() if bracketed else text
@@ -147,7 +156,7 @@ def nearest(answer: str, options: Mapping[str, str]) -> str:
 
 
 def sign(answer: str, options: Mapping[str, str]) -> str:
-    """The first sign, whatever it is and in any case (SEED-Bench in lmms-eval)."""
+    """The first character, whatever it is, as a capital (SEED-Bench in lmms-eval)."""
     return answer.strip()[:1].upper()
 
 

@@ -1,6 +1,6 @@
-"""VQA accuracy: an answer beside ten references (Antol et al. 2015), as the toolkit of its authors computes it.
+"""VQA accuracy: an answer against ten references (Antol et al. 2015), by its authors' toolkit.
 
-VLMEvalKit differs in two places: a full stop behind a digit stays ("10."), and a single reference is never met.
+VLMEvalKit differs in two places: a full stop after a digit stays ("10."), and a single reference is never matched.
 """
 
 import math
@@ -17,7 +17,7 @@ _THOUSANDS = re.compile(r"\d,\d")
 _FULL_STOP = re.compile(r"\.(?!\d)")
 _KIT_FULL_STOP = re.compile(r"(?<!\d)\.(?!\d)")
 _FULL_STOPS = 32
-"""As many as the published code takes off: it passes a flag, which has this value, where the count stands."""
+"""Full stops removed by the published code, which passes a flag with this value as the count."""
 _CONTRACTIONS = {
     word[:place] + word[place + 1 :]: word
     for word in (DATA / "vqa_contractions.txt").read_text("utf-8").split()
@@ -28,33 +28,35 @@ _CONTRACTIONS = {
 
 
 def normal(answer: str, as_kit: bool = False) -> str:
-    """An answer as the VQA evaluation compares it (Antol et al. 2015; the code its authors published).
+    """An answer in the form in which the VQA evaluation compares it (Antol et al. 2015; its authors' code).
 
-    A mark becomes a blank, or nothing if one of its kind stands beside a blank, or if the answer has a comma between
-    digits; full stops, articles and missing apostrophes go, words of numbers become digits.
+    A mark becomes a blank, or is dropped if the same mark occurs beside a blank, or if the answer has a comma between
+    digits. Full stops and articles are dropped, contractions get their apostrophes, and numbers in words become digits.
     """
     line = answer.replace("\n", " ").replace("\t", " ").strip()
-    words = (
-        _NUMBERS.get(word, word) for word in without_marks(line, as_kit=as_kit).lower().split()
-    )
-    return " ".join(_CONTRACTIONS.get(word, word) for word in words if word not in _ARTICLES)
+    words = without_marks(line, as_kit=as_kit).lower().split()
+    numbers = [_NUMBERS.get(word, word) for word in words]
+    return " ".join(_CONTRACTIONS.get(word, word) for word in numbers if word not in _ARTICLES)
 
 
 def without_marks(line: str, as_kit: bool = True) -> str:
-    """The text without punctuation marks, as the VQA evaluation takes them out."""
-    joined = bool(_THOUSANDS.search(line))
+    """The text without punctuation marks, by the VQA evaluation's rules."""
+    has_thousands = bool(_THOUSANDS.search(line))
     text = line
     for mark in _MARKS:
-        text = text.replace(mark, "" if joined or f"{mark} " in line or f" {mark}" in line else " ")
+        is_dropped = has_thousands or f"{mark} " in line or f" {mark}" in line
+        text = text.replace(mark, "" if is_dropped else " ")
     full_stop = _KIT_FULL_STOP if as_kit else _FULL_STOP
     return full_stop.sub("", text, count=_FULL_STOPS)
 
 
 def consensus(prediction: str, answers: Sequence[str], as_kit: bool = False) -> float:
     """VQA accuracy of one answer: mean over references of min(1, matches among the other references / 3)."""
-    said = normal(prediction, as_kit)
-    given = [normal(answer, as_kit) for answer in answers]
-    if len(given) == 1 and not as_kit:
-        return float(said == given[0])
-    matches = given.count(said)
-    return math.fsum(min(1.0, (matches - (one == said)) / 3) for one in given) / len(given)
+    answer = normal(prediction, as_kit)
+    references = [normal(answer, as_kit) for answer in answers]
+    if len(references) == 1 and not as_kit:
+        return float(answer == references[0])
+    matches = references.count(answer)
+    return math.fsum(
+        min(1.0, (matches - (reference == answer)) / 3) for reference in references
+    ) / len(references)

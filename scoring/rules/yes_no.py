@@ -1,4 +1,4 @@
-"""Yes or no: which of the two words an answer has."""
+"""Yes or no: the one of the two words in an answer."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,13 +10,13 @@ from scoring.rules.short_answers import short_answer
 from scoring.rules.vqa_accuracy import without_marks
 
 YesNoWords = Literal["whole", "start", "first"]
-"""How toolkits read a benchmark: lmms-eval POPE and MME (`whole`, `start`), both NaturalBench (`first`)."""
+"""Toolkits' readers by benchmark: lmms-eval's for POPE and MME (`whole`, `start`), both for NaturalBench (`first`)."""
 
 _WORD = re.compile(r"\w+")
 _FIRST = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 _ANSWERS = {"yes": "Yes", "no": "No"}
 _START = 4
-"""Signs at the start of an answer in which lmms-eval looks for MME's words."""
+"""Characters at the start of an answer that lmms-eval searches for MME's words."""
 
 
 class YesNoRule(JudgedKind):
@@ -24,7 +24,7 @@ class YesNoRule(JudgedKind):
 
     kind: Literal["yes_no"] = "yes_no"
     read: YesNoWords = "whole"
-    """How lmms-eval reads this benchmark; `first` is VLMEvalKit's way too."""
+    """lmms-eval's reader for this benchmark; `first` is VLMEvalKit's too."""
     form: ClassVar[str] = "Yes or No"
     choices: ClassVar[tuple[str, ...]] = ("Yes", "No")
 
@@ -36,10 +36,10 @@ class YesNoRule(JudgedKind):
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         if protocol == "strict":
-            said = short_answer(answer, (self.truth_of(item) or "",))
-            if said.problem:
-                return unread(protocol, said.problem, said.is_open)
-            return self._scored(item, only_word(said.text), protocol)
+            short = short_answer(answer, (self.truth_of(item) or "",))
+            if short.problem:
+                return unread(protocol, short.problem, short.is_open)
+            return self._scored(item, only_word(short.text), protocol)
         by_benchmark = self.read == "first" or protocol == "lmms-eval"
         read = _READERS[self.read] if by_benchmark else kit_word
         return self._scored(item, read(answer), protocol)
@@ -47,16 +47,16 @@ class YesNoRule(JudgedKind):
     def wrong_truth(self, item: Item) -> str:
         return "" if self._right_word(item) else "is neither yes nor no"
 
-    def replied(self, item: Item, said: str, protocol: RuleProtocol) -> Reading:
-        return self._scored(item, only_word(said), protocol)
+    def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
+        return self._scored(item, only_word(copied), protocol)
 
-    def _scored(self, item: Item, said: str, protocol: RuleProtocol) -> Reading:
-        if not said:
+    def _scored(self, item: Item, word: str, protocol: RuleProtocol) -> Reading:
+        if not word:
             return unread(protocol, "not exactly one of yes and no", protocol != "lmms-eval")
         right = self._right_word(item)
         if right is None and protocol == "strict":
-            return Reading(None, said, "the right answer is neither yes nor no")
-        return Reading(float(said == right), said, "the word")
+            return Reading(None, word, "the right answer is neither yes nor no")
+        return Reading(float(word == right), word, "the word")
 
     def _right_word(self, item: Item) -> str | None:
         """Yes or No; None where the right answer is neither."""
@@ -70,7 +70,7 @@ def only_word(answer: str) -> str:
 
 
 def kit_word(answer: str) -> str:
-    """The same in VLMEvalKit, whose words are parted as the VQA evaluation parts them: "yes/no" is two, "yes." one."""
+    """VLMEvalKit's `only_word`, with words split as in the VQA evaluation: "yes/no" is two words, "yes." is one."""
     words = {word for word in without_marks(answer.lower()).split() if word in _ANSWERS}
     return _ANSWERS[words.pop()] if len(words) == 1 else ""
 
@@ -81,7 +81,7 @@ def whole_word(answer: str) -> str:
 
 
 def first_signs(answer: str) -> str:
-    """What the first four letters say, or a single y or n (MME in lmms-eval)."""
+    """Yes or No in the first four characters, or a single y or n (MME in lmms-eval)."""
     text = answer.lower().strip().replace(".", "")
     if len(text) == 1:
         return {"y": "Yes", "n": "No"}.get(text, "")
@@ -90,8 +90,8 @@ def first_signs(answer: str) -> str:
 
 def first_word(answer: str) -> str:
     """The first of the two words, whatever follows (NaturalBench)."""
-    found = _FIRST.search(answer)
-    return _ANSWERS[found[1].lower()] if found else ""
+    match = _FIRST.search(answer)
+    return _ANSWERS[match[1].lower()] if match else ""
 
 
 _READERS: Mapping[YesNoWords, Callable[[str], str]] = {

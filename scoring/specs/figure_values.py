@@ -67,7 +67,7 @@ def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> S
     )
 
 
-def tells_few_answers(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> bool:
+def reveals_few_answers(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> bool:
     """Whether a figure of enough answers has a part that is over a few: the precision of one yes, a small group's mean.
 
     How an unread yes or no widens the bounds tells which of the two is right.

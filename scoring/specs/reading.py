@@ -15,9 +15,9 @@ from scoring.multiple_choice.reader import (
     Problem,
     ReadFile,
     lettered_options,
+    oddities,
     option_columns,
     spelled,
-    told_oddities,
 )
 from scoring.multiple_choice.types import LETTERS
 from scoring.report import EMPTY_CELLS
@@ -220,7 +220,7 @@ class _RowReader:
             self._tell("expected rows with answers, found none")
         question = self._spec.columns.question
         said = [(row.answer, cell_text(row.cells.get(question))) for row in self._rows]
-        self._problems += told_oddities(said)
+        self._problems += oddities(said)
         told = pictures(cells, [row.id for row in self._rows])
         rows = [
             replace(row, picture=picture) for row, picture in zip(self._rows, told, strict=True)

@@ -9,8 +9,8 @@ import numpy as np
 from scoring.multiple_choice.metrics import Level, Node
 from scoring.report import ScoreLine
 from scoring.score_sheets import TreeTable
-from scoring.small_groups import LEAST, shown_groups, tells_few
-from scoring.specs.figure_values import tells_few_answers
+from scoring.small_groups import LEAST, reveals_few, shown_groups
+from scoring.specs.figure_values import reveals_few_answers
 from scoring.specs.report import (
     MOST_GROUPS,
     NO_GROUP,
@@ -37,7 +37,7 @@ def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
     return [
         lines[name]
         for name in names
-        if not _leaves_few(report, name) and not tells_few_answers(name, scored(report), figures)
+        if not _leaves_few(report, name) and not reveals_few_answers(name, scored(report), figures)
     ]
 
 
@@ -59,7 +59,7 @@ def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
             figure
             for figure in whole
             if not any(
-                tells_few_answers(figure, rows.within(group), spec.figures) for group in groups
+                reveals_few_answers(figure, rows.within(group), spec.figures) for group in groups
             )
         ]
         if columns and shown:
@@ -128,17 +128,17 @@ def _safe_chains(
     parts = [part & is_scored for part in parts if (part & is_scored).sum() >= LEAST]
     safe: list[Sequence[str]] = []
     for chain in chains:
-        if not any(_tell_few(rows, part, [*safe, chain]) for part in parts):
+        if not any(_reveal_few(rows, part, [*safe, chain]) for part in parts):
             safe.append(chain)
     return safe
 
 
-def _tell_few(rows: ScoredRows, within: Mask, chains: Sequence[Sequence[str]]) -> bool:
+def _reveal_few(rows: ScoredRows, within: Mask, chains: Sequence[Sequence[str]]) -> bool:
     groups = [within]
     for chain in chains:
         groups += _groups_of(rows, within, chain)
     size = int(rows.answers.max(initial=0)) + 1
-    return tells_few(
+    return reveals_few(
         np.stack([np.bincount(rows.answers[group], minlength=size) for group in groups])
     )
 

@@ -1,7 +1,7 @@
-"""Adapters: LoRA weights of one task each, read from a folder as PEFT saves them; safetensors alone are opened.
+"""Adapters: LoRA weights of one task each, in a folder as PEFT saves them; only safetensors files are opened.
 
-A folder holds `tasks.csv` (task, folder, n) and the folders of the adapters, each with `adapter_config.json` and
-`adapter_model.safetensors`. Adapters that cannot stand beside the others are left out, each with the reason.
+The folder has `tasks.csv` (task, folder, n) and a folder for each adapter, with `adapter_config.json` and
+`adapter_model.safetensors`. Adapters that are not comparable with the others are left out, each with the reason.
 """
 
 import json
@@ -29,17 +29,17 @@ _A = ".lora_A.weight"
 _B = ".lora_B.weight"
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 _MOST_HEADER = 100_000_000
-"""Bytes of a header, as in the format's own library."""
+"""Most bytes of a header, as in the format's own library."""
 CHUNK = 250_000
-"""Numbers of a tensor that are read at a time."""
+"""Numbers of a tensor read at a time."""
 
 
 class _Broken(ValueError):
-    """An adapter cannot be used; the message says why, in a clause."""
+    """An adapter that cannot be used; the message says why, in a clause."""
 
 
 class Tensor(NamedTuple):
-    """Where a matrix lies in a file."""
+    """The place of a matrix in a file."""
 
     file: Path
     dtype: str
@@ -51,14 +51,11 @@ class Tensor(NamedTuple):
         return self.shape[0] * self.shape[1]
 
     def read(self, start: int = 0, count: int = -1) -> NDArray[np.floating]:
-        """Numbers of the matrix, row by row, all without a count: float32, or float64 where they are stored so.
-
-        bfloat16 is the upper half of a float32.
-        """
+        """Numbers of the matrix, row by row, without a count all: float64 if they are stored as such, else float32."""
         dtype = np.dtype(_DTYPES[self.dtype])
         count = self.size - start if count < 0 else min(count, self.size - start)
         raw = np.fromfile(self.file, dtype, count, offset=self.at + start * dtype.itemsize)
-        if self.dtype == "BF16":
+        if self.dtype == "BF16":  # the upper half of a float32
             return (raw.astype(np.uint32) << 16).view(np.float32)
         return raw if self.dtype == "F64" else raw.astype(np.float32, copy=False)
 
@@ -76,11 +73,11 @@ class Adapter:
 
     task: str
     n: str
-    """Number of samples it learned from, as its list says."""
+    """Number of training samples, from tasks.csv."""
     settings: Mapping[str, str]
-    """What must be the same in all, by what it is."""
+    """The settings that all adapters must share, by name."""
     scale: float
-    """Alpha by rank, or by its root for rank-stabilised LoRA."""
+    """Alpha divided by the rank, or by its square root for rank-stabilised LoRA."""
     modules: Mapping[str, Factors]
 
 
@@ -93,50 +90,54 @@ class _AdapterRow(FileRow):
 
 
 class Adapters(NamedTuple):
-    """Adapters that can stand beside each other, and why the others cannot, by task."""
+    """The comparable adapters, and the reasons why the others are left out, by task."""
 
     chosen: tuple[Adapter, ...]
     left_out: Mapping[str, str]
 
 
 def read_adapters(folder: Path) -> Adapters:
-    """The adapters that a folder's tasks.csv names. Raises RowsError, and TaskMapError below three."""
+    """The adapters in a folder's tasks.csv. Raises RowsError, and TaskMapError below three comparable adapters."""
     if not (folder / TASKS).is_file():
         raise TaskMapError(
             f"{folder}: expected {TASKS} in it, with the columns task, folder and n; add it"
         )
-    found: dict[str, Adapter] = {}
+    adapters: dict[str, Adapter] = {}
     left_out: dict[str, str] = {}
     for _, row in read_rows(folder / TASKS, _AdapterRow, key=("task",), limits=COMMAND_LINE):
         try:
-            found[row.task] = _adapter(row.task, folder, row.folder, row.n)
+            adapters[row.task] = _adapter(row.task, folder, row.folder, row.n)
         except _Broken as error:
             left_out[row.task] = str(error)
-    chosen, others = _alike(found.values())
+    chosen, others = _alike(adapters.values())
     if len(chosen) < 3:
-        told = "; ".join(f"{task}: {why}" for task, why in [*left_out.items(), *others.items()][:5])
+        first_left_out = [*left_out.items(), *others.items()][:5]
+        reasons = "; ".join(f"{task}: {reason}" for task, reason in first_left_out)
         raise TaskMapError(
-            f"{folder}: {len(chosen)} adapters can stand beside each other; a map needs three. {told}"
+            f"{folder}: {len(chosen)} adapters can stand beside each other; a map needs three. {reasons}"
         )
     return Adapters(chosen, {**left_out, **others})
 
 
-def _alike(found: Iterable[Adapter]) -> tuple[tuple[Adapter, ...], Mapping[str, str]]:
-    """Those with the settings that most have, and what the others have in their place."""
-    found = tuple(found)
-    if not found:
+def _alike(adapters: Iterable[Adapter]) -> tuple[tuple[Adapter, ...], Mapping[str, str]]:
+    """The adapters with the most common settings, and the differences of the others, by task."""
+    adapters = tuple(adapters)
+    if not adapters:
         return (), {}
-    usual = dict(Counter(tuple(one.settings.items()) for one in found).most_common(1)[0][0])
-    others = {
-        one.task: "; ".join(
+    times = Counter(tuple(adapter.settings.items()) for adapter in adapters)
+    usual = dict(times.most_common(1)[0][0])
+    chosen = []
+    others = {}
+    for adapter in adapters:
+        if adapter.settings == usual:
+            chosen.append(adapter)
+            continue
+        others[adapter.task] = "; ".join(
             f"{name} {_short(value)}, the others {_short(usual.get(name, 'none'))}"
-            for name, value in one.settings.items()
+            for name, value in adapter.settings.items()
             if value != usual.get(name)
         )
-        for one in found
-        if one.settings != usual
-    }
-    return tuple(one for one in found if one.task not in others), others
+    return tuple(chosen), others
 
 
 def _short(text: str) -> str:
@@ -144,7 +145,7 @@ def _short(text: str) -> str:
 
 
 def _adapter(task: str, root: Path, folder: str, n: str) -> Adapter:
-    """Raises _Broken."""
+    """The adapter in a folder below the root. Raises _Broken."""
     place = (root / folder).resolve()
     if not folder or not place.is_relative_to(root.resolve()) or not place.is_dir():
         raise _Broken(f"its folder {folder!r} is not there")
@@ -153,7 +154,9 @@ def _adapter(task: str, root: Path, folder: str, n: str) -> Adapter:
     rank = config["r"]
     alpha = config["lora_alpha"]
     wrong = [
-        name for name, one in modules.items() if one.a.shape[0] != rank or one.b.shape[1] != rank
+        name
+        for name, factors in modules.items()
+        if factors.a.shape[0] != rank or factors.b.shape[1] != rank
     ]
     if wrong:
         raise _Broken(f"{wrong[0]} has not the rank {rank} that {CONFIG} says")
@@ -162,7 +165,8 @@ def _adapter(task: str, root: Path, folder: str, n: str) -> Adapter:
         "rank": str(rank),
         "alpha": f"{alpha}{' by the root of the rank' if config.get('use_rslora') else ''}",
         "modules": ", ".join(
-            f"{name} {one.b.shape[0]}x{one.a.shape[1]}" for name, one in sorted(modules.items())
+            f"{name} {factors.b.shape[0]}x{factors.a.shape[1]}"
+            for name, factors in sorted(modules.items())
         ),
     }
     scale = alpha / (math.sqrt(rank) if config.get("use_rslora") else rank)
@@ -171,6 +175,7 @@ def _adapter(task: str, root: Path, folder: str, n: str) -> Adapter:
 
 
 def _config(file: Path) -> Mapping[str, Any]:
+    """An adapter's settings as PEFT saves them. Raises _Broken."""
     try:
         config = read_json(file, COMMAND_LINE)
     except ValueError as error:
@@ -190,17 +195,16 @@ def _config(file: Path) -> Mapping[str, Any]:
 
 
 def _modules(tensors: Mapping[str, Tensor]) -> Mapping[str, Factors]:
+    """The factors by module. Raises _Broken."""
     strange = [name for name in tensors if not name.endswith((_A, _B))]
     if strange:
         raise _Broken(f"{WEIGHTS} has {strange[0]}, which is neither A nor B of LoRA")
     names = sorted({name.removesuffix(_A).removesuffix(_B) for name in tensors})
-    alone = [name for name in names if f"{name}{_A}" not in tensors or f"{name}{_B}" not in tensors]
-    if alone or not names:
-        raise _Broken(
-            f"{WEIGHTS}: {alone[0]} has only one of A and B"
-            if alone
-            else f"{WEIGHTS} holds nothing"
-        )
+    if not names:
+        raise _Broken(f"{WEIGHTS} holds nothing")
+    for name in names:
+        if f"{name}{_A}" not in tensors or f"{name}{_B}" not in tensors:
+            raise _Broken(f"{WEIGHTS}: {name} has only one of A and B")
     return {name: Factors(tensors[f"{name}{_A}"], tensors[f"{name}{_B}"]) for name in names}
 
 
@@ -231,16 +235,14 @@ def _tensor(file: Path, name: str, about: Any, start: int, end: int) -> Tensor:
     if dtype not in _DTYPES or len(shape) != 2:
         raise _Broken(f"{name} is {dtype} {shape}; expected a matrix of {', '.join(_DTYPES)}")
     tensor = Tensor(file, dtype, (int(shape[0]), int(shape[1])), start + first)
-    if (
-        not 0 <= first < last <= end
-        or last - first != tensor.size * np.dtype(_DTYPES[dtype]).itemsize
-    ):
+    size = tensor.size * np.dtype(_DTYPES[dtype]).itemsize
+    if not 0 <= first < last <= end or last - first != size:
         raise _Broken(f"{file.name}: {name} is cut off")
     return tensor
 
 
 def _check_numbers(modules: Iterable[Factors]) -> None:
-    """Refuse what is not finite, and what changes nothing: it has no direction. Raises _Broken."""
+    """Raises _Broken for numbers that are not finite, and for a zero factor, which has no direction."""
     sizes = {"A": 0.0, "B": 0.0}
     for factors in modules:
         for letter, tensor in (("A", factors.a), ("B", factors.b)):

@@ -1,4 +1,4 @@
-"""Files of a map: distances and clusters as CSV, the tree as Newick; distances are read back."""
+"""Files of a map: distances and clusters as CSV, the tree as Newick; distances can be read again."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,17 +18,19 @@ _DIGITS = 6
 
 
 def map_files(
-    found: TaskMap, tree: TaskTree, clusters: int, accuracies: Accuracies
+    task_map: TaskMap, tree: TaskTree, clusters: int, accuracies: Accuracies
 ) -> Mapping[str, str]:
-    """Every download by name; tasks stand in the order of the tree."""
-    order = [found.tasks.index(task) for task in tree.tasks]
-    rounded = np.round(found.distances[np.ix_(order, order)], _DIGITS)
+    """Every download by name; tasks are in the order of the tree."""
+    order = [task_map.tasks.index(task) for task in tree.tasks]
+    rounded = np.round(task_map.distances[np.ix_(order, order)], _DIGITS)
     rows = ([task, *line] for task, line in zip(tree.tasks, rounded.tolist(), strict=True))
     groups = enumerate(tree.groups(clusters), start=1)
     means = {task: accuracies.means([task]) for task in tree.tasks}
-    listed = ([number, task, _mean(means[task])] for number, group in groups for task in group)
+    cluster_rows = (
+        [number, task, _mean(means[task])] for number, group in groups for task in group
+    )
     distances = csv_text([["task", *tree.tasks], *rows])
-    clustered = csv_text([["cluster", "task", "accuracy"], *listed])
+    clustered = csv_text([["cluster", "task", "accuracy"], *cluster_rows])
     return dict(zip(FILES, (distances, clustered, tree.newick()), strict=True))
 
 
@@ -38,37 +40,39 @@ def _mean(values: np.ndarray) -> object:
 
 
 def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAGE) -> TaskMap:
-    """A map from a distances.csv; tasks with empty cells are left out. Raises RowsError and TaskMapError."""
+    """The map in a distances.csv; tasks with empty cells are left out. Raises RowsError and TaskMapError."""
     records = list(read_records(path, limits, name=name))
-    shown = name or path.name
+    label = name or path.name
     if len(records) > MOST_TASKS:
-        raise TaskMapError(f"{shown}: expected at most {MOST_TASKS} tasks, found {len(records):,}")
-    tasks = [str(one.values.get("task") or "") for one in records]
-    columns = sorted(
-        column for column in (records[0].values if records else ()) if column != "task"
-    )
+        raise TaskMapError(f"{label}: expected at most {MOST_TASKS} tasks, found {len(records):,}")
+    tasks = [str(record.values.get("task") or "") for record in records]
+    header = records[0].values if records else ()
+    columns = sorted(column for column in header if column != "task")
     if not tasks or sorted(tasks) != columns:
-        told = "expected a column task, and then one column for each of its tasks, as in a distances.csv from here"
-        raise RowsError(told, shown, 1)
-    for one in records:
-        require_columns(one, tasks, shown)
+        problem = "expected a column task, and then one column for each of its tasks, as in a distances.csv from here"
+        raise RowsError(problem, label, 1)
+    for record in records:
+        require_columns(record, tasks, label)
     distances = np.array(
-        [[_distance(one.values[task], shown, one.row, task) for task in tasks] for one in records]
+        [
+            [_distance(record.values[task], label, record.row, task) for task in tasks]
+            for record in records
+        ]
     )
     gap = np.abs(distances - distances.T)
     if np.nanmax(gap, initial=0) > 10**-_DIGITS * 2:
         row, column = divmod(int(np.nanargmax(gap)), len(tasks))
-        told = f"expected one distance both ways, found {distances[row, column]:g} and {distances[column, row]:g}"
-        raise RowsError(told, shown, records[row].row, column=tasks[column])
+        problem = f"expected one distance both ways, found {distances[row, column]:g} and {distances[column, row]:g}"
+        raise RowsError(problem, label, records[row].row, column=tasks[column])
     keys = [task_key(plain_cell(task)) for task in tasks]
     if len(set(keys)) < len(keys):
-        raise TaskMapError(f"{shown}: two rows are of one task; name each once")
+        raise TaskMapError(f"{label}: two rows are of one task; name each once")
     np.fill_diagonal(distances, 0)
-    return complete_map(f"the file {shown}", keys, distances)
+    return complete_map(f"the file {label}", keys, distances)
 
 
 def _distance(cell: object, name: str, row: int, task: str) -> float:
-    """A cell as a number; NaN where it is empty."""
+    """A cell as a number; NaN if it is empty. Raises RowsError."""
     if cell in ("", None):
         return np.nan
     try:

@@ -1,6 +1,7 @@
-"""Groups of tasks: mean accuracy, the models' order beside Overall's, the paper's domains; a task's nearest ones."""
+"""Groups of tasks: mean accuracy, the models' order against Overall's, the paper's domains, and nearest tasks."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +11,11 @@ from scoring.task_map.published import Domain, clusters, published_clusters
 from scoring.task_map.types import Accuracies, Matrix, ModelAccuracies, TaskMap
 
 NEAREST = 5
-"""Tasks whose mean predicts the order of models on another."""
+"""Tasks with a mean that predicts the order of models on another task."""
 
 
 class GroupScores(NamedTuple):
-    """A group of tasks; None for what no model has, and for tau below five models."""
+    """A group of tasks; numbers are None if no model has accuracies, and tau is None below five models."""
 
     tasks: tuple[str, ...]
     accuracy: float | None
@@ -39,46 +40,46 @@ def group_scores(tasks: Sequence[str], accuracies: Accuracies) -> GroupScores:
 
 
 def domain_of(task: str) -> Domain | None:
-    """The list of the paper that a task's cluster is on."""
-    for one in published_clusters():
-        if one.domain and task in clusters()[one.number]:
-            return one.domain
+    """The paper's domain of a task's cluster; None if it has none."""
+    for cluster in published_clusters():
+        if cluster.domain and task in clusters()[cluster.number]:
+            return cluster.domain
     return None
 
 
 class OrderPrediction(NamedTuple):
-    """The order of models on a task, as its nearest tasks predict it."""
+    """The order of models on a task, predicted by its nearest tasks."""
 
     nearest: tuple[tuple[str, float], ...]
     """The tasks with their distances, nearest first."""
     places: tuple[tuple[ModelAccuracies, int, int | None], ...]
-    """Each model with its predicted place and its own, by the predicted one; ties share the better place."""
+    """Each model with its predicted and its real place, by the predicted place; ties share the better place."""
     tau: float | None
 
 
-def predicted(found: TaskMap, task: str, accuracies: Accuracies) -> OrderPrediction:
-    """Predict by the models' means over the task's nearest ones."""
-    row = found.distances[found.tasks.index(task)]
-    near = [
-        place for place in np.argsort(row, kind="stable").tolist() if found.tasks[place] != task
-    ][:NEAREST]
-    names = [found.tasks[place] for place in near]
-    said = accuracies.means(names)
-    own = accuracies.means([task])
-    there = _places(said)
-    true = _places(own)
-    places = [
-        (one, int(there[place]), None if np.isnan(true[place]) else int(true[place]))
-        for place, one in enumerate(accuracies.models)
-        if not np.isnan(there[place])
-    ]
-    pairs = tuple(zip(names, row[near].tolist(), strict=True))
+def predicted(task_map: TaskMap, task: str, accuracies: Accuracies) -> OrderPrediction:
+    """The order of models by their means over the task's nearest tasks."""
+    row = task_map.distances[task_map.tasks.index(task)]
+    order = np.argsort(row, kind="stable").tolist()
+    nearest = [place for place in order if task_map.tasks[place] != task][:NEAREST]
+    names = [task_map.tasks[place] for place in nearest]
+    predicted_means = accuracies.means(names)
+    own_means = accuracies.means([task])
+    places = []
+    rows = zip(accuracies.models, _places(predicted_means), _places(own_means), strict=True)
+    for model, predicted_place, own_place in rows:
+        if not np.isnan(predicted_place):
+            own = None if np.isnan(own_place) else int(own_place)
+            places.append((model, int(predicted_place), own))
+    places.sort(key=itemgetter(1))
     return OrderPrediction(
-        pairs, tuple(sorted(places, key=lambda one: one[1])), tau(said, own) if len(said) else None
+        nearest=tuple(zip(names, row[nearest].tolist(), strict=True)),
+        places=tuple(places),
+        tau=tau(predicted_means, own_means) if len(predicted_means) else None,
     )
 
 
 def _places(values: Matrix) -> Matrix:
-    """1 for the highest; NaN without a value."""
+    """Places from 1 for the highest value; NaN without a value."""
     higher = (values[None, :] > values[:, None] + 1e-9).sum(axis=1) + 1.0
     return np.where(np.isnan(values), np.nan, higher)

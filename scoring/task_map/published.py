@@ -1,7 +1,7 @@
 """Published numbers of MMT-Bench's task map: clusters (Table A2), Tables 3 and 4, accuracies (A19 to A37).
 
-In the printed tables of accuracies the columns of 12 models have slipped; here they are put back. The numbers of
-Table 4 hold for the 20 models whose columns are as headed (layout A).
+In the printed tables of accuracies the columns of 12 models are shifted; here they are corrected. The numbers of Table
+4 are those of the 20 models with correct columns (layout A).
 """
 
 import re
@@ -19,7 +19,7 @@ from scoring.task_map.types import Accuracies, ModelAccuracies
 
 Domain = Literal["in", "out"]
 NO_ACCURACY = "traffic_light_understanding"
-"""Its column of the models of layout A holds numbers that no share of its 200 questions can be."""
+"""The task with impossible accuracies for models of layout A: they are no shares of its 200 questions."""
 _SIGNS = re.compile(r"[^a-z0-9]+")
 
 
@@ -42,10 +42,11 @@ def published_clusters() -> tuple[PublishedCluster, ...]:
 @cache
 def clusters() -> Mapping[int, tuple[str, ...]]:
     """The subtasks' keys by the number of their cluster."""
-    numbers = [one.number for one in published_clusters()]
     return {
-        number: tuple(key for key, one in subtasks().items() if one.cluster == number)
-        for number in numbers
+        cluster.number: tuple(
+            key for key, subtask in subtasks().items() if subtask.cluster == cluster.number
+        )
+        for cluster in published_clusters()
     }
 
 
@@ -58,10 +59,10 @@ def published_curve() -> Mapping[Fraction, float]:
 
 @cache
 def paper_accuracies(slipped: bool = False, as_printed: bool = False) -> Accuracies:
-    """The paper's models of layout A, with the `slipped` ones all 32; `as_printed`: with what is no accuracy."""
+    """The paper's models of layout A; `slipped`: all 32; `as_printed`: with the impossible accuracies."""
     layouts = {
-        str(one.values["model"]): one.values["layout"]
-        for one in read_records(DATA / "mmt_bench_published.csv")
+        str(record.values["model"]): record.values["layout"]
+        for record in read_records(DATA / "mmt_bench_published.csv")
     }
     rows = [record.values for record in read_records(DATA / "mmt_bench_accuracies.csv")]
     models = []
@@ -76,13 +77,15 @@ def paper_accuracies(slipped: bool = False, as_printed: bool = False) -> Accurac
 
 
 def task_key(name: str) -> str:
-    """A subtask's key in the files, from that or its printed name in any spelling of blanks and case; else the name."""
+    """A subtask's key in the files, from its key or its printed name in any spelling; other names stay."""
     return _keys().get(_folded(name), name)
 
 
 @cache
 def _keys() -> Mapping[str, str]:
-    return {_folded(name): key for key, one in subtasks().items() for name in (one.name, key)}
+    return {
+        _folded(name): key for key, subtask in subtasks().items() for name in (subtask.name, key)
+    }
 
 
 def _folded(name: str) -> str:

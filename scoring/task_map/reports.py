@@ -1,11 +1,11 @@
-"""Accuracies of MMT-Bench reports: one by its link, and the published ones by how they were read and on what."""
+"""Accuracies of MMT-Bench reports: a report by its link, and published reports by protocol and edition."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from arena.kept import Kept
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH, subtasks
 from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import Jobs
@@ -16,7 +16,7 @@ MOST_REPORTS = 40
 
 
 class Pool(NamedTuple):
-    """How a report's letters were read, and which questions they answer: reports of one pool compare."""
+    """The protocol and the questions of reports that can be compared."""
 
     protocol: str
     edition: str
@@ -35,32 +35,31 @@ class PooledReport:
 
 
 class ReportAccuracies:
-    """Accuracies of one server's reports; a finished report never changes, so each is read once."""
+    """Accuracies of one server's reports; each is read once, since a finished report never changes."""
 
     def __init__(self, jobs: Jobs, published: PublishedJobs) -> None:
         self._jobs = jobs
         self._published = published
-        self._kept: Kept[PooledReport | None] = Kept(2 * MOST_REPORTS, 3600)
+        self._reports: Kept[PooledReport | None] = Kept(2 * MOST_REPORTS, 3600)
 
     def of(self, link: str) -> PooledReport | None:
-        """A report's, for whoever has its link or its slug; None without an MMT-Bench report that scored something."""
+        """A report by its link or slug; None unless it is a finished MMT-Bench report with a score."""
         job = self._jobs.find(link)
-        return (
-            self._read(job.link)
-            if job and job.state == "done" and job.benchmark == MMT_BENCH.key
-            else None
-        )
+        if job is None or job.state != "done" or job.benchmark != MMT_BENCH.key:
+            return None
+        return self._read(job.link)
 
     def pools(self) -> Mapping[Pool, tuple[PooledReport, ...]]:
         """The published reports, the newest of each title in a pool."""
-        found: dict[Pool, dict[str, PooledReport]] = {}
+        newest: dict[Pool, dict[str, PooledReport]] = {}
         for job in self._published.newest(MMT_BENCH.key, MOST_REPORTS):
-            if one := self._read(job.link):
-                found.setdefault(one.pool, {}).setdefault(job.title, one)
-        return {pool: tuple(reports.values()) for pool, reports in found.items()}
+            report = self._read(job.link)
+            if report:
+                newest.setdefault(report.pool, {}).setdefault(job.title, report)
+        return {pool: tuple(reports.values()) for pool, reports in newest.items()}
 
     def _read(self, link: str) -> PooledReport | None:
-        return self._kept.of(link, lambda: self._read_report(link))
+        return self._reports.of(link, lambda: self._read_report(link))
 
     def _read_report(self, link: str) -> PooledReport | None:
         report = self._jobs.report(link)
@@ -68,12 +67,14 @@ class ReportAccuracies:
 
 
 def pooled(link: str, report: ChoiceReport) -> PooledReport | None:
-    """None where nothing was scored."""
-    found = MMT_BENCH.tabulated(report)
-    line = found.splits[-1].overall.subtasks if found.splits else None
-    if line is None or line.mean is None:
+    """A report's accuracies; None if no answer was scored."""
+    scores = MMT_BENCH.tabulated(report)
+    overall = scores.splits[-1].overall.subtasks if scores.splits else None
+    if overall is None or overall.mean is None:
         return None
-    lines = [node.line for node in found.splits[-1].tree.find("subtask")]
-    means = {one.name: one.mean for one in lines if one.mean is not None and one.name in subtasks()}
+    lines = [node.line for node in scores.splits[-1].tree.find("subtask")]
+    means = {
+        line.name: line.mean for line in lines if line.mean is not None and line.name in subtasks()
+    }
     pool = Pool(report.protocol, MMT_BENCH.edition(report))
-    return PooledReport(link, pool, ModelAccuracies(report.title, means, line.mean))
+    return PooledReport(link, pool, ModelAccuracies(report.title, means, overall.mean))

@@ -1,4 +1,4 @@
-"""Sheets of the task map: the paper's clusters in a report."""
+"""The sheet of the paper's clusters in a report."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from scoring.task_map.published import PublishedCluster, published_clusters
 
 
 def cluster_sheet(scores: MMTBenchScores) -> Sheet:
-    """A row for each of the paper's clusters: this file's scores, and what Table 4 prints."""
+    """A sheet with a row for each of the paper's clusters: this file's scores beside Table 4's."""
     columns = (
         Column("cluster", "Cluster"),
         Column("domain", "Domain"),

@@ -1,6 +1,6 @@
-"""Task vectors from a benchmark's questions: an adapter for each task, made one after the other and kept.
+"""Task vectors from a benchmark's questions: an adapter for each task, trained one after the other.
 
-A run that was stopped goes on with the tasks that it has no adapter of.
+A run that was stopped continues with the tasks that have no adapter yet.
 """
 
 import json
@@ -26,28 +26,31 @@ from scoring.task_map.vectors import TRAINING
 def make_vectors(
     questions: Path, out: Path, settings: TrainingSettings, most: int | None
 ) -> Iterator[str]:
-    """Train an adapter for each task of a question file on at most so many samples; yield what was done.
+    """Trains an adapter for each task of a question file on at most `most` samples; yields progress.
 
-    Raises RowsError and AnsweringError for the file, TrainingError, and TaskMapError for a folder of other settings.
+    Raises RowsError and AnsweringError for the file, TrainingError, and TaskMapError for a folder with other settings.
     """
     known, _ = read_questions(read_records(questions, COMMAND_LINE, IMAGE_COLUMNS))
-    right = {str(one.index): one for one in known.values() if one.answer is not None}
-    sizes = Counter(one.named_category for one in right.values())
+    right = {
+        str(question.index): question for question in known.values() if question.answer is not None
+    }
+    sizes = Counter(question.named_category for question in right.values())
     folders = Counter(map(_folder, sizes))
-    if shared := [name for name, times in folders.items() if times > 1]:
+    shared = [name for name, times in folders.items() if times > 1]
+    if shared:
         raise TaskMapError(
             f"{questions.name}: two categories would have the folder {shared[0]!r}; rename one"
         )
     out.mkdir(parents=True, exist_ok=True)
     record = {**asdict(settings), "samples": most, "questions": file_sha256(questions)}
     _check_record(out / TRAINING, record)
-    there = {task for task in sizes if (out / _folder(task) / WEIGHTS).is_file()}
-    if there:
-        yield f"{len(there):,} of {len(sizes):,} tasks are there already."
-    if len(there) < len(sizes):
+    finished = {task for task in sizes if (out / _folder(task) / WEIGHTS).is_file()}
+    if finished:
+        yield f"{len(finished):,} of {len(sizes):,} tasks are there already."
+    if len(finished) < len(sizes):
         with AdapterTrainer(settings) as trainer:
             yield f"{settings.base}: {trainer.numbers:,} numbers an adapter."
-            for task, samples in _by_task(questions, right, sizes, there, most):
+            for task, samples in _by_task(questions, right, sizes, finished, most):
                 yield _trained(trainer, task, samples, out)
     rows = [[task, _folder(task), min(size, most or size)] for task, size in sizes.items()]
     (out / TASKS).write_text(csv_text([["task", "folder", "n"], *rows]), "utf-8")
@@ -55,22 +58,23 @@ def make_vectors(
 
 
 def _trained(trainer: AdapterTrainer, task: str, samples: list[Sample], out: Path) -> str:
-    made = out / f"{_folder(task)}.part"
-    shutil.rmtree(made, ignore_errors=True)
+    """Trains and saves the adapter of one task, and returns a line of progress. Raises TrainingError."""
+    folder = out / f"{_folder(task)}.part"
+    shutil.rmtree(folder, ignore_errors=True)
     try:
-        learned = trainer.train(samples, made)
+        learned = trainer.train(samples, folder)
     except TrainingError as error:
         raise TrainingError(
             f"{task}: {error}. What is made is kept: the same command goes on"
         ) from error
-    made.rename(out / _folder(task))
+    folder.rename(out / _folder(task))
     short = f", {len(samples) - learned.samples} too long" if learned.samples < len(samples) else ""
     loss = f"loss {learned.first:.3f} to {learned.last:.3f}"
     return f"{task}: {learned.samples} samples{short}, {loss}, {learned.seconds:.1f} s"
 
 
 def _check_record(file: Path, record: Mapping[str, object]) -> None:
-    """Write what the adapters of a folder share, or compare it with what stands there. Raises TaskMapError."""
+    """Writes the record of a folder's adapters, or compares it with the existing one. Raises TaskMapError."""
     record = json.loads(json.dumps(record))
     if not file.exists():
         file.write_text(json.dumps(record, indent=1), "utf-8")
@@ -89,29 +93,32 @@ def _by_task(
     file: Path,
     right: Mapping[str, ChoiceQuestion],
     sizes: Mapping[str, int],
-    there: set[str],
+    finished: set[str],
     most: int | None,
 ) -> Iterator[tuple[str, list[Sample]]]:
-    """Each task with its samples as soon as the file has given them all; questions without their picture are lost."""
-    kept: dict[str, list[Sample]] = {}
-    seen: Counter[str] = Counter()
-    for one in choice_paper(file, circular=False).rounds[0]({}):
-        question = right.get(one.key)
-        if question is None or question.named_category in there:
+    """Yields each task with its samples as soon as the file has given them all.
+
+    Raises TaskMapError for a question without its picture.
+    """
+    samples_by_task: dict[str, list[Sample]] = {}
+    read: Counter[str] = Counter()
+    for task_question in choice_paper(file, circular=False).rounds[0]({}):
+        question = right.get(task_question.key)
+        if question is None or question.named_category in finished:
             continue
         task = question.named_category
-        seen[task] += 1
-        if len(kept.setdefault(task, [])) < (most or sizes[task]):
+        read[task] += 1
+        if len(samples_by_task.setdefault(task, [])) < (most or sizes[task]):
             try:
-                (turn,) = one.turns()
+                (turn,) = task_question.turns()
             except TaskError as error:
-                raise TaskMapError(f"{file.name}, index {one.key}: {error}") from error
+                raise TaskMapError(f"{file.name}, index {task_question.key}: {error}") from error
             answer = f"{question.answer}. {question.options[question.answer or '']}"
-            kept[task].append(Sample(turn.text, turn.images, answer))
-        if seen[task] == sizes[task]:
-            yield task, kept.pop(task)
+            samples_by_task[task].append(Sample(turn.text, turn.images, answer))
+        if read[task] == sizes[task]:
+            yield task, samples_by_task.pop(task)
 
 
 def _folder(task: str) -> str:
-    """A task's folder: its name, without signs that paths read."""
+    """A task's folder: its name, without characters that have a meaning in paths."""
     return "".join(sign if sign.isalnum() or sign in "_- " else "_" for sign in task) or "_"

@@ -1,7 +1,7 @@
-"""Trees of tasks: hierarchical clustering of a map, its cuts, Newick; two maps or two clusterings compared."""
+"""Trees of tasks: hierarchical clustering of a map, its cuts, Newick; comparisons of two maps or two clusterings."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 from scoring.task_map.types import Matrix, TaskMap, TaskMapError
 
 Linkage = Literal["average", "complete", "ward"]
-"""How far two clusters are; the paper does not say which it used. Ward takes the distances for Euclidean ones."""
+"""The distance between clusters; the paper does not say which it used. Ward treats the distances as Euclidean."""
 CLUSTERS = 12
 """The paper's number of clusters."""
 MOST_CLUSTERS = 40
@@ -28,7 +28,7 @@ class Branch(NamedTuple):
     height: float
     fewest: int
     most: int
-    """It is a cluster of the cuts into so many clusters."""
+    """The fewest and most clusters of the cuts with this cluster."""
     below: tuple["Branch", ...]
 
 
@@ -53,19 +53,21 @@ class TaskTree:
         return self.tasks[branch.first : branch.last + 1]
 
     def cut(self, clusters: int) -> tuple[Branch, ...]:
-        """The branches that are the clusters of this cut, in the tree's order."""
-        return tuple(sorted(one for one in self.branches if one.fewest <= clusters <= one.most))
+        """The clusters of the cut into so many clusters, in the tree's order."""
+        return tuple(
+            sorted(branch for branch in self.branches if branch.fewest <= clusters <= branch.most)
+        )
 
     def groups(self, clusters: int) -> list[tuple[str, ...]]:
         return [self.members(branch) for branch in self.cut(clusters)]
 
     def newick(self) -> str:
-        """The tree as Newick text, whose lengths add up to half of a merge's height on each side."""
+        """The tree as Newick text; lengths add up to half of a merge's height on each side."""
         texts: dict[tuple[int, int], str] = {}
         for branch in self.branches:
             parts = [
-                f"{texts.pop((one.first, one.last))}:{(branch.height - one.height) / 2:.6g}"
-                for one in branch.below
+                f"{texts.pop((child.first, child.last))}:{(branch.height - child.height) / 2:.6g}"
+                for child in branch.below
             ]
             label = f"({','.join(parts)})" if parts else _newick_name(self.tasks[branch.first])
             texts[branch.first, branch.last] = label
@@ -76,31 +78,33 @@ def _newick_name(task: str) -> str:
     return task if _UNQUOTED.fullmatch(task) else "'" + task.replace("'", "''") + "'"
 
 
-def task_tree(found: TaskMap, linkage: Linkage = "average") -> TaskTree:
-    """Cluster a map's tasks, neighbours in the order being as near as the tree lets them."""
+def task_tree(task_map: TaskMap, linkage: Linkage = "average") -> TaskTree:
+    """The tree of a map's tasks, with the order of leaves in which neighbours are as near as the tree allows."""
     from scipy.cluster import hierarchy
     from scipy.spatial.distance import squareform
 
-    tasks = len(found.tasks)
+    tasks = len(task_map.tasks)
     merges = hierarchy.linkage(
-        squareform(found.distances, checks=False), linkage, optimal_ordering=True
+        squareform(task_map.distances, checks=False), linkage, optimal_ordering=True
     )
     order = hierarchy.leaves_list(merges).tolist()
     parents = {int(child): number for number, merge in enumerate(merges) for child in merge[:2]}
 
-    def lives(number: int) -> tuple[int, int]:
-        """The fewest and the most clusters of the cuts that it is one of; tasks have the numbers below their count."""
+    def cuts_with(number: int) -> tuple[int, int]:
+        """The fewest and most clusters of the cuts with a node; the first nodes are the tasks."""
         parent = parents.get(number)
-        return 1 if parent is None else tasks - parent, tasks - max(number - tasks + 1, 0)
+        fewest = 1 if parent is None else tasks - parent
+        merges_before = max(number - tasks + 1, 0)
+        return fewest, tasks - merges_before
 
     places = {leaf: place for place, leaf in enumerate(order)}
     nodes = {}
     for leaf in range(tasks):
-        fewest, most = lives(leaf)
+        fewest, most = cuts_with(leaf)
         nodes[leaf] = Branch(places[leaf], places[leaf], 0.0, fewest, most, ())
     for number, (left, right, height, _) in enumerate(merges, start=tasks):
         below = tuple(sorted((nodes[int(left)], nodes[int(right)])))
-        fewest, most = lives(number)
+        fewest, most = cuts_with(number)
         nodes[number] = Branch(
             first=below[0].first,
             last=below[1].last,
@@ -112,13 +116,13 @@ def task_tree(found: TaskMap, linkage: Linkage = "average") -> TaskTree:
     merged = (nodes[number] for number in range(tasks, 2 * tasks - 1))
     return TaskTree(
         linkage,
-        tuple(found.tasks[leaf] for leaf in order),
+        tuple(task_map.tasks[leaf] for leaf in order),
         (*(nodes[leaf] for leaf in order), *merged),
     )
 
 
 class Mantel(NamedTuple):
-    """Correlation of two maps over the tasks of both, and how often shuffled tasks correlate as much."""
+    """The correlation of two maps over the tasks of both, with the share of shuffles that correlate as much."""
 
     tasks: int
     r: float
@@ -130,46 +134,55 @@ def mantel(first: TaskMap, second: TaskMap) -> Mantel:
     shared = [task for task in first.tasks if task in second.tasks]
     if len(shared) < 4:
         raise TaskMapError(f"The maps share {len(shared)} tasks; to compare them takes four")
-    one, other = (_between(found, shared) for found in (first, second))
+    first_distances = _between(first, shared)
+    second_distances = _between(second, shared)
     upper = np.triu_indices(len(shared), 1)
     draw = np.random.default_rng(0)
-    r = _correlation(one[upper], other[upper])
-    orders = (draw.permutation(len(shared)) for _ in range(PERMUTATIONS))
-    as_high = sum(
-        _correlation(one[np.ix_(order, order)][upper], other[upper]) >= r - 1e-12
-        for order in orders
-    )
+    r = _correlation(first_distances[upper], second_distances[upper])
+    as_high = 0
+    for _ in range(PERMUTATIONS):
+        order = draw.permutation(len(shared))
+        shuffled = first_distances[np.ix_(order, order)]
+        as_high += _correlation(shuffled[upper], second_distances[upper]) >= r - 1e-12
     return Mantel(len(shared), r, (1 + as_high) / (1 + PERMUTATIONS))
 
 
-def _between(found: TaskMap, tasks: Sequence[str]) -> Matrix:
-    places = [found.tasks.index(task) for task in tasks]
-    return found.distances[np.ix_(places, places)]
+def _between(task_map: TaskMap, tasks: Sequence[str]) -> Matrix:
+    places = [task_map.tasks.index(task) for task in tasks]
+    return task_map.distances[np.ix_(places, places)]
 
 
-def _correlation(one: Matrix, other: Matrix) -> float:
-    """Pearson's correlation; 0 where either does not vary."""
-    one = one - one.mean()
-    other = other - other.mean()
-    spread = float(np.sqrt((one @ one) * (other @ other)))
-    return float(one @ other) / spread if spread else 0.0
+def _correlation(first: Matrix, second: Matrix) -> float:
+    """Pearson's correlation; 0 if either side is constant."""
+    first = first - first.mean()
+    second = second - second.mean()
+    spread = float(np.sqrt((first @ first) * (second @ second)))
+    return float(first @ second) / spread if spread else 0.0
 
 
 def adjusted_rand(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -> float | None:
     """Adjusted Rand index (Hubert and Arabie 1985) of two clusterings over the tasks of both; None below two tasks."""
-    here, there = (dict(_labels(groups)) for groups in (first, second))
-    shared = [task for task in here if task in there]
+    first_numbers = _numbers(first)
+    second_numbers = _numbers(second)
+    shared = [task for task in first_numbers if task in second_numbers]
     if len(shared) < 2:
         return None
     table = np.zeros((len(first), len(second)))
-    np.add.at(table, ([here[task] for task in shared], [there[task] for task in shared]), 1)
-    both, rows, columns = (
-        float((one * (one - 1)).sum() / 2) for one in (table, table.sum(1), table.sum(0))
-    )
+    for task in shared:
+        table[first_numbers[task], second_numbers[task]] += 1
+    both = _pair_count(table)
+    rows = _pair_count(table.sum(1))
+    columns = _pair_count(table.sum(0))
     expected = rows * columns / (len(shared) * (len(shared) - 1) / 2)
     most = (rows + columns) / 2
     return (both - expected) / (most - expected) if most != expected else 1.0
 
 
-def _labels(groups: Sequence[Sequence[str]]) -> Iterator[tuple[str, int]]:
-    return ((task, number) for number, group in enumerate(groups) for task in group)
+def _numbers(groups: Sequence[Sequence[str]]) -> dict[str, int]:
+    """The number of each task's group."""
+    return {task: number for number, group in enumerate(groups) for task in group}
+
+
+def _pair_count(sizes: Matrix) -> float:
+    """The number of pairs inside groups of these sizes."""
+    return float((sizes * (sizes - 1)).sum() / 2)

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 Matrix: TypeAlias = NDArray[np.float64]
 FEWEST_MODELS = 5
-"""Models from which an order of models says anything; below there is no tau."""
+"""Fewest models for an order of models, and for a tau."""
 FEWEST_FOR_MAP = 10
-"""Models from which their accuracies make a map."""
+"""Fewest models with accuracies for a map."""
 
 
 class TaskMapError(ValueError):
-    """A map cannot be made or compared; the message says why, and what to mend."""
+    """A map that cannot be made or compared; the message says why, and what to correct."""
 
 
 @dataclass(frozen=True)
 class ModelAccuracies:
-    """A model's accuracies in percent by task, without those that it has none for, and its Overall."""
+    """A model's accuracies in percent by task, without missing ones, and its Overall."""
 
     model: str
     accuracies: Mapping[str, float]
@@ -37,13 +37,15 @@ class Accuracies:
 
     @cached_property
     def values(self) -> Matrix:
-        """Shape (models, tasks); NaN where a model has none."""
-        rows = [[one.accuracies.get(task, np.nan) for task in self.tasks] for one in self.models]
+        """Shape (models, tasks); NaN for a missing accuracy."""
+        rows = [
+            [model.accuracies.get(task, np.nan) for task in self.tasks] for model in self.models
+        ]
         return np.array(rows, dtype=float).reshape(len(self.models), len(self.tasks))
 
     @property
     def overall(self) -> Matrix:
-        return np.array([one.overall for one in self.models])
+        return np.array([model.overall for model in self.models])
 
     @property
     def are_enough(self) -> bool:
@@ -60,34 +62,34 @@ class Accuracies:
 
 @dataclass(frozen=True, eq=False)
 class TaskMap:
-    """Distances between tasks, each 0 to 2: one less a cosine, or less a rank correlation."""
+    """Distances between tasks, from 0 to 2: 1 minus a cosine, or minus a rank correlation."""
 
     source: str
-    """What the distances are made of, in a clause."""
+    """The data behind the distances, in a clause."""
     tasks: tuple[str, ...]
     distances: Matrix
     """Shape (tasks, tasks), symmetric, 0 on the diagonal, without gaps."""
     left_out: tuple[str, ...] = ()
     """Tasks without distances."""
     notices: tuple[str, ...] = ()
-    """What limits it, in sentences."""
+    """The map's limits, in sentences."""
     of_accuracies: bool = False
-    """Whether it is a performance map, which orders of models make: what it says of such orders is circular."""
+    """Whether it is made from orders of models, so that conclusions about such orders are circular."""
 
 
 def complete_map(source: str, tasks: Sequence[str], distances: Matrix, **more: object) -> TaskMap:
-    """A map of the tasks that have distances to all others that stay. Raises TaskMapError below three."""
-    kept = list(range(len(tasks)))
-    while kept and np.isnan(inner := distances[np.ix_(kept, kept)]).any():
+    """A map without the tasks that lack distances to other tasks. Raises TaskMapError below three tasks."""
+    places = list(range(len(tasks)))
+    while places and np.isnan(inner := distances[np.ix_(places, places)]).any():
         gaps = np.isnan(inner).sum(axis=1)
-        kept.pop(int(gaps.argmax()))
-    if len(kept) < 3:
+        places.pop(int(gaps.argmax()))
+    if len(places) < 3:
         raise TaskMapError(
-            f"A map needs three tasks or more that have distances to each other; here are {len(kept)}"
+            f"A map needs three tasks or more that have distances to each other; here are {len(places)}"
         )
-    chosen = tuple(tasks[place] for place in kept)
+    chosen = tuple(tasks[place] for place in places)
     left_out = tuple(task for task in tasks if task not in chosen)
-    inner = distances[np.ix_(kept, kept)]
+    inner = distances[np.ix_(places, places)]
     inner = np.clip((inner + inner.T) / 2, 0, 2)
     np.fill_diagonal(inner, 0)
     return TaskMap(source, chosen, inner, left_out, **more)  # pyright: ignore[reportArgumentType]

@@ -1,4 +1,4 @@
-"""Task vectors: cosines between adapters, of the products B A or of the stacked factors, streamed in little memory."""
+"""Task vectors: cosines between adapters, of the products B A or of the stacked factors, in bounded memory."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,38 +14,36 @@ from scoring.task_map.types import Matrix, TaskMap, complete_map
 
 Vector = Literal["product", "stacked"]
 """product: each module's change B A, scaled by alpha, which does not depend on the factors' basis. stacked: A and B as
-stored, so that two vectors are near by their first A alone, unless it is another one. The paper does not say which."""
+stored, so that two vectors with the same initial A are near by that alone. The paper does not say which it used."""
 TRAINING = "training.json"
 _TILE = 40_000_000
-"""Numbers of a tile of adapters, of which two are in memory."""
+"""Numbers in a tile of adapters; two tiles are in memory at a time."""
 _SAME_START = 0.5
-"""Cosine of two trained A below which they did not start from one seed: fresh ones have about 0."""
+"""Cosine of two trained A below which they started from different seeds, which give about 0."""
 
 
 def vector_map(folder: Path, vector: Vector = "product") -> TaskMap:
-    """The map of a folder of adapters. Raises RowsError, and TaskMapError where fewer than three can be compared."""
-    found = read_adapters(folder)
-    notices = [*_told(found), *_seed_told(folder, vector)]
-    gram = (
-        product_gram(found.chosen)
-        if vector == "product"
-        else stacked_gram(found.chosen, ("a", "b"))
-    )
-    if vector == "stacked":
-        notices += _starts_told(found.chosen, gram)
-    first = found.chosen[0]
-    told = (
+    """The map of a folder of adapters. Raises RowsError, and TaskMapError below three comparable adapters."""
+    adapters = read_adapters(folder)
+    notices = [*_left_out_notice(adapters), *_seed_notice(folder, vector)]
+    if vector == "product":
+        gram = product_gram(adapters.chosen)
+    else:
+        gram = stacked_gram(adapters.chosen, ("a", "b"))
+        notices += _start_notices(adapters.chosen, gram)
+    first = adapters.chosen[0]
+    modules = (
         f"rank {first.settings['rank']}, {len(first.modules)} modules of {first.settings['base']}"
     )
-    source = f"{len(found.chosen)} task vectors ({vector} of LoRA factors; {told})"
-    tasks = (*(one.task for one in found.chosen), *found.left_out)
+    source = f"{len(adapters.chosen)} task vectors ({vector} of LoRA factors; {modules})"
+    tasks = (*(adapter.task for adapter in adapters.chosen), *adapters.left_out)
     distances = np.full((len(tasks), len(tasks)), np.nan)
     distances[: len(gram), : len(gram)] = 1 - cosines(gram)
     return complete_map(source, tasks, distances, notices=tuple(notices))
 
 
 def cosines(gram: Matrix) -> Matrix:
-    """NaN for a vector without length."""
+    """Cosines from inner products; NaN for a vector without length."""
     lengths = np.sqrt(np.diag(gram))
     by = np.outer(lengths, lengths)
     return np.clip(np.divide(gram, by, out=np.full_like(gram, np.nan), where=by > 0), -1, 1)
@@ -57,46 +55,51 @@ def product_gram(adapters: Sequence[Adapter]) -> Matrix:
     for module, factors in adapters[0].modules.items():
         step = max(1, _TILE // (factors.a.size + factors.b.size))
         for start in range(0, len(adapters), step):
-            here = _tile([one.modules[module] for one in adapters[start : start + step]])
+            tile = _tile([adapter.modules[module] for adapter in adapters[start : start + step]])
             for other in range(start, len(adapters), step):
-                there = here
+                other_tile = tile
                 if other != start:
-                    there = _tile([one.modules[module] for one in adapters[other : other + step]])
-                block = _products(here, there, factors.a.shape[0])
+                    other_tile = _tile(
+                        [adapter.modules[module] for adapter in adapters[other : other + step]]
+                    )
+                block = _products(tile, other_tile, factors.a.shape[0])
                 gram[start : start + step, other : other + step] += block
     gram = np.triu(gram) + np.triu(gram, 1).T
-    scales = np.array([one.scale for one in adapters])
+    scales = np.array([adapter.scale for adapter in adapters])
     return gram * np.outer(scales, scales)
 
 
 _Tile: TypeAlias = tuple[NDArray[np.floating], NDArray[np.floating]]
-"""A, and B turned, of one module: (tasks * rank, in) and (tasks * rank, out); float32, unless stored more finely."""
+"""A and the transposed B of one module: (tasks * rank, in) and (tasks * rank, out); float32, or float64 as stored."""
 
 
 def _tile(factors: Sequence[Factors]) -> _Tile:
+    """The factors of one module in several adapters."""
     rank, width = factors[0].a.shape
     height = factors[0].b.shape[0]
-    kind = np.float64 if any(one.a.dtype == "F64" for one in factors) else np.float32
-    a, b = (np.empty((len(factors), rank, size), kind) for size in (width, height))
-    for place, one in enumerate(factors):
-        a[place] = one.a.read().reshape(one.a.shape)
-        b[place] = one.b.read().reshape(one.b.shape).T
+    dtype = np.float64 if any(module.a.dtype == "F64" for module in factors) else np.float32
+    a = np.empty((len(factors), rank, width), dtype)
+    b = np.empty((len(factors), rank, height), dtype)
+    for place, module in enumerate(factors):
+        a[place] = module.a.read().reshape(module.a.shape)
+        b[place] = module.b.read().reshape(module.b.shape).T
     return a.reshape(-1, width), b.reshape(-1, height)
 
 
-def _products(here: _Tile, there: _Tile, rank: int) -> Matrix:
-    both = (here[0] @ there[0].T) * (here[1] @ there[1].T)
-    return both.reshape(len(here[0]) // rank, rank, len(there[0]) // rank, rank).sum(
+def _products(first: _Tile, second: _Tile, rank: int) -> Matrix:
+    """Inner products of the changes of one module, tasks by tasks."""
+    both = (first[0] @ second[0].T) * (first[1] @ second[1].T)
+    return both.reshape(len(first[0]) // rank, rank, len(second[0]) // rank, rank).sum(
         axis=(1, 3), dtype=float
     )
 
 
 def stacked_gram(adapters: Sequence[Adapter], letters: Sequence[Literal["a", "b"]]) -> Matrix:
-    """Inner products of these factors as stored."""
+    """Inner products of these factors, as stored."""
     gram = np.zeros((len(adapters),) * 2)
     for module in adapters[0].modules:
         for letter in letters:
-            tensors = [getattr(one.modules[module], letter) for one in adapters]
+            tensors = [getattr(adapter.modules[module], letter) for adapter in adapters]
             for start in range(0, tensors[0].size, CHUNK):
                 block = np.empty((len(tensors), min(CHUNK, tensors[0].size - start)))
                 for row, tensor in zip(block, tensors, strict=True):
@@ -105,14 +108,16 @@ def stacked_gram(adapters: Sequence[Adapter], letters: Sequence[Literal["a", "b"
     return gram
 
 
-def _told(found: Adapters) -> Iterator[str]:
-    if found.left_out:
-        listed = "; ".join(f"{task}: {why}" for task, why in found.left_out.items())
-        yield f"{len(found.left_out)} of {len(found.left_out) + len(found.chosen)} adapters are left out. {listed}"
+def _left_out_notice(adapters: Adapters) -> Iterator[str]:
+    if adapters.left_out:
+        reasons = "; ".join(f"{task}: {reason}" for task, reason in adapters.left_out.items())
+        left_out = len(adapters.left_out)
+        total = left_out + len(adapters.chosen)
+        yield f"{left_out} of {total} adapters are left out. {reasons}"
 
 
-def _seed_told(folder: Path, vector: Vector) -> Iterator[str]:
-    """What the record of the training says of seeds, where there is one."""
+def _seed_notice(folder: Path, vector: Vector) -> Iterator[str]:
+    """Yields a notice if no record of the training has a seed."""
     if vector == "product":
         return
     try:
@@ -124,8 +129,8 @@ def _seed_told(folder: Path, vector: Vector) -> Iterator[str]:
         yield f"No {TRAINING} says which seed the adapters started from"
 
 
-def _starts_told(adapters: Sequence[Adapter], gram: Matrix) -> Iterator[str]:
-    """How much of the stacked vectors is their first A, and which adapters have another."""
+def _start_notices(adapters: Sequence[Adapter], gram: Matrix) -> Iterator[str]:
+    """Yields notices on the share of A in the stacked vectors, and on adapters that started from another seed."""
     of_a = stacked_gram(adapters, ("a",))
     share = float((np.diag(of_a) / np.diag(gram)).mean())
     near = cosines(of_a)
@@ -134,9 +139,11 @@ def _starts_told(adapters: Sequence[Adapter], gram: Matrix) -> Iterator[str]:
         "the median: that much of these distances says nothing of what was learned. The product does not depend on it"
     )
     usual = int(near.sum(axis=1).argmax())
-    other = [
-        one.task for one, cosine in zip(adapters, near[usual], strict=True) if cosine < _SAME_START
+    others = [
+        adapter.task
+        for adapter, cosine in zip(adapters, near[usual], strict=True)
+        if cosine < _SAME_START
     ]
-    if other:
-        told = "did not start from the seed of the others, so that their distances say nothing"
-        yield f"{len(other)} adapters {told}: {', '.join(other)}"
+    if others:
+        problem = "did not start from the seed of the others, so that their distances say nothing"
+        yield f"{len(others)} adapters {problem}: {', '.join(others)}"

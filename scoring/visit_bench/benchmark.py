@@ -1,4 +1,4 @@
-"""VisIT-Bench benchmark: judge tasks for a report's matches, the report with their verdicts, and its downloads."""
+"""VisIT-Bench: the judge's tasks for a report's matches, the report with their verdicts, and its downloads."""
 
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -24,13 +24,14 @@ from scoring.benchmarks.base import Benchmark, BenchmarkOptions, LazyFiles, read
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, JudgeSpec, Reply
 from scoring.multiple_choice.metrics import share
-from scoring.no_answers import AS_THEY_ARE, NO_ANSWER, named, no_answer
+from scoring.no_answers import AS_THEY_ARE, NO_ANSWER, no_answer, no_answer_sentences
 from scoring.report import ScoreLine
 from scoring.score_sheets import sheet_files
 from scoring.serialize import record_json
 from scoring.visit_bench.leaderboard import AutomaticBoard, PlayedMatch, automatic_board
 from scoring.visit_bench.matches import (
     REFERENCES,
+    SAME_WINNER,
     Context,
     Match,
     MatchReport,
@@ -58,12 +59,12 @@ class PublishedRating:
 
 @cache
 def published() -> tuple[PublishedRating, ...]:
-    """Table 4 without the reference itself, against which the win rates are."""
+    """Table 4 without the reference's own row: win rates are against the reference."""
     return read_table(PublishedRating, "visit_bench_published.csv", _COLUMNS)
 
 
 class VisitOptions(BenchmarkOptions):
-    """What `score` lets the owner of a submission choose."""
+    """Options of `score` for the owner of a submission."""
 
     stored: str | None = Field(
         None, description="a model whose answers the item bank has, instead of a file"
@@ -80,19 +81,21 @@ class VisitBench(Benchmark[MatchReport]):
     """The benchmark, with one task for each order of each match."""
 
     def tasks(self, report: MatchReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
-        """Both orders of every match: a match with its sides swapped asks for, and caches, the same two calls."""
+        """Both orders of every match. A match with its sides swapped needs, and caches, the same two calls."""
         refused = partial(Verdict, None)
-        return [
-            Task(
-                0,
-                _unanswered(one) or partial(judging, one, order),
-                refused,
-                name=f"{match.a} (A) or {match.b} (B)",
-                is_read=lambda verdict: not verdict.reason,
-            )
-            for match, one in zip(report.matches, _contests(report), strict=True)
-            for order in ORDERS
-        ]
+        tasks = []
+        for match, contest in zip(report.matches, _contests(report), strict=True):
+            unanswered = _unanswered(contest)
+            for order in ORDERS:
+                task = Task(
+                    0,
+                    unanswered or partial(judging, contest, order),
+                    refused,
+                    name=f"{match.a} (A) or {match.b} (B)",
+                    is_read=lambda verdict: not verdict.reason,
+                )
+                tasks.append(task)
+        return tasks
 
     def graded(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
         pairs = zip(outcomes[::2], outcomes[1::2], strict=True)
@@ -115,7 +118,7 @@ class VisitBench(Benchmark[MatchReport]):
         return f"{self.name}, {'multiple images' if _is_multi(report) else 'single images'}"
 
     def headline(self, report: MatchReport) -> ScoreLine:
-        """The share of decided matches that it won, against the reference if it met that, ties left out (Table 4)."""
+        """The share of decided matches won, ties left out (Table 4): against the reference if it met the reference."""
         against = "the human-verified reference" if _meets_reference(report) else "other models"
         name = f"% of decided matches won against {against}"
         (line,) = _won(report, {name: _counted(report)})
@@ -151,8 +154,9 @@ class VisitBench(Benchmark[MatchReport]):
             if response.model == report.title
         }
         reasons = {item: no_answer(text) for item, text in answers.items()}
-        then = NO_VERDICT if report.protocol == "hardened" else AS_THEY_ARE
-        return [*caveats, *(Caveat("", text) for text in named(reasons, len(answers), then))]
+        effect = NO_VERDICT if report.protocol == "hardened" else AS_THEY_ARE
+        sentences = no_answer_sentences(reasons, len(answers), effect)
+        return [*caveats, *(Caveat("", sentence) for sentence in sentences)]
 
     def published_sheets(self) -> Sequence[Sheet]:
         categories = grouped((row.category, row) for row in published())
@@ -180,22 +184,18 @@ class VisitBench(Benchmark[MatchReport]):
             reasons.append(
                 "the table's judge read captions, saw no reference and had the paper's prompt"
             )
-        ratings = [
-            line.row for board in boards(report) if board.multi == multi for line in board.lines
-        ]
-        elo = next((row.elo_median for row in ratings if row.model == report.title), None)
-        own = dict(zip(_COLUMNS, (self.headline(report).mean, elo), strict=True))
+        own = {"Win rate": self.headline(report).mean, "Elo": _own_elo(report, multi)}
         return PublishedBoard("the paper's Table 4", _COLUMNS, rows, own, tuple(reasons))
 
     def scored_answers(self, report: MatchReport) -> Sequence[ScoredAnswer]:
-        """Every match that may be told, with the reference as the truth."""
+        """Every public match as an answer, with the reference as the truth."""
         report = listed(report)
-        found = []
+        answers = []
         for match in report.matches:
             instance = report.by_item[match.item]
             opponent = match.b if match.a == report.title else match.a
             outcome = match.outcome(report.title)
-            found.append(
+            answers.append(
                 ScoredAnswer(
                     id=f"{match.item}, {opponent}",
                     question=instance.instruction,
@@ -207,32 +207,34 @@ class VisitBench(Benchmark[MatchReport]):
                     pictures=tuple(picture.name for picture in instance.pictures),
                 )
             )
-        return found
+        return answers
 
     def checks(self, report: MatchReport) -> Sequence[str]:
-        name, part = next(
-            iter(steadiness(match.winners for match in report.matches if match.verdicts).items())
-        )
-        return [f"{name.capitalize()}: {part}."]
+        shares = steadiness(match.winners for match in report.matches if match.verdicts)
+        return [f"{SAME_WINNER.capitalize()}: {shares[SAME_WINNER]}."]
 
     def methods(self, report: MatchReport) -> Mapping[str, str]:
-        saw = {"captions": "captions of the pictures", "images": "the pictures"}[report.context]
-        shown = {"free": "not shown", "backed": "shown"}[report.reference]
-        told = {"Items": report.source, "The judge read": saw, "Reference": shown}
+        judge_input = {"captions": "captions of the pictures", "images": "the pictures"}[
+            report.context
+        ]
+        reference = {"free": "not shown", "backed": "shown"}[report.reference]
+        methods = {"Items": report.source, "The judge read": judge_input, "Reference": reference}
         if report.protocol == "paper" and report.context == "images":
-            told["Protocol"] = "As in the paper, but for pictures in place of their captions"
-        return told
+            methods["Protocol"] = "As in the paper, but for pictures in place of their captions"
+        return methods
 
     def files(self, report: MatchReport) -> Mapping[str, bytes]:
-        steady = steadiness(match.winners for match in report.matches)
-        shares = "".join(f"{name},{part.part},{part.of}\n" for name, part in steady.items())
-        told = listed(report)
-        battles = "".join(json.dumps(battle) + "\n" for battle in battle_rows(told))
+        steadiness_shares = steadiness(match.winners for match in report.matches)
+        shares = "".join(
+            f"{name},{part.part},{part.total}\n" for name, part in steadiness_shares.items()
+        )
+        public = listed(report)
+        battles = "".join(json.dumps(battle) + "\n" for battle in battle_rows(public))
         return {
             **LazyFiles(sheet_files("visit-bench", self.sheets(report))),
             "battles.jsonl": battles.encode("ascii"),
             "steadiness.csv": f"share,part,of\n{shares}".encode("ascii"),
-            "report.json": record_json(replace(told, judge=told.judge.public)).encode("ascii"),
+            "report.json": record_json(replace(public, judge=public.judge.public)).encode("ascii"),
         }
 
 
@@ -262,14 +264,14 @@ NO_VERDICT = "Matches of such an answer have no result, and were not sent to the
 
 
 def _unanswered(contest: Contest) -> Callable[[], Generator[Ask, Reply, Verdict]] | None:
-    """What gives a match no result, without a call, where a response is no answer of a model; None where both are.
+    """A task without a call, for a match in which a response is no answer of a model; None if both are answers.
 
-    The paper sends every response.
+    The paper's protocol sends every response.
     """
-    reasons = [no_answer(text) for text in (contest.a, contest.b)]
-    if contest.protocol == "paper" or not any(reasons):
+    if contest.protocol == "paper":
         return None
-    return partial(_no_verdict, f"{NO_ANSWER}: {next(filter(None, reasons))}")
+    reason = no_answer(contest.a) or no_answer(contest.b)
+    return partial(_no_verdict, f"{NO_ANSWER}: {reason}") if reason else None
 
 
 def _no_verdict(reason: str) -> Generator[Ask, Reply, Verdict]:
@@ -278,10 +280,18 @@ def _no_verdict(reason: str) -> Generator[Ask, Reply, Verdict]:
 
 
 def _is_multi(report: MatchReport) -> bool:
-    """Whether most of the matches are on several images, which have a board of their own."""
-    return 2 * sum(report.by_item[match.item].multi for match in report.matches) > len(
-        report.matches
-    )
+    """Whether most of the matches are on several images, which have their own board."""
+    multi = sum(report.by_item[match.item].multi for match in report.matches)
+    return 2 * multi > len(report.matches)
+
+
+def _own_elo(report: MatchReport, multi: bool) -> float | None:
+    """The Elo of the report's model on its board of single or multiple images."""
+    for board in boards(report):
+        for line in board.lines:
+            if board.multi == multi and line.row.model == report.title:
+                return line.row.elo_median
+    return None
 
 
 _DATA_SETS = {
@@ -290,12 +300,12 @@ _DATA_SETS = {
     "nlvr2": "NLVR2",
     "rcc": "RCC",
     "vasr": "VASR",
+    "winogavil": "WinoGAViL",
 }
-_DATA_SETS |= {"winogavil": "WinoGAViL"}
 
 
 def family_words(family: str) -> str:
-    """A family's name as it is read: `spot_the_diff` is its key in the authors' files."""
+    """A family's name for readers, from its key in the authors' files, such as `spot_the_diff`."""
     first, *others = family.split("_")
     return " ".join([_DATA_SETS.get(first, first.capitalize()), *others])
 
@@ -317,30 +327,34 @@ def _counted(report: MatchReport) -> list[Match]:
 
 
 def _won(report: MatchReport, groups: Mapping[str, Sequence[Match]]) -> list[ScoreLine]:
-    """The share of decided matches won in each group; an item's matches share this model's answer to it."""
-    outcomes = [
-        (name, match, match.outcome(report.title)) for name, own in groups.items() for match in own
-    ]
-    decided = [
-        (name, match.item, outcome == "won")
-        for name, match, outcome in outcomes
-        if outcome in ("won", "lost")
-    ]
-    won = np.array([hit for _, _, hit in decided], bool)
-    names, (group,) = coded([name for name, _, _ in decided])
-    _, (item,) = coded([of for _, of, _ in decided])
-    rates = dict(zip(names, clustered_shares(won, group, len(names), [item]), strict=True))
-    lines = []
-    for name in groups:
-        told = [outcome for of, _, outcome in outcomes if of == name and outcome != "tied"]
-        line = share(name, [None if one is None else one == "won" for one in told])
-        rate = rates.get(name)
-        lines.append(replace(line, low=100 * rate.low, high=100 * rate.high) if rate else line)
-    return lines
+    """The share of decided matches won in each group; intervals count an item's matches as a cluster."""
+    lines = {}
+    hits = []
+    groups_of_hits = []
+    items_of_hits = []
+    for name, matches in groups.items():
+        results: list[bool | None] = []
+        for match in matches:
+            outcome = match.outcome(report.title)
+            if outcome is None:
+                results.append(None)
+            elif outcome != "tied":
+                is_won = outcome == "won"
+                results.append(is_won)
+                hits.append(is_won)
+                groups_of_hits.append(name)
+                items_of_hits.append(match.item)
+        lines[name] = share(name, results)
+    names, (group,) = coded(groups_of_hits)
+    _, (item,) = coded(items_of_hits)
+    rates = clustered_shares(np.array(hits, bool), group, len(names), [item])
+    for name, rate in zip(names, rates, strict=True):
+        lines[name] = replace(lines[name], low=100 * rate.low, high=100 * rate.high)
+    return list(lines.values())
 
 
 def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
-    """The matches in the layout of the authors' battle file, by order; `item` to `reasons` are our fields."""
+    """Yields the matches in the layout of the authors' battle file; the fields from `item` to `reasons` are ours."""
     for match in report.matches:
         instance = report.by_item[match.item]
         addresses = list(instance.sources)
@@ -368,6 +382,7 @@ def battle_rows(report: MatchReport) -> Iterator[dict[str, Any]]:
 
 
 def boards(report: MatchReport) -> list[AutomaticBoard]:
+    """The boards of the report's matches: single images, then multiple images, where there are results."""
     played = []
     for match in report.matches:
         instance = report.by_item[match.item]

@@ -1,9 +1,9 @@
 """VisIT-Bench leaderboard: ratings and win rates of each model, from matches under one judge.
 
 Elo is the paper's (K=4, scale 400, base 10, start 1000): the median over seeded orders. Bradley-Terry intervals are
-clustered by item, and by voter as on the arena's boards; a tie is half a win to each. Against the human-verified
-reference, ties are left out and counted separately (paper, Tables 3 and 4). People's votes go through the same
-arithmetic. The order of matches and of their sides has no effect: they are sorted first.
+clustered by item, and by voter as on the arena's boards; a tie is half a win to each. Win rates against the
+human-verified reference leave out ties, which are counted separately (paper, Tables 3 and 4). People's votes are
+counted in the same way. Matches and their sides are sorted first, so that their order has no effect.
 """
 
 import itertools
@@ -25,13 +25,13 @@ from scoring.visit_bench.matches import REFERENCES, Winner
 ORDERS = 100
 SEED = 0
 EXACT = 8
-"""Maximum of models for which a correlation's p tries every order."""
+"""Largest number of models for which a correlation's p value tries every order."""
 DRAWS = 20_000
 _COLUMNS = ("Category", "Model", "Elo", "# Matches", "Win vs. Reference (w/ # ratings)")
 
 
 class PlayedMatch(NamedTuple):
-    """A match and its winner, None if it is unscored; `voter` is who chose, "" where nobody is named."""
+    """A match and its winner, None if unscored; `voter` is "" for a judge and for an unnamed voter."""
 
     item: str
     family: str
@@ -60,9 +60,9 @@ class WinRate:
         return self.wins / self.n if self.n else None
 
     def __str__(self) -> str:
-        return (
-            f"{self.wins / self.n:.2%} (n={self.n:,})" if self.n else f"- (n=0, {self.ties:,} ties)"
-        )
+        if not self.n:
+            return f"- (n=0, {self.ties:,} ties)"
+        return f"{self.wins / self.n:.2%} (n={self.n:,})"
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class AutomaticBoard:
     multi: bool
     matches: int
     lines: tuple[BoardLine, ...]
-    """Best first; groups that never met stand one below the other."""
+    """Best first; groups of models that never met follow one another."""
     families: Mapping[str, Mapping[str, WinRate]]
     """Win rates against the reference by family and model, whatever their n."""
     notices: tuple[str, ...]
@@ -97,20 +97,21 @@ class Correlation(NamedTuple):
 
     rho: float
     p: float
-    """Two-sided, by permutation: how often another order agrees, or disagrees, as much."""
+    """Two-sided, by permutation: the share of orders that agree, or disagree, at least as much."""
     n: int
 
 
 def automatic_board(played: Iterable[PlayedMatch], multi: bool) -> AutomaticBoard:
+    """The board of the matches on single or on several images."""
     own = [match for match in played if match.multi == multi]
     unscored = Counter(
         model for match in own if match.winner is None for model in (match.a, match.b)
     )
     matches = sorted(_sided(match) for match in own if match.winner)
     votes = [
-        Vote(one.a, one.b, one.winner, one.item, one.voter or None, judge=one.judge)
-        for one in matches
-        if one.winner
+        Vote(match.a, match.b, match.winner, match.item, match.voter or None, judge=match.judge)
+        for match in matches
+        if match.winner
     ]
     battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
     report = rating_report(battles, RatingOrder(bootstrap=ORDERS, seed=SEED))
@@ -127,32 +128,28 @@ def automatic_board(played: Iterable[PlayedMatch], multi: bool) -> AutomaticBoar
 
 
 def played_of(battles: Battles) -> Iterator[PlayedMatch]:
-    """A file's votes as matches; "both bad" is a tie, and a vote without an item gets one of its own.
+    """Yields a file's votes as matches: "both bad" is a tie, and a vote without an item counts as an item by itself.
 
-    Of a voter's votes on one conversation the last counts.
+    A voter's last vote on a conversation counts.
     """
-    before = repeats(battles)
+    repeated = repeats(battles)
     for number, vote in enumerate(battles.votes()):
-        if number in before:
+        if number in repeated:
             continue
-        winner = "tie" if vote.winner == "both_bad" else vote.winner
-        item = vote.item or f"vote {number}"
-        multi = (vote.images or 1) > 1
-        voter = vote.voter or ""
         yield PlayedMatch(
-            item=item,
+            item=vote.item or f"vote {number}",
             family=vote.category or "",
-            multi=multi,
+            multi=(vote.images or 1) > 1,
             a=vote.model_a,
             b=vote.model_b,
-            winner=winner,
-            voter=voter,
+            winner="tie" if vote.winner == "both_bad" else vote.winner,
+            voter=vote.voter or "",
             judge=vote.judge is True,
         )
 
 
 def table(boards: Iterable[AutomaticBoard]) -> str:
-    """Boards in the layout of the authors' leaderboard file: TSV, single images above several."""
+    """Boards in the layout of the authors' leaderboard file: TSV, one board after the other."""
     rows: list[Sequence[object]] = [_COLUMNS]
     for board in boards:
         category = "Multiple Images" if board.multi else "Single Image"
@@ -164,7 +161,7 @@ def table(boards: Iterable[AutomaticBoard]) -> str:
 
 
 def family_table(boards: Iterable[AutomaticBoard]) -> str:
-    """Every family's win rates against the reference as CSV, also those from few matches."""
+    """Every family's win rates against the reference as CSV, including those from few matches."""
     rows: list[Sequence[object]] = [
         ("images", "family", "model", "wins", "decided", "ties", "win_rate", "low_95", "high_95")
     ]
@@ -185,15 +182,15 @@ def family_table(boards: Iterable[AutomaticBoard]) -> str:
     return csv_text(rows)
 
 
-def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlation | None:
-    """Rank correlation of two ratings of the same models; None for fewer than three, or if either rates all alike."""
-    n = len(one)
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> Correlation | None:
+    """Rank correlation of two ratings of the same models; None below three models, or if a rating is constant."""
+    n = len(first)
     if n < 3:
         return None
-    x, y = (
-        ranks - ranks.mean()
-        for ranks in (mean_ranks(np.asarray(one)), mean_ranks(np.asarray(other)))
-    )
+    x = mean_ranks(np.asarray(first))
+    x = x - x.mean()
+    y = mean_ranks(np.asarray(second))
+    y = y - y.mean()
     scale = math.sqrt(float(x @ x) * float(y @ y))
     if not scale:
         return None
@@ -210,6 +207,7 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> Correlatio
 
 
 def _sided(match: PlayedMatch) -> PlayedMatch:
+    """A match with its models in alphabetical order."""
     if match.a <= match.b:
         return match
     swapped: Mapping[Winner | None, Winner] = {"a": "b", "b": "a", "tie": "tie"}
@@ -219,36 +217,35 @@ def _sided(match: PlayedMatch) -> PlayedMatch:
 def _win_rates(
     matches: Sequence[PlayedMatch], parts: Sequence[str]
 ) -> dict[str, dict[str, WinRate]]:
-    """Win rates against the reference by part of the board and model; `parts` has each match's."""
-    met = [
-        (part, models[0], match)
-        for part, match in zip(parts, matches, strict=True)
-        if len(models := _contestants(match)) == 1
-    ]
-    place = {
-        cell: number
-        for number, cell in enumerate(dict.fromkeys((part, model) for part, model, _ in met))
-    }
-    ties = Counter((part, model) for part, model, match in met if match.winner == "tie")
-    decided = [
-        (place[part, model], model, match) for part, model, match in met if match.winner != "tie"
-    ]
-    cell = np.array([number for number, _, _ in decided], int)
-    won = np.array(
-        [model == (match.a if match.winner == "a" else match.b) for _, model, match in decided],
-        bool,
-    )
-    together = [coded([match.item for _, _, match in decided])[1][0]]
+    """Win rates against the reference by part and model; `parts` has the part of the board of each match."""
+    places: dict[tuple[str, str], int] = {}
+    ties: Counter[tuple[str, str]] = Counter()
+    decided = []
+    cells = []
+    won = []
+    for part, match in zip(parts, matches, strict=True):
+        models = _contestants(match)
+        if len(models) != 1:
+            continue
+        cell = (part, models[0])
+        place = places.setdefault(cell, len(places))
+        if match.winner == "tie":
+            ties[cell] += 1
+            continue
+        decided.append(match)
+        cells.append(place)
+        won.append(models[0] == (match.a if match.winner == "a" else match.b))
+    clusters = [coded([match.item for match in decided])[1][0]]
     people = {match.voter for match in matches if not match.judge}
     if len(people) > 1:
-        together.append(coded([match.voter for _, _, match in decided])[1][0])
-    found: dict[str, dict[str, WinRate]] = {part: {} for part in sorted(set(parts))}
-    for (part, model), rate in zip(
-        place, clustered_shares(won, cell, len(place), together), strict=True
-    ):
-        found[part][model] = WinRate(rate.hits, rate.n, ties[part, model], rate.low, rate.high)
-    return found
+        clusters.append(coded([match.voter for match in decided])[1][0])
+    shares = clustered_shares(np.array(won, bool), np.array(cells, int), len(places), clusters)
+    rates: dict[str, dict[str, WinRate]] = {part: {} for part in sorted(set(parts))}
+    for (part, model), share in zip(places, shares, strict=True):
+        rates[part][model] = WinRate(share.hits, share.n, ties[part, model], share.low, share.high)
+    return rates
 
 
 def _contestants(match: PlayedMatch) -> list[str]:
+    """The models of a match, without the reference."""
     return [model for model in (match.a, match.b) if model not in REFERENCES]

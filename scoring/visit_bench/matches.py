@@ -1,6 +1,6 @@
 """Matches: two models' responses to one instance, a judge's verdicts in both orders, and the winner.
 
-Sides are canonical: `a` is the model whose name sorts first, so it does not matter who was named first.
+Sides are canonical: `a` is the model whose name sorts first.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,21 +16,23 @@ from scoring.report import JudgeStamp, Protocol, mostly_unread
 
 Winner = Literal["a", "b", "tie"]
 Outcome = Literal["won", "lost", "tied"] | None
-"""Of a match, for one of its models; None without a result."""
+"""The outcome of a match for one of its models; None without a result."""
 Pair = tuple[Winner | None, Winner | None]
-"""Winners of a match's two verdicts: `a` shown first, then `b` shown first."""
+"""The winners of a match's two verdicts: with `a` shown first, then with `b` shown first."""
 ReferenceUse = Literal["free", "backed"]
 """Whether the judge sees the human-verified reference."""
 Context = Literal["captions", "images"]
-"""How the judge sees the images: as captions, as in the paper, or as images, which needs a vision judge."""
+"""The judge's view of the images: captions, as in the paper, or the images, which need a vision judge."""
 
 NO_ANSWER = "(no answer)"
 NOT_SHOWN = "(not shown)"
-"""Stands for a text of the bank while voters may be asked about its item."""
+"""Replaces a text of the item bank while voters may see its item."""
 ANOTHER = "another model"
-"""Stands for a model that uploaded answers met on such an item: a copy of its answer is told apart by how it fares."""
+"""Replaces the name of the opponent of uploaded answers on such an item: a copied answer's results would reveal it."""
 REFERENCES = frozenset({REFERENCE, "human_verified_reference"})
-"""Names of the human-verified reference: ours, and the authors'."""
+"""The human-verified reference's names: ours, and the authors'."""
+SAME_WINNER = "the same winner in both orders"
+"""The label of a judge's agreement with itself."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,12 @@ class Instance:
     captions: tuple[str, ...]
     pictures: tuple[ShownImage, ...]
     sources: tuple[str, ...]
-    """Where the images come from: addresses, or the sha256 of a file."""
+    """The images' addresses, or the sha256 of a file."""
     reference: str | None
 
     @property
     def multi(self) -> bool:
-        """Whether it has several images: its board is separate."""
+        """Whether it has several images, which have a separate board."""
         return len(self.captions) > 1
 
 
@@ -67,23 +69,26 @@ class Verdict:
 
     winner: Winner | None
     reason: str = ""
-    """Why it is unscored, or why it counts as a tie; else empty."""
+    """The reason for no winner, or for a tie by rule; else empty."""
     replies: tuple[str, ...] = ()
-    """The judge's reply, then the reply to the extraction prompt, if that was asked."""
+    """The judge's reply, then the reply to the extraction prompt, if it was sent."""
     model: str = ""
 
 
 def decided(first: Winner | None, second: Winner | None) -> Winner | None:
-    """The winner of more of a match's two verdicts, else a tie; None if one is unscored (paper, 4.3)."""
+    """The model that won more of a match's two verdicts, else a tie; None if one is unscored (paper, 4.3)."""
     if first is None or second is None:
         return None
-    lead = [first, second].count("a") - [first, second].count("b")
-    return "tie" if lead == 0 else "a" if lead > 0 else "b"
+    wins_a = [first, second].count("a")
+    wins_b = [first, second].count("b")
+    if wins_a == wins_b:
+        return "tie"
+    return "a" if wins_a > wins_b else "b"
 
 
 @dataclass(frozen=True)
 class Match:
-    """Two models on one item; the first verdict saw `a` first, the second `b` first."""
+    """Two models on one item; the first verdict is with `a` shown first, the second with `b` first."""
 
     item: str
     a: str
@@ -92,7 +97,7 @@ class Match:
 
     @property
     def winner(self) -> Winner | None:
-        """The winner, as `decided` finds it; None before the judging."""
+        """The winner by `decided`; None before the judging."""
         if not self.verdicts:
             return None
         a_first, b_first = self.winners
@@ -104,10 +109,14 @@ class Match:
         return first.winner, second.winner
 
     def outcome(self, model: str) -> Outcome:
+        """The outcome for one of the two models."""
         winner = self.winner
-        if winner is None or winner == "tie":
-            return winner and "tied"
-        return "won" if (self.a if winner == "a" else self.b) == model else "lost"
+        if winner is None:
+            return None
+        if winner == "tie":
+            return "tied"
+        winning_model = self.a if winner == "a" else self.b
+        return "won" if winning_model == model else "lost"
 
 
 @dataclass(frozen=True)
@@ -141,105 +150,119 @@ class MatchReport:
 
 
 def without_texts(report: MatchReport, items: Collection[str]) -> MatchReport:
-    """Return a report without the other models' texts on these items, and without what the judge said about them.
+    """Returns a report without the other models' texts on these items, and without the judge's words about them.
 
-    The text of the report's own model stays if it was uploaded: it is nobody's secret. Whom it met is then not told
-    but for the reference, nor by the order of matches.
+    The report's own model keeps its text if it was uploaded, since nobody needs to keep it secret. Its opponents are
+    then unnamed, except the reference, and matches are reordered so that their order does not name them.
     """
     own = None if report.stored else report.title
-    blind = [_nameless(one, own) for one in report.matches if one.item in items]
-    matches = [one for one in report.matches if one.item not in items]
-    matches += sorted(blind, key=lambda one: (one.item, one.a, one.b, repr(one.verdicts)))
-    met = {(one.item, model) for one in blind for model in (one.a, one.b)}
-    responses = [one for one in report.responses if one.item not in items or one.model == own]
-    responses += [Response(*one, NOT_SHOWN) for one in sorted(met) if one[1] != own]
+    blind = [_nameless(match, own) for match in report.matches if match.item in items]
+    blind.sort(key=lambda match: (match.item, match.a, match.b, repr(match.verdicts)))
+    matches = [match for match in report.matches if match.item not in items]
+    models = {(match.item, model) for match in blind for model in (match.a, match.b)}
+    responses = [
+        response
+        for response in report.responses
+        if response.item not in items or response.model == own
+    ]
+    responses += [
+        Response(item, model, NOT_SHOWN) for item, model in sorted(models) if model != own
+    ]
+    instances = [
+        _without_reference(instance) if instance.item in items else instance
+        for instance in report.instances
+    ]
     return replace(
         report,
-        instances=tuple(
-            replace(one, reference=one.reference and NOT_SHOWN) if one.item in items else one
-            for one in report.instances
-        ),
+        instances=tuple(instances),
         responses=tuple(responses),
-        matches=tuple(matches),
+        matches=(*matches, *blind),
     )
 
 
-def listed(report: MatchReport) -> MatchReport:
-    """Return a report with the matches that may be told one by one.
+def _without_reference(instance: Instance) -> Instance:
+    return replace(instance, reference=instance.reference and NOT_SHOWN)
 
-    Of stored answers that are not shown, how each fared on an item would name the copy that fares alike there.
+
+def listed(report: MatchReport) -> MatchReport:
+    """Returns a report with the matches that may be listed one by one.
+
+    Matches of a stored answer that is not shown are left out: its results on an item would identify a copy of it by
+    equal results.
     """
     if not report.stored:
         return report
-    secret = {one.item for one in report.responses if one.text == NOT_SHOWN}
+    secret = {response.item for response in report.responses if response.text == NOT_SHOWN}
     return replace(
         report,
-        instances=tuple(one for one in report.instances if one.item not in secret),
-        responses=tuple(one for one in report.responses if one.item not in secret),
-        matches=tuple(one for one in report.matches if one.item not in secret),
+        instances=tuple(part for part in report.instances if part.item not in secret),
+        responses=tuple(part for part in report.responses if part.item not in secret),
+        matches=tuple(part for part in report.matches if part.item not in secret),
     )
 
 
 def _nameless(match: Match, own: str | None) -> Match:
-    """Return a match without words and, of the `own` uploaded answers, without whose the other one is."""
+    """Returns a match without the judge's words and without the name of the opponent of `own` uploaded answers."""
     match = replace(match, verdicts=tuple(map(_wordless, match.verdicts)))
     if own is None or REFERENCES & {match.a, match.b}:
         return match
-    named = replace(match, b=ANOTHER) if match.a == own else replace(match, a=ANOTHER)
-    return named if named.a < named.b else _turned(named)
+    nameless = replace(match, b=ANOTHER) if match.a == own else replace(match, a=ANOTHER)
+    return nameless if nameless.a < nameless.b else _swapped(nameless)
 
 
-def _turned(match: Match) -> Match:
-    """Return a match with its sides swapped."""
-    other: Mapping[Winner | None, Winner | None] = {"a": "b", "b": "a"}
-    turned = (replace(one, winner=other.get(one.winner, one.winner)) for one in match.verdicts)
-    return Match(match.item, match.b, match.a, tuple(turned)[::-1])
+def _swapped(match: Match) -> Match:
+    """Returns a match with its sides swapped."""
+    opposite: Mapping[Winner | None, Winner | None] = {"a": "b", "b": "a"}
+    first, second = (
+        replace(verdict, winner=opposite.get(verdict.winner, verdict.winner))
+        for verdict in match.verdicts
+    )
+    return Match(match.item, match.b, match.a, (second, first))
 
 
 def _wordless(verdict: Verdict) -> Verdict:
-    """Return a verdict without words, which may quote an answer."""
+    """Returns a verdict without words, which may quote an answer."""
     replies = tuple(NOT_SHOWN for _ in verdict.replies)
     return replace(verdict, reason=verdict.reason and NOT_SHOWN, replies=replies)
 
 
 def ungraded(report: MatchReport) -> str:
-    """A sentence saying that no verdict of any match could be read, and why, or that most could not; else ""."""
+    """A sentence for a report with no readable verdict, with the reason, or with mostly unreadable ones; else ""."""
     verdicts = [verdict for match in report.matches for verdict in match.verdicts]
     if any(verdict.winner is not None and not verdict.reason for verdict in verdicts):
         judged = [verdict for verdict in verdicts if verdict.replies]
         missed = sum(bool(verdict.reason) for verdict in judged)
         return mostly_unread(missed, len(judged), "verdict")
-    why = next((verdict.reason for verdict in verdicts), "there are no matches")
-    return f"Nothing was graded: the judge gave none of {len(verdicts):,} verdicts ({why})"
+    reason = verdicts[0].reason if verdicts else "there are no matches"
+    return f"Nothing was graded: the judge gave none of {len(verdicts):,} verdicts ({reason})"
 
 
 class Part(NamedTuple):
     """A count out of a total."""
 
     part: int
-    of: int
+    total: int
 
     @property
     def share(self) -> float | None:
-        return self.part / self.of if self.of else None
+        return self.part / self.total if self.total else None
 
     def __str__(self) -> str:
-        return f"{self.part:,} of {self.of:,}" + (
-            "" if self.share is None else f" ({self.share:.1%})"
-        )
+        counts = f"{self.part:,} of {self.total:,}"
+        return counts if self.share is None else f"{counts} ({self.share:.1%})"
 
 
 def steadiness(verdicts: Iterable[Pair]) -> Mapping[str, Part]:
-    """How reliable a judge's verdicts are, whoever won, by label; of matches with two verdicts, of verdicts, of all."""
+    """Measures of a judge's reliability by label, as shares of matches with two verdicts, of verdicts, or of all."""
     pairs = list(verdicts)
     read = [pair for pair in pairs if None not in pair]
+    same = sum(first == second for first, second in read)
+    ties = sum(decided(first, second) == "tie" for first, second in read)
     for_first = sum(first == "a" for first, _ in pairs) + sum(second == "b" for _, second in pairs)
     for_either = sum(winner in ("a", "b") for pair in pairs for winner in pair)
     return {
-        "the same winner in both orders": Part(
-            sum(first == second for first, second in read), len(read)
-        ),
-        "ties": Part(sum(decided(first, second) == "tie" for first, second in read), len(read)),
+        SAME_WINNER: Part(same, len(read)),
+        "ties": Part(ties, len(read)),
         "verdicts for the response shown first": Part(for_first, for_either),
         "matches without a result": Part(len(pairs) - len(read), len(pairs)),
     }

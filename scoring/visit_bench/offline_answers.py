@@ -1,4 +1,4 @@
-"""VisIT-Bench answers: runs a model over its instructions; images are fetched or read from a folder."""
+"""VisIT-Bench answers: a model's run over the instructions, with images fetched or read from a folder."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -19,6 +19,8 @@ from scoring.visit_bench.reader import IMAGE_COLUMNS, images_in
 
 
 class _Instance(NamedTuple):
+    """An instruction with its images, and the cell of the file that names them."""
+
     key: str
     instruction: str
     category: str
@@ -29,7 +31,7 @@ class _Instance(NamedTuple):
 def visit_paper(
     file: Path, folder: Path | None = None, fetched: Callable[[str], bytes] = fetch
 ) -> OfflineBenchmark:
-    """The instructions in a CSV file of VisIT-Bench, their images in `folder`. Raises RowsError and AnsweringError."""
+    """The instructions in a CSV file of VisIT-Bench, with images in `folder`. Raises RowsError and AnsweringError."""
     instances: dict[str, _Instance] = {}
     for record in read_records(file, COMMAND_LINE):
         instance = _instance(record, file)
@@ -42,11 +44,13 @@ def visit_paper(
     digest = hashlib.sha256("\n".join(instances).encode()).hexdigest()
 
     def tasks(_: Answers):
-        return (Task(one.key, partial(_turns, one, folder, fetched)) for one in instances.values())
+        return (
+            Task(instance.key, partial(_turns, instance, folder, fetched))
+            for instance in instances.values()
+        )
 
-    return OfflineBenchmark(
-        digest, len(instances), (tasks,), partial(_csv, tuple(instances.values()), column)
-    )
+    write = partial(_csv, tuple(instances.values()), column)
+    return OfflineBenchmark(digest, len(instances), (tasks,), write)
 
 
 def _instance(record: Record, file: Path) -> _Instance:
@@ -90,11 +94,10 @@ def _bytes(name: str, folder: Path | None, fetched: Callable[[str], bytes]) -> b
 
 
 def _csv(instances: Sequence[_Instance], column: str, answers: Answers, model: str) -> bytes:
-    """VisIT-Bench's submission file: the column of answers carries the model's name."""
-    answered = (one for one in instances if one.key in answers)
-    rows = (
-        (one.instruction, one.category, one.cell, answers[one.key].replace("\0", ""))
-        for one in answered
-    )
-    heads = ("instruction", "instruction_category", column, f"{model} prediction")
-    return csv_text([heads, *rows], exact=True).encode("utf-8", "replace")
+    """VisIT-Bench's submission file, with the model's name in the heading of the answers."""
+    rows = [("instruction", "instruction_category", column, f"{model} prediction")]
+    for instance in instances:
+        if instance.key in answers:
+            answer = answers[instance.key].replace("\0", "")
+            rows.append((instance.instruction, instance.category, instance.cell, answer))
+    return csv_text(rows, exact=True).encode("utf-8", "replace")

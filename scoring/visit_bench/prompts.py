@@ -1,8 +1,9 @@
-"""VisIT-Bench prompts: what a judge is asked about two responses, in both orders, and how its verdict is read.
+"""VisIT-Bench prompts: the questions to a judge about two responses, in both orders, and the reading of its verdict.
 
-The paper (4.3, appendix F) prints the prompts; its code was never released. `paper` asks exactly that, and a reply
-without a verdict even after the extraction prompt, which goes to the same judge not ChatGPT, is a tie. `hardened`
-fences the responses off, marks every verdict in them, reads the last line only, and leaves the unreadable unscored.
+The paper (4.3, appendix F) prints the prompts; its code was never released. `paper` sends exactly these. A reply
+without a verdict even after the extraction prompt, which goes to the same judge instead of ChatGPT, is a tie.
+`hardened` fences the responses off, marks every verdict in them, reads the last line only, and leaves unreadable
+replies unscored.
 """
 
 import hashlib
@@ -37,7 +38,7 @@ _RESPONSES: Mapping[str, str] = {"A": "Response A", "B": "Response B"}
 
 
 class Contest(NamedTuple):
-    """Two responses to judge, and how."""
+    """Two responses to judge, and the protocol and material to judge them by."""
 
     instance: Instance
     a: str
@@ -48,59 +49,61 @@ class Contest(NamedTuple):
 
 
 def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
-    """Ask which response is better, and once more what was meant if the reply has no verdict in the wanted form."""
+    """Asks which response is better, and asks again for the verdict alone if the reply has none in the wanted form."""
     first, second = (contest.a, contest.b) if order == "a first" else (contest.b, contest.a)
     reply = yield Ask(conversation(contest, first, second), 0.0, _REPLY_TOKENS)
-    said = reply.texts[0]
-    replies = [said]
-    place = read_verdict(said, contest.protocol)
+    judgement = reply.texts[0]
+    replies = [judgement]
+    place = read_verdict(judgement, contest.protocol)
     if place is None:
-        reply = yield Ask(extraction(said), 0.0, _EXTRACT_TOKENS)
+        reply = yield Ask(extraction(judgement), 0.0, _EXTRACT_TOKENS)
         replies.append(reply.texts[0])
         place = read_extraction(reply.texts[0], contest.protocol)
     if place:
-        winner = "a" if (place == "first") == (order == "a first") else "b"
-        return Verdict(winner, "", tuple(replies), reply.model)
+        is_a = (place == "first") == (order == "a first")
+        return Verdict("a" if is_a else "b", "", tuple(replies), reply.model)
     if contest.protocol == "paper":
-        return Verdict(
-            "tie", "no verdict, which the paper counts as a tie", tuple(replies), reply.model
-        )
-    return Verdict(
-        None, f"the judge gave no verdict; it ended {said[-60:]!r}", tuple(replies), reply.model
-    )
+        reason = "no verdict, which the paper counts as a tie"
+        return Verdict("tie", reason, tuple(replies), reply.model)
+    reason = f"the judge gave no verdict; it ended {judgement[-60:]!r}"
+    return Verdict(None, reason, tuple(replies), reply.model)
 
 
 def conversation(contest: Contest, first: str, second: str) -> tuple[Message, ...]:
+    """The messages that ask for a verdict on two responses, in this order."""
     instance = contest.instance
-    hardened = contest.protocol == "hardened"
-    if hardened:
+    is_hardened = contest.protocol == "hardened"
+    if is_hardened:
         first = answer_of(first).text
         second = answer_of(second).text
-    first, second = (text if text.strip() else NO_ANSWER for text in (first, second))
-    if hardened:
-        code = hashlib.sha256(
-            json.dumps([instance.instruction, first, second]).encode()
-        ).hexdigest()[:16]
+    if not first.strip():
+        first = NO_ANSWER
+    if not second.strip():
+        second = NO_ANSWER
+    if is_hardened:
+        content = json.dumps([instance.instruction, first, second])
+        code = hashlib.sha256(content.encode()).hexdigest()[:16]
         first = _fenced(first, code)
         second = _fenced(second, code)
-    filled = {
+    fields = {
         "context": _captions(instance),
         "instruction": instance.instruction,
         "a": first,
         "b": second,
     }
     if contest.reference == "backed":
-        filled["reference"] = instance.reference or ""
+        fields["reference"] = instance.reference or ""
     system, *others, last = _prompt(contest.reference, contest.context)
-    if hardened:
+    if is_hardened:
         system = Message("system", f"{system.text}\n\n{_HARDENED}")
-    shown = instance.pictures if contest.context == "images" else ()
-    return (system, *others, Message("user", last.text.format(**filled), shown))
+    pictures = instance.pictures if contest.context == "images" else ()
+    return (system, *others, Message("user", last.text.format(**fields), pictures))
 
 
-def extraction(said: str) -> tuple[Message, ...]:
-    *before, last = _extraction()
-    return (*before, Message("user", last.text.format(judgement=said)))
+def extraction(judgement: str) -> tuple[Message, ...]:
+    """The messages that ask for the verdict in a judge's reply."""
+    *examples, last = _extraction()
+    return (*examples, Message("user", last.text.format(judgement=judgement)))
 
 
 _MARKUP = r"[\s*_`\"'“”]"
@@ -119,35 +122,44 @@ _BARE = re.compile(
 _HEADED = re.compile(rf"\bresponse{_MARKUP}+([AB]){_MARKUP}*:", re.IGNORECASE)
 
 
-def read_verdict(said: str, protocol: Protocol) -> Place | None:
+def read_verdict(judgement: str, protocol: Protocol) -> Place | None:
     """The response named by the last "Overall, Response X is better."; `hardened` reads the last line alone."""
     if protocol == "hardened":
-        said = answer_of(said).text.rpartition("\n")[2]
-    found = _VERDICT.findall(said)
-    return _PLACES[found[-1].upper()] if found else None
+        judgement = answer_of(judgement).text.rpartition("\n")[2]
+    verdicts = _VERDICT.findall(judgement)
+    return _PLACES[verdicts[-1].upper()] if verdicts else None
 
 
-def read_extraction(said: str, protocol: Protocol) -> Place | None:
+def read_extraction(reply: str, protocol: Protocol) -> Place | None:
     """The response that an extraction calls better, as in the prompt's examples, or names alone; None for any other.
 
-    `hardened` also reads a letter however it is wrapped.
+    `hardened` also reads a letter in any wrapping, unless it contradicts.
     """
     if protocol == "paper":
-        return _read_extraction(said)
-    answer = answer_of(said).text
-    named = _read_extraction(answer)
-    several = len({letter.upper() for letter in _HEADED.findall(answer)}) > 1
-    letter = None if several else _PLACES.get(read_letter(said, _RESPONSES) or "")
-    return (named or letter) if None in (named, letter) or named == letter else None
-
-
-def _read_extraction(said: str) -> Place | None:
-    final = _FINAL.findall(said)
-    answer = final[-1] if final else said
-    if len({letter.upper() for letter in _HEADED.findall(answer)}) > 1:
+        return _read_extraction(reply)
+    answer = answer_of(reply).text
+    place = _read_extraction(answer)
+    if _heads_both(answer):
+        return place
+    by_letter = _PLACES.get(read_letter(reply, _RESPONSES) or "")
+    if place and by_letter and place != by_letter:
         return None
-    found = _BARE.fullmatch(answer) or _NAMED.match(answer)
-    return _PLACES[found[1].upper()] if found else None
+    return place or by_letter
+
+
+def _read_extraction(text: str) -> Place | None:
+    """The response that a text calls better, after its last "final answer:" if it has one."""
+    final = _FINAL.findall(text)
+    answer = final[-1] if final else text
+    if _heads_both(answer):
+        return None
+    letter = _BARE.fullmatch(answer) or _NAMED.match(answer)
+    return _PLACES[letter[1].upper()] if letter else None
+
+
+def _heads_both(text: str) -> bool:
+    """Whether a text has headings for both responses, such as "Response A:"."""
+    return len({letter.upper() for letter in _HEADED.findall(text)}) > 1
 
 
 _LABEL = re.compile(
@@ -155,31 +167,30 @@ _LABEL = re.compile(
     r"([AB])\b(?!\s+(?!(?:is|was|wins?|better|beats)\b)[a-z])",
     re.IGNORECASE,
 )
-"""A letter after a word for a response; "Response a dog" has an article."""
+"""A letter after a word for a response, but not the article in "Response a dog"."""
 _ALONE = re.compile(r"(?<=\[)[AB](?=\])|\b[AB](?=\s+(?:is\s+better|wins)\b)", re.IGNORECASE)
 
 
 def marked(text: str) -> str:
-    """The response with each letter that names a response marked as a letter: quoted, it is no verdict. Words stay."""
+    """The response with each letter that names a response marked as a letter, so that a quote of it is no verdict."""
     return _ALONE.sub(r"[letter \g<0>]", _LABEL.sub(r"\1[letter \2]", text))
 
 
 def prompt_digest(protocol: Protocol, reference: ReferenceUse, context: Context) -> str:
-    """sha256 of all fixed text that is asked; every report names it."""
-    fixed = [message.text for message in (*_prompt(reference, context), *_extraction())]
-    return hashlib.sha256(
-        "\0".join([*fixed, _HARDENED if protocol == "hardened" else ""]).encode()
-    ).hexdigest()
+    """sha256 of all fixed text of the prompts; every report names it."""
+    texts = [message.text for message in (*_prompt(reference, context), *_extraction())]
+    texts.append(_HARDENED if protocol == "hardened" else "")
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
 def _fenced(text: str, code: str) -> str:
-    """A response between lines with a code that it cannot contain, since its hash is the code; each line is marked."""
+    """A response between lines with a code that it cannot contain, being a hash of it; each line is marked."""
     lines = [marked(neutralise(line)) for line in text.splitlines()]
     return "\n".join([f"\nBEGIN {code}", *(f"> {line}" for line in lines), f"END {code}"])
 
 
 def _captions(instance: Instance) -> str:
-    """The captions as image context; the paper does not say how it joined several."""
+    """The captions as image context, joined in our way: the paper does not say how it joined several."""
     if not instance.multi:
         return instance.captions[0]
     return "\n".join(

@@ -1,7 +1,7 @@
 """Submission files: VisIT-Bench's `predictions.csv`, or any table or JSONL with item keys, and the items they mean.
 
-Columns: `instruction` with `image` or `images` (a JSON list), as the authors ask for them, or `item`; the answers are
-in "<model name> prediction" or in `prediction`. Problems are collected, so that all can be shown at once.
+Columns: `instruction` with `image` or `images` (a JSON list), as the authors want them, or `item`. The answers are in
+"<model name> prediction" or in `prediction`. Problems are collected, so that all can be shown at once.
 """
 
 import re
@@ -24,7 +24,7 @@ _WANTED = "expected an image's name, or a list of them; write it so"
 
 @dataclass(frozen=True)
 class Entry:
-    """An answer in the file, and the item that it names."""
+    """An answer in the file, with the item's key, or its instruction and images."""
 
     row: int
     item: str | None
@@ -33,7 +33,8 @@ class Entry:
     text: str
 
     @property
-    def shown(self) -> str:
+    def name(self) -> str:
+        """The row and its item or instruction, for problems."""
         return f"row {self.row}: {self.item or ' '.join(self.instruction.split())[:60]!r}"
 
 
@@ -43,7 +44,7 @@ class SubmissionFile:
 
     file: str
     model: str
-    """From the name of the column; empty if that is just `prediction`."""
+    """The model in the column's name; empty if that is just `prediction`."""
     entries: tuple[Entry, ...]
     problems: tuple[str, ...]
 
@@ -51,6 +52,7 @@ class SubmissionFile:
 def read_submission(
     path: Path, limits: FileLimits = PAGE, name: str | None = None
 ) -> SubmissionFile:
+    """The answers in a submission file, with their problems. Raises RowsError and NoAnswersError."""
     label = name or path.name
     records = list(read_records(path, limits, name=label))
     if not records:
@@ -58,8 +60,8 @@ def read_submission(
     columns = list(records[0].values)
     answers = [column for column in columns if column == PREDICTION or _NAMED.fullmatch(column)]
     if not answers:
-        found = ", ".join(map(repr, columns[:20]))
-        problem = f'expected a column "<model name> prediction", found {found}; rename one'
+        column_names = ", ".join(map(repr, columns[:20]))
+        problem = f'expected a column "<model name> prediction", found {column_names}; rename one'
         raise RowsError(problem, label, records[0].row)
     problems = []
     if len(answers) > 1:
@@ -71,29 +73,32 @@ def read_submission(
             entries.append(_entry(record, answers[0]))
         except RowsError as error:
             problems.append(str(error.at(row=record.row)))
-    named = _NAMED.fullmatch(answers[0])
-    return SubmissionFile(label, named[1].strip() if named else "", tuple(entries), tuple(problems))
+    model_column = _NAMED.fullmatch(answers[0])
+    return SubmissionFile(
+        label, model_column[1].strip() if model_column else "", tuple(entries), tuple(problems)
+    )
 
 
 def is_submission(path: Path, name: str, limits: FileLimits = PAGE) -> bool:
     """Whether a file looks like a submission: an instruction or item beside a column "<model name> prediction".
 
-    A column `prediction` alone belongs to many benchmarks: beside an item, or an instruction with images, it is ours.
+    A column `prediction` also occurs in other benchmarks' files: it counts beside an item, or an instruction with
+    images.
     """
     first = next(read_records(path, limits, name=name, members=True), None)
-    columns = first.values.keys() if first else set()
-    named = any(_NAMED.fullmatch(column) for column in columns)
-    plain = PREDICTION in columns and ("item" in columns or not columns.isdisjoint(IMAGE_COLUMNS))
-    return (named or plain) and not columns.isdisjoint(("instruction", "item"))
+    columns = set(first.values) if first else set()
+    if not columns & {"instruction", "item"}:
+        return False
+    if any(_NAMED.fullmatch(column) for column in columns):
+        return True
+    return PREDICTION in columns and bool(columns & {"item", *IMAGE_COLUMNS})
 
 
 def _entry(record: Record, column: str) -> Entry:
     values = record.values
-    item = values.get("item")
-    instruction = values.get("instruction")
-    if not (isinstance(item, str) and item.strip()) and not (
-        isinstance(instruction, str) and instruction.strip()
-    ):
+    item = _text(values.get("item"))
+    instruction = _text(values.get("instruction"))
+    if not item.strip() and not instruction.strip():
         raise RowsError(
             "expected an item's key or an instruction; write it there", column="instruction"
         )
@@ -102,40 +107,46 @@ def _entry(record: Record, column: str) -> Entry:
         raise RowsError(
             "expected the answer as text; put it in quotes as the model wrote it", column=column
         )
-    named = next((name for name in IMAGE_COLUMNS if values.get(name)), None)
+    image_column = next((name for name in IMAGE_COLUMNS if values.get(name)), None)
     return Entry(
         row=record.row,
-        item=item.strip() if isinstance(item, str) and item.strip() else None,
-        instruction=instruction if isinstance(instruction, str) else "",
-        images=images_in(values[named], named, _WANTED) if named else (),
+        item=item.strip() or None,
+        instruction=instruction,
+        images=images_in(values[image_column], image_column, _WANTED) if image_column else (),
         text=text,
     )
 
 
+def _text(cell: JSON) -> str:
+    return cell if isinstance(cell, str) else ""
+
+
 def images_in(cell: JSON, column: str, wanted: str) -> tuple[str, ...]:
-    """The names or addresses in a cell: a JSON list of texts, or one text. Raises RowsError, with what is `wanted`."""
-    with row_errors(column=column):
-        names = (
-            parse_json(cell) if isinstance(cell, str) and cell.lstrip().startswith("[") else cell
-        )
+    """The names or addresses in a cell: a JSON list of texts, or a text. Raises RowsError with the text `wanted`."""
+    names = cell
+    if isinstance(cell, str) and cell.lstrip().startswith("["):
+        with row_errors(column=column):
+            names = parse_json(cell)
     listed: Sequence[JSON] = names if isinstance(names, list) else [names]
-    if not all(isinstance(part, str) and part for part in listed):
+    if not all(isinstance(name, str) and name for name in listed):
         raise RowsError(wanted, column=column)
     return tuple(map(str, listed))
 
 
-_SHOWN = 10
+_MOST_LISTED = 10
 _LONGEST = 120
 
 
 def counted(names: Sequence[str]) -> str:
-    """How many there are, and the first of them."""
-    listed = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    """The number of names, and the first of them."""
+    listed = ", ".join(names[:_MOST_LISTED])
+    if len(names) > _MOST_LISTED:
+        listed += ", ..."
     return f"{len(names):,} ({listed})"
 
 
 def title_problems(title: str) -> list[str]:
-    """What is wrong with a model's name, whoever else has it."""
+    """The problems of a model's name by itself: missing or too long."""
     if not title:
         return ['the model has no name; call the column "<model name> prediction", or give a title']
     if len(title) > _LONGEST:
@@ -144,7 +155,7 @@ def title_problems(title: str) -> list[str]:
 
 
 UNKNOWN = "unknown instances: {}; import their items first, or correct the keys"
-"""No hindrance if others are known: the item bank leaves out what VisIT-Bench's raters found incorrect."""
+"""Not a problem beside known items: the item bank leaves out instances that VisIT-Bench's raters found incorrect."""
 DOUBLE = "instances that stand there more than once: {}; keep one of each"
 SHARED = "instructions that several items share: {}; add a column image, images or item"
 
@@ -153,22 +164,32 @@ class ItemIndex:
     """Index from entries to items."""
 
     def __init__(self, items: Mapping[str, tuple[str, tuple[str, ...]]]) -> None:
+        """`items` has each item's instruction and image names, by its key."""
         self._keys = items.keys()
-        told = [(key, folded(instruction), names) for key, (instruction, names) in items.items()]
-        self._by_names = grouped(((instruction, names), key) for key, instruction, names in told)
-        self._by_text = grouped((instruction, key) for key, instruction, _ in told)
+        by_names = []
+        by_text = []
+        for key, (instruction, names) in items.items():
+            text = folded(instruction)
+            by_names.append(((text, names), key))
+            by_text.append((text, key))
+        self._by_names = grouped(by_names)
+        self._by_text = grouped(by_text)
 
-    def join(self, entry: Entry, found: dict[str, str]) -> str | None:
-        """Add the entry's text to `found` under its item, or return the problem that it has with others."""
-        items = self._meant(entry)
-        if len(items) != 1:
-            return SHARED if items else UNKNOWN
-        if items[0] in found:
+    def join(self, entry: Entry, texts: dict[str, str]) -> str | None:
+        """Adds the entry's text to `texts` under its item, or returns the problem with it."""
+        items = self._items_of(entry)
+        if not items:
+            return UNKNOWN
+        if len(items) > 1:
+            return SHARED
+        item = items[0]
+        if item in texts:
             return DOUBLE
-        found[items[0]] = entry.text
+        texts[item] = entry.text
         return None
 
-    def _meant(self, entry: Entry) -> Sequence[str]:
+    def _items_of(self, entry: Entry) -> Sequence[str]:
+        """The keys of the items that an entry can mean."""
         if entry.item is not None:
             return [entry.item] if entry.item in self._keys else []
         if not entry.images:

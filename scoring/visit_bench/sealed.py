@@ -1,6 +1,6 @@
 """Sealed items: answers judged beside references that only the judge reads, as VisIT-Bench judges its held-out set.
 
-A report has counts of groups alone. Captions and references travel as `Secret`, which cannot be stored or printed.
+A report has only counts by group. Captions and references travel as `Secret`, which cannot be stored or printed.
 """
 
 from collections import Counter
@@ -23,6 +23,7 @@ from scoring.score_sheets import line_sheet, sheet_files
 from scoring.small_groups import LEAST, shown_groups
 from scoring.visit_bench.benchmark import VISIT_BENCH, family_words
 from scoring.visit_bench.matches import (
+    SAME_WINNER,
     Instance,
     Match,
     MatchReport,
@@ -38,7 +39,7 @@ _TOO_FEW = f"{NO_SCORE}: fewer than {LEAST} items got a result, and smaller grou
 
 @dataclass(frozen=True)
 class SealedItem:
-    """An item whose captions and reference only a judge reads."""
+    """An item with captions and a reference for the judge alone."""
 
     key: str
     family: str
@@ -60,7 +61,7 @@ class SealedAnswer:
 
 @dataclass(frozen=True)
 class SealedCount:
-    """How the matches of a group ended; without a verdict in an order: unscored."""
+    """The results of a group's matches; a match without a verdict in an order is unscored."""
 
     name: str
     won: StrictInt
@@ -85,7 +86,7 @@ class SealedCount:
 
 @dataclass(frozen=True)
 class SealedReport:
-    """A model's answers to a project's sealed items before the judging, and counts of groups after it."""
+    """A model's answers to a project's sealed items before the judging, and counts by group after it."""
 
     benchmark: Literal["sealed-items"]
     protocol: Protocol
@@ -97,10 +98,10 @@ class SealedReport:
     digest: str
     """sha256 of the items and answers."""
     answers: tuple[SealedAnswer, ...]
-    """None once they are judged."""
+    """Empty after the judging."""
     total: SealedCount
     groups: tuple[SealedCount, ...]
-    """Those that may be shown."""
+    """The groups large enough to be shown."""
     unread: StrictInt
     """Replies of the judge that could not be read, of `replies`."""
     replies: StrictInt
@@ -111,7 +112,7 @@ class SealedReport:
 
 @dataclass(frozen=True)
 class OpenedReport(SealedReport):
-    """A draft with what the judge reads beside the answers; it cannot be stored."""
+    """A draft with the captions and references for the judge; it cannot be stored."""
 
     items: Mapping[str, SealedItem]
 
@@ -130,7 +131,7 @@ class SealedItems(Benchmark[SealedReport]):
             for family, matches in families.items()
         ]
         replied = [verdict for verdict in outcomes if verdict.replies]
-        same: Part = next(iter(steadiness(match.winners for match in judged.matches).values()))
+        same = steadiness(match.winners for match in judged.matches)[SAME_WINNER]
         return SealedReport(
             benchmark="sealed-items",
             protocol=report.protocol,
@@ -146,7 +147,7 @@ class SealedItems(Benchmark[SealedReport]):
             unread=sum(bool(verdict.reason) for verdict in replied),
             replies=len(replied),
             steady=same.part,
-            both=same.of,
+            both=same.total,
         )
 
     def ungraded(self, report: SealedReport) -> str:
@@ -176,15 +177,15 @@ class SealedItems(Benchmark[SealedReport]):
         return (line_sheet("scores", _HEAD, lines, "Kind of item"),)
 
     def caveats(self, report: SealedReport) -> Sequence[Caveat]:
-        found = list(super().caveats(report))
+        caveats = list(super().caveats(report))
         hidden = report.total.items - sum(group.items for group in report.groups)
         if hidden and not self.ungraded(report):
-            told = (
+            text = (
                 f"Kinds with fewer than {LEAST} results aren't shown by themselves, so that they give away no single "
                 f"item. Their items, {hidden:,}, count in the score."
             )
-            found.append(Caveat("", told))
-        return found
+            caveats.append(Caveat("", text))
+        return caveats
 
     def checks(self, report: SealedReport) -> Sequence[str]:
         if self.ungraded(report):
@@ -232,7 +233,7 @@ def _count(name: str, matches: Iterable[Match], title: str) -> SealedCount:
 
 
 def _with_matches(report: SealedReport) -> MatchReport:
-    """The matches with the references, in the clear: for the judge's tasks alone."""
+    """The matches with the references in clear text, for the judge's tasks only."""
     assert isinstance(report, OpenedReport), "a judge reads a report that was opened"
     title = report.title
     instances = []

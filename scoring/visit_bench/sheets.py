@@ -1,4 +1,4 @@
-"""Sheets of VisIT-Bench: its board."""
+"""VisIT-Bench's board as a sheet."""
 
 from collections.abc import Mapping
 
@@ -85,7 +85,7 @@ def board_sheet(
 ) -> Sheet:
     """Ratings and win rates of each model, best first.
 
-    `people`: ratings by people's votes; `variants`: how often each submission was tried.
+    `people` has ratings by people's votes, `variants` the number of each submission among its submitter's tries.
     """
     rows = []
     for line in board.lines:

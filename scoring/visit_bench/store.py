@@ -1,7 +1,7 @@
 """Submission store: submitted models and their texts, and every verdict on a public leaderboard.
 
-A judging is a judge and how it was asked; a board never mixes two of them. When a submission is withdrawn, it keeps its
-number and results, and its answers and the judge's replies about them are deleted.
+A judging is a judge with its protocol and prompt; a board never mixes two of them. A withdrawn submission keeps its
+number and results; its answers and the judge's replies about them are deleted.
 """
 
 import hashlib
@@ -100,7 +100,7 @@ class SubmissionError(ValueError):
 
 @dataclass(frozen=True)
 class Judging:
-    """A judge, and how it was asked."""
+    """A judge with its protocol, material and prompt."""
 
     id: int
     model: str
@@ -112,12 +112,12 @@ class Judging:
 
     @property
     def place(self) -> str:
-        """Where the judge is, for the public."""
+        """The judge's address as the public may see it."""
         return place_of(self.address)
 
     def __str__(self) -> str:
-        seen = ", with the images" if self.context == "images" else ""
-        return f"{self.model}, reference-{self.reference}{seen}, {self.protocol}"
+        images = ", with the images" if self.context == "images" else ""
+        return f"{self.model}, reference-{self.reference}{images}, {self.protocol}"
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Submission:
     title: str
     name: str
     number: int
-    """Counts the submitter's submissions to this source, from 1: how often they tried."""
+    """The number of the submission among the submitter's tries on this source, from 1."""
     created: datetime
     withdrawn: bool
 
@@ -141,7 +141,7 @@ class JudgeBoardKey(NamedTuple):
     source: str
     multi: bool
     matches: int
-    """With and without a result; a board changes only when this grows."""
+    """Matches with and without a result; a board changes only when this grows."""
 
     @property
     def title(self) -> str:
@@ -153,22 +153,23 @@ class JudgeBoardKey(NamedTuple):
 
 
 class Standings(NamedTuple):
-    """A board, and its judge's steadiness."""
+    """A board and its judge's steadiness."""
 
     board: AutomaticBoard
     steadiness: Mapping[str, Part]
 
 
 class Entered(NamedTuple):
-    """Result of entering a report."""
+    """The result of entering a report."""
 
     name: str
     number: int | None
     """None for a model of the item bank."""
     matches: int
+    """New matches on the boards."""
 
 
-def _all_told(_: Container[str]) -> frozenset[str]:
+def _none_blind(_: Container[str]) -> frozenset[str]:
     return frozenset()
 
 
@@ -176,21 +177,21 @@ class SubmissionStore:
     """Submissions and verdicts in the database."""
 
     def __init__(
-        self, database: Database, blind: Callable[[Container[str]], frozenset[str]] = _all_told
+        self, database: Database, blind: Callable[[Container[str]], frozenset[str]] = _none_blind
     ) -> None:
-        """`blind` returns those of some items that voters may be asked about."""
+        """`blind` returns the items, out of the given ones, that voters may still see."""
         self._database = database
         self._blind = blind
         self._turn = Lock()
-        self._kept: dict[str, tuple[int, Standings]] = {}
+        self._standings: dict[str, tuple[int, Standings]] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         return SubmissionStore, (self._database,)
 
     def enter(self, owner: str, report: MatchReport) -> Entered:
-        """Put a complete report on its boards once, as a variant where its name is taken. Raises SubmissionError."""
-        if nothing := ungraded(report):
-            raise SubmissionError(f"{nothing}: {report.title} gets no place on a public board")
+        """Puts a complete report on its boards, as a variant if its name is taken. Raises SubmissionError."""
+        if problem := ungraded(report):
+            raise SubmissionError(f"{problem}: {report.title} gets no place on a public board")
         if not report.complete:
             raise SubmissionError(
                 f"{report.title} answers some items only: it gets a report, and no place on a public board"
@@ -200,12 +201,15 @@ class SubmissionStore:
             name = report.title
             number = None
             if not report.stored:
-                kept = self._submission(connection, owner, report)
-                name = kept.name
-                number = kept.number
+                submission = self._submission(connection, owner, report)
+                name = submission.name
+                number = submission.number
             before = connection.scalar(select(func.count()).select_from(JUDGED)) or 0
-            gone = SUBMISSION.c.withdrawn_at.is_not(None) & (SUBMISSION.c.source == report.source)
-            withdrawn = frozenset(connection.scalars(select(SUBMISSION.c.name).where(gone)))
+            is_withdrawn = SUBMISSION.c.withdrawn_at.is_not(None)
+            names = select(SUBMISSION.c.name).where(
+                is_withdrawn, SUBMISSION.c.source == report.source
+            )
+            withdrawn = frozenset(connection.scalars(names))
             rows = _rows(report, name, self._judging(connection, report), withdrawn)
             for start in range(0, len(rows), _AT_ONCE):
                 add = self._database.insert(JUDGED).values(rows[start : start + _AT_ONCE])
@@ -214,20 +218,20 @@ class SubmissionStore:
         return Entered(name, number, after - before)
 
     def withdraw(self, owner: str, source: str, name: str) -> None:
-        """Delete a submission's texts and the judges' replies about them; its number and results stay."""
+        """Deletes a submission's texts and the judges' replies about them; its number and results stay."""
+        is_this = (
+            (SUBMISSION.c.owner == owner)
+            & (SUBMISSION.c.source == source)
+            & (SUBMISSION.c.name == name)
+        )
         with self._database.write() as connection:
-            its = (
-                (SUBMISSION.c.owner == owner)
-                & (SUBMISSION.c.source == source)
-                & (SUBMISSION.c.name == name)
-            )
-            number = connection.scalar(select(SUBMISSION.c.id).where(its))
+            number = connection.scalar(select(SUBMISSION.c.id).where(is_this))
             if number is None:
                 raise SubmissionError(f"There is no submission {name!r} of yours")
             connection.execute(delete(SUBMITTED).where(SUBMITTED.c.submission_id == number))
             played = (JUDGED.c.source == source) & ((JUDGED.c.a == name) | (JUDGED.c.b == name))
             connection.execute(update(JUDGED).where(played).values(replies="[]"))
-            connection.execute(update(SUBMISSION).where(its).values(withdrawn_at=now()))
+            connection.execute(update(SUBMISSION).where(is_this).values(withdrawn_at=now()))
         self._database.empty_log()
 
     def submissions(self, source: str | None = None) -> tuple[Submission, ...]:
@@ -238,14 +242,15 @@ class SubmissionStore:
             return tuple(map(_submission, connection.execute(query)))
 
     def answers(self, source: str) -> Mapping[str, Mapping[str, str]]:
+        """The submitted texts of a source, by the submission's name, then item."""
         query = select(SUBMISSION.c.name, SUBMITTED.c.item, SUBMITTED.c.text).join(
             SUBMITTED, SUBMITTED.c.submission_id == SUBMISSION.c.id
         )
-        found: dict[str, dict[str, str]] = {}
+        texts: dict[str, dict[str, str]] = {}
         with self._database.read() as connection:
             for row in connection.execute(query.where(SUBMISSION.c.source == source)):
-                found.setdefault(row.name, {})[row.item] = row.text
-        return found
+                texts.setdefault(row.name, {})[row.item] = row.text
+        return texts
 
     def board_keys(self) -> tuple[JudgeBoardKey, ...]:
         """Every board with a result, the one with the most matches first."""
@@ -267,16 +272,17 @@ class SubmissionStore:
     def standings(self, board_key: JudgeBoardKey) -> Standings:
         """A board, recomputed when its number of matches changes."""
         with self._turn:
-            matches, standings = self._kept.get(board_key.key, (0, None))
+            matches, standings = self._standings.get(board_key.key, (0, None))
             if standings is None or matches != board_key.matches:
                 standings = self._computed(board_key)
-                self._kept[board_key.key] = board_key.matches, standings
+                self._standings[board_key.key] = board_key.matches, standings
             return standings
 
     def matches(self, board_key: JudgeBoardKey) -> tuple[Match, ...]:
         return tuple(map(_match, self._judged(board_key)))
 
     def verdicts(self, source: str) -> Sequence[agreement.Verdict]:
+        """The results of a source's matches on all boards, each with its judge's label."""
         board_keys = [board_key for board_key in self.board_keys() if board_key.source == source]
         names = labels(board_key.judging for board_key in board_keys)
         return [
@@ -289,15 +295,18 @@ class SubmissionStore:
         ]
 
     def _judged(self, board_key: JudgeBoardKey) -> Sequence[Row]:
-        """The rows of a board: of submissions on secret items, only matches with the reference and each other.
+        """The rows of a board, without matches of a submission and a bank model on items that voters may still see.
 
-        One more match of a copy of a secret, in the counts of a model, would tell whose it is.
+        A submission can be a copy of a secret answer. One more match in its model's counts would reveal the model.
         """
-        on = (JUDGED.c.judging_id == board_key.judging.id) & (JUDGED.c.source == board_key.source)
-        query = select(JUDGED).where(on, JUDGED.c.multi == board_key.multi).order_by(JUDGED.c.id)
+        query = select(JUDGED).where(
+            JUDGED.c.judging_id == board_key.judging.id,
+            JUDGED.c.source == board_key.source,
+            JUDGED.c.multi == board_key.multi,
+        )
         with self._database.read() as connection:
-            rows = connection.execute(query).all()
-        submitted = {one.name for one in self.submissions(board_key.source)}
+            rows = connection.execute(query.order_by(JUDGED.c.id)).all()
+        submitted = {submission.name for submission in self.submissions(board_key.source)}
         mixed = [row for row in rows if _is_mixed(row, submitted)]
         blind = self._blind({row.item for row in mixed}) if mixed else frozenset[str]()
         return [row for row in rows if row.item not in blind or not _is_mixed(row, submitted)]
@@ -319,57 +328,56 @@ class SubmissionStore:
         return Standings(automatic_board(played, board_key.multi), steadiness(pairs))
 
     def _submission(self, connection: Connection, owner: str, report: MatchReport) -> Row:
+        """The owner's submission with these answers, added if it is new."""
         texts = {
             response.item: response.text
             for response in report.responses
             if response.model == report.title
         }
-        digest = hashlib.sha256(
-            json.dumps([report.title, sorted(texts.items())]).encode()
-        ).hexdigest()
-        its = (SUBMISSION.c.owner == owner) & (SUBMISSION.c.source == report.source)
-        known = connection.execute(
-            select(SUBMISSION).where(its, SUBMISSION.c.digest == digest)
-        ).one_or_none()
-        if known is None:
-            number = (
-                connection.scalar(select(func.count()).select_from(SUBMISSION).where(its)) or 0
-            ) + 1
-            name = self._free_name(connection, report, number)
-            values = {
-                "owner": owner,
-                "source": report.source,
-                "title": report.title,
-                "name": name,
-                "number": number,
-            }
-            values |= {"digest": digest, "file": report.file, "created": now()}
-            known = connection.execute(
-                insert(SUBMISSION).values(values).returning(SUBMISSION)
-            ).one()
-            rows = [
-                {"submission_id": known.id, "item": item, "text": text}
-                for item, text in texts.items()
-            ]
-            connection.execute(insert(SUBMITTED), rows)
-        return known
+        content = json.dumps([report.title, sorted(texts.items())])
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        is_owners = (SUBMISSION.c.owner == owner) & (SUBMISSION.c.source == report.source)
+        same = select(SUBMISSION).where(is_owners, SUBMISSION.c.digest == digest)
+        known = connection.execute(same).one_or_none()
+        if known is not None:
+            return known
+        tries = connection.scalar(select(func.count()).select_from(SUBMISSION).where(is_owners))
+        number = (tries or 0) + 1
+        values = {
+            "owner": owner,
+            "source": report.source,
+            "title": report.title,
+            "name": self._free_name(connection, report, number),
+            "number": number,
+            "digest": digest,
+            "file": report.file,
+            "created": now(),
+        }
+        add = insert(SUBMISSION).values(values).returning(SUBMISSION)
+        submission = connection.execute(add).one()
+        rows = [
+            {"submission_id": submission.id, "item": item, "text": text}
+            for item, text in texts.items()
+        ]
+        connection.execute(insert(SUBMITTED), rows)
+        return submission
 
     def _free_name(self, connection: Connection, report: MatchReport, number: int) -> str:
-        taken = set(
-            connection.scalars(
-                select(SUBMISSION.c.name).where(SUBMISSION.c.source == report.source)
-            )
-        )
+        """The report's title, or the first variant of it that the source does not have."""
+        names = select(SUBMISSION.c.name).where(SUBMISSION.c.source == report.source)
+        taken = set(connection.scalars(names))
         variant = f"{report.title} (variant {number})"
-        names = itertools.chain(
-            (report.title, variant), (f"{variant}, {again}" for again in itertools.count(2))
-        )
-        return next(name for name in names if name not in taken)
+        numbered = (f"{variant}, {repeat}" for repeat in itertools.count(2))
+        candidates = itertools.chain((report.title, variant), numbered)
+        return next(name for name in candidates if name not in taken)
 
     def _judging(self, connection: Connection, report: MatchReport) -> int:
+        """The id of the report's judging, added if it is new."""
         judge = report.judge
-        values = {"model": judge.model, "address": judge.address, "prompt": judge.prompt}
-        values |= {
+        values = {
+            "model": judge.model,
+            "address": judge.address,
+            "prompt": judge.prompt,
             "protocol": report.protocol,
             "reference": report.reference,
             "context": report.context,
@@ -380,25 +388,28 @@ class SubmissionStore:
 
 
 def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
-    known = {judging.id: judging for judging in judgings}
-    times = Counter(map(str, known.values()))
-    return {
-        number: f"{judging} ({judging.place}, prompt {judging.prompt[:6]}, no. {number})"
-        if times[str(judging)] > 1
-        else str(judging)
-        for number, judging in known.items()
-    }
+    """A distinct label for each judging, by its id."""
+    by_id = {judging.id: judging for judging in judgings}
+    times = Counter(map(str, by_id.values()))
+    labels = {}
+    for number, judging in by_id.items():
+        label = str(judging)
+        if times[label] > 1:
+            label = f"{label} ({judging.place}, prompt {judging.prompt[:6]}, no. {number})"
+        labels[number] = label
+    return labels
 
 
 def _rows(
     report: MatchReport, name: str, judging: int, withdrawn: frozenset[str]
 ) -> list[dict[str, object]]:
-    """Database rows of a report's matches under the submission's name on the board, withdrawn replies left out."""
+    """Database rows of a report's matches under the submission's name, without replies about withdrawn submissions."""
     rows = []
     for match in report.matches:
         instance = report.by_item[match.item]
-        a, b = (name if model == report.title else model for model in (match.a, match.b))
-        said = [] if withdrawn & {a, b} else [verdict.replies for verdict in match.verdicts]
+        a = name if match.a == report.title else match.a
+        b = name if match.b == report.title else match.b
+        replies = [] if withdrawn & {a, b} else [verdict.replies for verdict in match.verdicts]
         rows.append(
             {
                 "judging_id": judging,
@@ -410,14 +421,14 @@ def _rows(
                 "b": b,
                 "a_first": match.verdicts[0].winner,
                 "b_first": match.verdicts[1].winner,
-                "replies": json.dumps(said),
+                "replies": json.dumps(replies),
             }
         )
     return rows
 
 
 def _is_mixed(row: Row, submitted: Container[str]) -> bool:
-    """Whether a submission met a model of the bank that is no reference."""
+    """Whether a match is between a submission and a model of the bank, other than the reference."""
     if REFERENCES & {row.a, row.b}:
         return False
     return (row.a in submitted) != (row.b in submitted)
@@ -448,9 +459,9 @@ def _judging(row: Row) -> Judging:
 
 
 def _match(row: Row) -> Match:
-    replies = json.loads(row.replies) or [[], []]
-    winners = (row.a_first, row.b_first)
-    verdicts = tuple(
-        Verdict(winner, "", tuple(said)) for winner, said in zip(winners, replies, strict=True)
+    a_first, b_first = json.loads(row.replies) or [[], []]
+    verdicts = (
+        Verdict(row.a_first, "", tuple(a_first)),
+        Verdict(row.b_first, "", tuple(b_first)),
     )
     return Match(row.item, row.a, row.b, verdicts)

@@ -12,7 +12,7 @@ from scoring.people.agreement_sheets import (
     coefficient_sheet,
     level_sheet,
     measure_sheet,
-    shown_levels,
+    usual_levels,
 )
 from scoring.web.report_parts import sheet_html, sheets_html
 
@@ -29,7 +29,7 @@ def measures_html(found: PeopleAgreement) -> str:
     """Return Figure 9 as a table, best measure first; "" if no pair has a majority."""
     if not any(one.overall.n for one in found.reproductions):
         return ""
-    return sheet_html(measure_sheet(found, shown_levels(found.people)))
+    return sheet_html(measure_sheet(found, usual_levels(found.people)))
 
 
 def reproduction_plot(found: PeopleAgreement) -> Plot:

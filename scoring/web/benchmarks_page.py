@@ -12,8 +12,7 @@ from arena.web.addresses import NAME, SCORE
 from arena.web.heads import Head
 from arena.web.layout import PageLayout
 from scoring.benchmarks.base import Benchmark
-from scoring.benchmarks.choice import MultipleChoice
-from scoring.benchmarks.spec_benchmark import SpecBenchmark
+from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.jobs.service import JobService
 from scoring.registry import offered
 from scoring.web.citations import citations
@@ -53,7 +52,7 @@ class BenchmarksPage:
             grouped((fact.name, fact.text) for fact in benchmark.facts()),
             self._questions(key),
             [(sheet.title, sheet_html(sheet)) for sheet in benchmark.published_sheets()],
-            benchmark.spec.yaml if isinstance(benchmark, SpecBenchmark | MultipleChoice) else "",
+            benchmark.spec.yaml if isinstance(benchmark, SpecifiedBenchmark) else "",
             citations().get(benchmark.cited, ""),
         )
         head = Head(f"{benchmark.name} · {NAME}", benchmark.about)

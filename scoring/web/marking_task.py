@@ -18,7 +18,7 @@ from scoring.people.mark_files import CANNOT
 from scoring.people.marking import Marking, of_seat
 from scoring.people.readings import NO_OPTION
 from scoring.people.spec import MarkKind
-from scoring.people.store import LONGEST_NOTE, MarkError, Said
+from scoring.people.store import LONGEST_NOTE, MarkEntry, MarkError
 from scoring.web.marking_words import CANNOT_REASONS, MARKING_WORDS
 from scoring.web.question_pictures import QuestionPictures
 
@@ -39,7 +39,7 @@ class MarkingTask(SeatTask):
         return MARKING_WORDS[self.kind]
 
     def progress(self, seat: Seat) -> SeatProgress:
-        return self.marking.store.given(seat)
+        return self.marking.store.progress(seat)
 
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         if self.progress(seat).votes >= seat.campaign.spec.seat.votes:
@@ -100,25 +100,25 @@ class MarkingTask(SeatTask):
                 and int(answer) in TENTHS
             ):
                 raise MarkError("Nothing was marked: press one of the grades, from 0.0 to 1.0.")
-            self.marking.store.say(seat, token, Said(str(int(answer))))
+            self.marking.store.enter(seat, token, MarkEntry(str(int(answer))))
             return
         if self.kind == "readings":
             shown = self.marking.answer(seat, token)
             if shown is None or answer not in (*shown.options, NO_OPTION):
                 raise MarkError("Nothing was matched: press one of the options.")
-            self.marking.store.say(seat, token, Said(answer))
+            self.marking.store.enter(seat, token, MarkEntry(answer))
             return
         if answer not in ERROR_KINDS:
             raise MarkError("Nothing was labelled: press one of the kinds.")
         further = tuple(
             name for name in ERROR_KINDS if form.get(f"further-{name}") and name != answer
         )
-        self.marking.store.say(
-            seat, token, Said(answer, further, form.get("note", "").strip()[:LONGEST_NOTE])
+        self.marking.store.enter(
+            seat, token, MarkEntry(answer, further, form.get("note", "").strip()[:LONGEST_NOTE])
         )
 
     def undo(self, seat: Seat, token: str) -> None:
-        self.marking.store.say(seat, token, Said(""))
+        self.marking.store.enter(seat, token, MarkEntry(""))
 
     def finish(self, seat: Seat, token: str) -> None:
         raise MarkError("Nothing was marked: press one of the grades, from 0.0 to 1.0.")
@@ -126,8 +126,8 @@ class MarkingTask(SeatTask):
     def skip(self, seat: Seat, token: str, reason: object) -> None:
         if reason not in CANNOT_REASONS[self.kind]:
             raise MarkError("Say why it cannot be judged.")
-        self.marking.store.say(
-            seat, token, Said(CANNOT, (), MARKING_WORDS[self.kind]["en"][str(reason)])
+        self.marking.store.enter(
+            seat, token, MarkEntry(CANNOT, (), MARKING_WORDS[self.kind]["en"][str(reason)])
         )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from arena.markdown import visible_name
-from scoring.benchmarks.choice import ChoiceReport, under_protocol
+from scoring.benchmarks.choice_report import ChoiceReport, under_protocol
 from scoring.benchmarks.choice_sheets import change_sheets
 from scoring.multiple_choice.metrics import Difference, differences
 from scoring.multiple_choice.types import PROTOCOL_WORDS, Protocol

@@ -19,13 +19,13 @@ from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.heads import Head
 from arena.web.layout import PageLayout
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
 from scoring.people.bringing import bring_labels, bring_marks, bring_readings, marks_csv
 from scoring.people.label_files import labels_csv
 from scoring.people.labels import LabelResults, label_results
-from scoring.people.marking import Marking, kind_named, shown_answers
+from scoring.people.marking import Marking, answers_for, kind_named
 from scoring.people.marks import MarkResults, judged_file, mark_results
 from scoring.people.reading_files import readings_csv
 from scoring.people.reading_results import ReadingResults, reading_results
@@ -162,7 +162,7 @@ def _files(report: AnyReport, results: _Results) -> Mapping[str, Callable[[], st
         files["readings.csv"] = partial(readings_csv, results.readings.readings)
         files |= sheet_files("readings", reading_sheets(results.readings))
     if results.labels:
-        answers = shown_answers("labels", report)
+        answers = answers_for("labels", report)
         digests = {one.id: answer_digest(one.answer) for one in answers}
         files["labels.csv"] = partial(labels_csv, results.labels.labels, digests)
         files |= sheet_files(

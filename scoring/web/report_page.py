@@ -13,7 +13,7 @@ from arena.web.addresses import NAME, SCORE
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.heads import Head
 from arena.web.layout import PageLayout
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.store import KEPT_FREE, Job, JobError, Jobs

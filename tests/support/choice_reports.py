@@ -1,6 +1,6 @@
 """Reports of multiple-choice answers that a test has decided."""
 
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 
 
 def choice_report(rows, protocol="strict", benchmark="mmbench", title="m", file="", **more):

@@ -8,7 +8,7 @@ from arena.seats.seats import Seat, SeatStore
 from scoring.jobs.store import Job, Jobs
 from scoring.people.marking import Marking
 from scoring.people.spec import MarkKind
-from scoring.people.store import Said
+from scoring.people.store import MarkEntry
 from scoring.report import AnyReport
 from tests.support.mm_vet_reports import mm_vet_report
 
@@ -42,7 +42,7 @@ class MarkedReport:
         for _ in range(times):
             drawn = self.marking.draw(seat)
             assert drawn
-            self.marking.store.say(seat, drawn[0].token, Said(value))
+            self.marking.store.enter(seat, drawn[0].token, MarkEntry(value))
             tokens.append(drawn[0].token)
         return tokens
 

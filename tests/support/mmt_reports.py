@@ -2,7 +2,7 @@
 
 import random
 
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mmt_bench import subtasks
 from tests.support.choice_reports import choice_report
 from tests.support.mmt_answers import answered

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from zlib import crc32
 
-from scoring.benchmarks.choice import ChoiceReport, decided
+from scoring.benchmarks.choice_report import ChoiceReport, decided
 from scoring.multiple_choice.reader import read_choices
 from scoring.multiple_choice.types import Clue, Decision, Rule
 from scoring.report import JudgeStamp

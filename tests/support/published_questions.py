@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.opening import joined
 from scoring.registry import BENCHMARKS

@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from arena.campaign_battles.times import question_seconds
+from arena.campaign_battles.task import question_seconds
 from arena.items.ingest import Ingest
 from arena.ratings.planner import SECONDS
 from arena.seats.campaigns import Campaign

@@ -492,9 +492,10 @@ def mutated(honest: bytes, dice: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("suffix", HONEST)
-def test_500_mutated_text_files_are_read_or_refused_but_never_crash(tmp_path, suffix):
+@pytest.mark.parametrize("count", [150, pytest.param(500, marks=pytest.mark.soak)])
+def test_mutated_text_files_are_read_or_refused_but_never_crash(tmp_path, suffix, count):
     dice, refused = random.Random(f"rows {suffix}"), 0
-    for _ in range(500):
+    for _ in range(count):
         try:
             records = read(tmp_path, f"a.{suffix}", mutated(HONEST[suffix].encode(), dice))
         except RowsError as error:
@@ -503,7 +504,7 @@ def test_500_mutated_text_files_are_read_or_refused_but_never_crash(tmp_path, su
             str(error).encode()
         else:
             json.dumps(values(records), allow_nan=False, ensure_ascii=False).encode()
-    assert 50 < refused < 500
+    assert count / 10 < refused < count
 
 
 @pytest.mark.soak
@@ -531,10 +532,10 @@ def test_a_long_file_is_streamed_on_the_command_line(tmp_path, suffix):
         list(read_records(path, PAGE))
 
 
-def test_a_row_of_a_million_cells_is_refused(tmp_path):
+def test_a_row_of_100_000_cells_is_refused(tmp_path):
     assert (
         "at most 1,000 columns"
-        in refusal(tmp_path, "a.csv", ",".join(map(str, range(1_000_000)))).problem
+        in refusal(tmp_path, "a.csv", ",".join(map(str, range(100_000)))).problem
     )
 
 

@@ -10,7 +10,7 @@ from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.benchmarks.predictions import Prediction, Upload, notices
 from scoring.benchmarks.spec_benchmark import spec_benchmark
 from scoring.judges.spec import JudgeSpec
-from scoring.no_answers import named, no_answer
+from scoring.no_answers import no_answer, no_answer_sentences
 from scoring.registry import open_upload
 from scoring.report import Filled, Grade
 from scoring.rules.short_answers import unwrapped
@@ -39,12 +39,12 @@ def test_a_failure_is_told_from_an_answer_and_from_what_a_reference_says(text, r
 
 def test_the_sentence_counts_and_names_the_first_ids():
     reasons = {str(number): "nothing" if number % 2 else "" for number in range(40)}
-    (told,) = named(reasons, 40, "Unscored.")
+    (told,) = no_answer_sentences(reasons, 40, "Unscored.")
     assert told == (
         "20 of the 40 answers are no answers of a model (nothing): id 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, ... "
         "Unscored."
     )
-    assert named({"a": "nothing"}, 3, "So.") == (
+    assert no_answer_sentences({"a": "nothing"}, 3, "So.") == (
         "1 of the 3 answers is no answer of a model (nothing): id a. So.",
     )
 

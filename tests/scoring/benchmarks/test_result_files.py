@@ -15,7 +15,7 @@ from scoring.benchmarks.mm_vet_grades import (
     read_grades,
 )
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
-from scoring.benchmarks.mm_vet_tables import UNREADABLE, told_zeros
+from scoring.benchmarks.mm_vet_tables import UNREADABLE, zeros_sentence
 from scoring.benchmarks.predictions import UploadError, read_predictions
 from scoring.registry import open_upload
 from tests.support.commands import Command
@@ -150,12 +150,12 @@ def test_lmms_evals_scores_of_mm_vet_give_a_report(tmp_path):
     report = graded_report(grades_for(path, SAMPLE), SAMPLE)
     assert [row.grades[0].score for row in report.rows] == scores
     assert report.judge.versions == ("gpt-4.1",) and report.rows[1].prediction == "answer 1"
-    assert told_zeros(grade for row in report.rows for grade in row.grades) == ""
+    assert zeros_sentence(grade for row in report.rows for grade in row.grades) == ""
     rows = lmms(SAMPLE, scores)
     rows[2]["gpt_eval_score"] = {"score": 0.0, "eval_model": ""}  # no reply came
     path.write_text("\n".join(map(json.dumps, rows)))
     graded = grades_for(path, SAMPLE).grades.values()
-    assert told_zeros(grade for given in graded for grade in given).startswith(
+    assert zeros_sentence(grade for given in graded for grade in given).startswith(
         "1 of 16 grades is 0"
     )
 

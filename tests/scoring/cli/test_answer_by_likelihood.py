@@ -14,7 +14,7 @@ from arena.inference.base import CardTable, ModelKind
 from arena.inference.catalogue import KINDS
 from arena.io.tables import read_records
 from arena.types import Alternatives, Generation, ModelCard, Usage, pass_over
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.multiple_choice.circular_eval import rotation_problems
 from scoring.multiple_choice.reader import read_choices

@@ -18,8 +18,7 @@ from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.types import Secret
 from scoring.benchmarks.base import ChoicesError
-from scoring.benchmarks.choice import ChoiceReport, under_protocol
-from scoring.benchmarks.choice_pairs import ComparisonError
+from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, under_protocol
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.jobs.files import FileChoice
 from scoring.jobs.service import JobServiceError, OwnJudge

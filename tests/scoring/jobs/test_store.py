@@ -12,7 +12,7 @@ from scoring.jobs import store
 from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import JobError
 from scoring.judges.run import Progress
-from scoring.people.store import Said
+from scoring.people.store import MarkEntry
 from scoring.visit_bench.store import SUBMISSION, SUBMITTED, SubmissionStore
 from tests.support.judging_process import CALLS, OWNER, SPEC, Bench, drafted, set_job, state
 from tests.support.marked_reports import MarkedReport
@@ -319,7 +319,7 @@ def test_what_its_owner_takes_away_is_in_no_file_of_a_server_that_rests(tmp_path
         )
         seat = one.seat()
         (shown, _) = one.marking.draw(seat)
-        one.marking.store.say(seat, shown.token, Said("5", note=words[1]))
+        one.marking.store.enter(seat, shown.token, MarkEntry("5", note=words[1]))
         with database.write() as connection:
             values = {
                 name: OWNER for name in ("owner", "source", "title", "name", "digest", "file")

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from scoring.benchmarks.article import ScoredAnswer
-from scoring.people.plan import AFTER, Had, answer_key, mark_plan, next_of
+from scoring.people.plan import AFTER, Handed, answer_key, mark_plan, next_answer
 
 ANSWERS = [
     ScoredAnswer(f"v1_{number}", f"Question {number}", "truth", f"answer {number}", "", score)
@@ -41,7 +41,9 @@ def worked(people: int) -> tuple[dict[str, list[tuple[str, int]]], dict[str, lis
     while True:
         shown = 0
         for name, had in own.items():
-            found = next_of(PLAN, Had({key: frozenset(who) for key, who in persons.items()}, had))
+            found = next_answer(
+                PLAN, Handed({key: frozenset(who) for key, who in persons.items()}, had)
+            )
             if found:
                 had.append((found[0].key, found[1]))
                 persons.setdefault(found[0].key, []).append(name)

@@ -35,10 +35,10 @@ def test_table_a11_has_its_96_labels():
 def test_the_exam_counts_what_is_not_answered_as_wrong():
     truth = {case: kind for case, kind in error_cases().items() if kind}
     best, lazy = exam(truth), exam(dict.fromkeys(truth, "perception"))
-    assert (best.asked, best.right, best.unanswered, best.kappa) == (66, 66, 0, 1.0)
+    assert (best.cases, best.right, best.unanswered, best.kappa) == (66, 66, 0, 1.0)
     assert (lazy.right, lazy.most_common, lazy.kappa) == (43, 43, 0.0)
     half = exam(dict(list(truth.items())[:30]))
-    assert (half.asked, half.right, half.unanswered) == (66, 30, 36)
+    assert (half.cases, half.right, half.unanswered) == (66, 30, 36)
     assert exam({}).kappa is None and exam({}).right == 0
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from scoring.benchmarks.choice import decided
+from scoring.benchmarks.choice_report import decided
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
 from scoring.people.bringing import bring_readings
 from scoring.people.open_answers import DRAWN, draw_open, open_answers
@@ -23,7 +23,7 @@ from scoring.people.readings import (
     option_of,
     people_choose,
 )
-from scoring.people.store import Said
+from scoring.people.store import MarkEntry
 from tests.support.marked_reports import OWNER, MarkedReport
 from tests.support.open_answers import JUDGE, open_report
 
@@ -236,5 +236,5 @@ def test_a_person_who_takes_everything_back_has_read_nothing(database):
     marked = MarkedReport.on(database, report)
     seat = marked.seat(kind="readings")
     (token,) = marked.mark(seat, "B")
-    marked.marking.store.say(seat, token, Said(""))
+    marked.marking.store.enter(seat, token, MarkEntry(""))
     assert reading_results(marked.marking, marked.job, report) is None

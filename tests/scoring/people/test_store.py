@@ -15,7 +15,7 @@ from scoring.people import store
 from scoring.people.bringing import bring_labels, bring_marks, by_item, marks_csv
 from scoring.people.label_files import labels_csv
 from scoring.people.labels import label_results
-from scoring.people.marking import shown_answers
+from scoring.people.marking import answers_for
 from scoring.people.marks import mark_results
 from scoring.people.store import (
     LONGEST_NOTE,
@@ -23,8 +23,8 @@ from scoring.people.store import (
     MARK_VALUE,
     MOST_MARKERS,
     MOST_VALUES,
+    MarkEntry,
     MarkError,
-    Said,
 )
 from scoring.report import answer_digest
 from tests.support.marked_reports import OWNER, MarkedReport
@@ -41,14 +41,14 @@ def test_an_answer_stays_until_it_is_marked_and_comes_back_when_that_is_taken_ba
     seat = marked.seat()
     first = marked.marking.draw(seat)
     assert marked.marking.draw(seat) == first
-    marked.marking.store.say(seat, first[0].token, Said("7"))
+    marked.marking.store.enter(seat, first[0].token, MarkEntry("7"))
     second = marked.marking.draw(seat)
     assert second[0].token != first[0].token
     assert marked.marking.store.last(seat).token == first[0].token
     for _ in range(2):  # sent once more where the answer was lost
-        marked.marking.store.say(seat, first[0].token, Said(""))
+        marked.marking.store.enter(seat, first[0].token, MarkEntry(""))
     assert marked.marking.draw(seat)[0].token == first[0].token and marked.marks() == []
-    marked.marking.store.say(seat, first[0].token, Said("3"))
+    marked.marking.store.enter(seat, first[0].token, MarkEntry("3"))
     assert [mark.score for mark in marked.marks()] == [0.3]
     with marked.database.read() as connection:
         told = (
@@ -64,16 +64,16 @@ def test_marks_of_others_cannot_be_touched(marked):
     mine, other = marked.seat(), marked.seat("helper-1")
     (token,) = marked.mark(mine, "5")
     with pytest.raises(MarkError, match="none of your answers"):
-        marked.marking.store.say(other, token, Said("0"))
+        marked.marking.store.enter(other, token, MarkEntry("0"))
     with pytest.raises(MarkError, match="none of your answers"):
         marked.marking.store.find(other, "x")
     shown = marked.marking.draw(other)[0]
     with pytest.raises(MarkError, match="nothing to take back"):
-        marked.marking.store.say(other, shown.token, Said(""))
+        marked.marking.store.enter(other, shown.token, MarkEntry(""))
     for number in range(MOST_VALUES - 1):
-        marked.marking.store.say(mine, token, Said(str(number % 10)))
+        marked.marking.store.enter(mine, token, MarkEntry(str(number % 10)))
     with pytest.raises(MarkError, match="changed 20 times"):
-        marked.marking.store.say(mine, token, Said("10"))
+        marked.marking.store.enter(mine, token, MarkEntry("10"))
 
 
 @pytest.mark.locks_or_dialect
@@ -98,11 +98,11 @@ def test_what_a_person_said_who_took_consent_back_counts_no_more(marked):
     assert {mark.marker for mark in marked.marks()} == {stays.person}
 
 
-@pytest.mark.parametrize("named", [store.MOST_NAMED, 0])
+@pytest.mark.parametrize("named", [store.MOST_IN_QUERY, 0])
 def test_a_report_of_the_same_answers_has_the_marks_too_and_others_have_not(
     marked, monkeypatch, named
 ):
-    monkeypatch.setattr(store, "MOST_NAMED", named)
+    monkeypatch.setattr(store, "MOST_IN_QUERY", named)
     marked.mark(marked.seat(), "6", 5)
     again = mm_vet_report(0.3)
     jobs = Jobs(marked.database)
@@ -145,8 +145,8 @@ def test_where_two_labels_differ_a_third_person_is_asked(database, monkeypatch):
         seat, shown = marked.seat(person, "labels"), []
         while drawn := marked.marking.draw(seat):
             shown.append(drawn[0].answer)
-            marked.marking.store.say(
-                seat, drawn[0].token, Said(first if shown[0] == shown[-1] else "perception")
+            marked.marking.store.enter(
+                seat, drawn[0].token, MarkEntry(first if shown[0] == shown[-1] else "perception")
             )
         return list(dict.fromkeys(shown))
 
@@ -179,7 +179,7 @@ def test_marks_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     marked.mark(seat, "cannot", 1)
     report = mm_vet_report()
     own = mark_results(marked.marking, marked.job, report)
-    said = {mark.answer for mark in marked.marks() if mark.said.value == "7"}
+    said = {mark.answer for mark in marked.marks() if mark.entry.value == "7"}
     assert (own.marked, own.cannot) == (len(said), 1) and own.calibration.answers == len(said)
     file, keys = by_item(report)
     text = marks_csv(marked.marks(), {keys[id]: one.digest for id, one in file.answers.items()})
@@ -234,7 +234,7 @@ def test_what_people_noted_of_their_marks_comes_back_too(marked, tmp_path):
     bring_marks(marked.marking, marked.job, report, path)
     path.write_text(marks_csv(marked.marks(), {}), "utf-8")
     assert bring_marks(marked.marking, marked.job, report, path) == (0, ())
-    assert [mark.said.note for mark in marked.marks()] == ["-2 for the units", "x" * LONGEST_NOTE]
+    assert [mark.entry.note for mark in marked.marks()] == ["-2 for the units", "x" * LONGEST_NOTE]
 
 
 def test_a_round_that_there_is_not_is_named_and_a_person_without_a_name_is_unnamed(
@@ -267,7 +267,7 @@ def test_marks_calibrate_the_judge(marked):
                 if name == "owner"
                 else round(10 * answer.score)
             )
-            marked.marking.store.say(seat, shown.token, Said(str(value)))
+            marked.marking.store.enter(seat, shown.token, MarkEntry(str(value)))
     found = mark_results(marked.marking, marked.job, report)
     assert found.marked == 60 and found.is_random and found.calibration
     (judge,) = found.calibration.judges
@@ -285,10 +285,10 @@ def test_labels_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     seat, report = marked.seat(kind="labels"), mm_vet_report()
     for kind in ("perception", "reasoning", "right"):
         shown, _ = marked.marking.draw(seat)
-        marked.marking.store.say(seat, shown.token, Said(kind, ("refuse",), "so"))
+        marked.marking.store.enter(seat, shown.token, MarkEntry(kind, ("refuse",), "so"))
     results = label_results(marked.marking, marked.job, report)
     assert results and results.shares.labelled == 3
-    answers = {one.id: answer_digest(one.answer) for one in shown_answers("labels", report)}
+    answers = {one.id: answer_digest(one.answer) for one in answers_for("labels", report)}
     path = tmp_path / "labels.csv"
     path.write_text(labels_csv(results.labels, answers) + "v1_999,,,a,1,refuse,,\n", "utf-8")
     job = Jobs(marked.database).add_done("eve", report)

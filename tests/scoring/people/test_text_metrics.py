@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from scoring.people.text_metrics import (
-    KEPT,
+    INSTALLED,
     METRICS,
     Candidate,
     MetricName,
@@ -73,14 +73,14 @@ def test_rouge_is_the_authors(text, reference):
 
 def test_many_answers_at_once_are_scored_as_one_by_one():
     many = [Candidate(f"i{place}", "m", f"the cat {place}", "the cat sat") for place in range(20)]
-    for name in KEPT:
+    for name in INSTALLED:
         alone = {key: value for one in many for key, value in score(name, [one]).items()}
         assert score(name, many) == alone
 
 
 def test_an_answer_without_reference_is_left_out_by_metrics_that_need_one():
     for name, metric in METRICS.items():
-        if metric.backed:
+        if metric.needs_reference:
             assert score(name, [Candidate("i", "m", "text", None)]) == {}
 
 

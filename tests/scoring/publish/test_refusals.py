@@ -4,13 +4,18 @@ from dataclasses import replace
 
 import pytest
 
+from scoring.benchmarks.hidden import hidden_report
 from scoring.benchmarks.spec_benchmark import own_benchmark, spec_benchmark
 from scoring.publish.editions import edition_of, hub_benchmarks
 from scoring.publish.refusals import refusals
-from scoring.questions.opening import opened_beside
+from scoring.questions.library import QuestionLibrary
+from scoring.questions.opening import joined, opened_beside
 from scoring.registry import BENCHMARKS
 from scoring.report import Grade
 from scoring.specs.files import load_spec
+from scoring.visit_bench.matches import Instance, Match, MatchReport, Verdict
+from scoring.visit_bench.sealed import SealedCount, SealedReport
+from tests.support.hidden_questions import choice_answers, choice_questions, choice_rows
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.open_answers import open_report
 from tests.support.own_benchmarks import zoo
@@ -171,6 +176,73 @@ class TestFilesOfAnswers:
         monkeypatch.setitem(BENCHMARKS, "zoo", spec_benchmark("zoo", load_spec(spec)))
         offered = opened_beside(answers, asked, BENCHMARKS["zoo"]).report("strict")
         assert kinds(offered) == [("own benchmark", "h")]
+
+
+def test_hidden_right_answers_are_for_this_server_alone(tmp_path):
+    folder = tmp_path / "questions"
+    folder.mkdir()
+    asked = choice_questions(folder, choice_rows())
+    asked.with_name(f"{asked.name}.yaml").write_text("answers: hidden\n")
+    said = choice_answers(tmp_path / "m.json", choice_rows())
+    opened = joined(QuestionLibrary(folder), said).file
+    assert opened is not None
+    report = hidden_report(opened, "strict")
+    assert kinds(report) == [("hidden answers", "h")]
+    first = choice_rows()[:400]
+    part = joined(QuestionLibrary(folder), choice_answers(tmp_path / "p.json", first)).file
+    assert part is not None
+    assert (
+        reasons(hidden_report(part, "strict"))[0]
+        == "Partial: some of its questions have no answer."
+    )
+
+
+def test_a_sealed_set_is_for_this_server_alone():
+    total = SealedCount("all", 30, 10, 0, 0)
+    sealed = SealedReport(
+        benchmark="sealed-items",
+        protocol="paper",
+        title="m",
+        file="m.csv",
+        created=WHOLE.created,
+        judge=JUDGE,
+        project="p",
+        digest="d",
+        answers=(),
+        total=total,
+        groups=(),
+        unread=0,
+        replies=80,
+        steady=40,
+        both=40,
+    )
+    assert kinds(sealed) == [("sealed", "h")]
+
+
+def test_matches_against_other_models_are_no_score_of_the_benchmark():
+    pair = ("a", "a")
+    matches = [
+        Match(f"item {number}", "m", "other", tuple(Verdict(winner, "", ("A",)) for winner in pair))
+        for number in range(3)
+    ]
+    items = [Instance(match.item, "f", "", ("a caption",), (), (), None) for match in matches]
+    report = MatchReport(
+        benchmark="visit-bench",
+        protocol="paper",
+        title="m",
+        file="m.csv",
+        created=WHOLE.created,
+        judge=JUDGE,
+        reference="free",
+        context="captions",
+        source="s",
+        complete=True,
+        stored=True,
+        instances=tuple(items),
+        responses=(),
+        matches=tuple(matches),
+    )
+    assert kinds(report) == [("other models' matches", "h")]
 
 
 def test_the_table_names_question_files_with_public_answers():

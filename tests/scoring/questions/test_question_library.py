@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scoring.benchmarks.base import ChoicesError
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import answer_files, matched
 from scoring.questions.opening import NO_FILE, joined

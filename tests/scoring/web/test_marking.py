@@ -14,7 +14,7 @@ from arena.seats.seats import SeatStore
 from arena.web.cookies import COOKIE, cookie_hash
 from scoring.jobs.store import Jobs
 from scoring.people.marking import Marking
-from scoring.people.store import Said
+from scoring.people.store import MarkEntry
 from scoring.web.marking_words import MARKING_WORDS
 from tests.support.blindness import told
 from tests.support.mm_vet_reports import mm_vet_report
@@ -128,10 +128,10 @@ def test_answers_are_marked_by_keyboard_and_nothing_names_model_or_judge(owner, 
     owner.keyboard.press("Enter")
     expect(owner.locator(f'#marked[data-answer="{before}"]')).to_have_count(0)
     marks = marks_of(app)
-    values = [mark.said.value for mark in marks]
+    values = [mark.entry.value for mark in marks]
     assert sorted(values) == sorted([*digits, "10", "10", "8", "cannot"])
     assert (
-        next(mark for mark in marks if mark.said.value == "cannot").said.note
+        next(mark for mark in marks if mark.entry.value == "cannot").entry.note
         == "the picture is missing or broken"
     )
     link = app[1]
@@ -212,7 +212,7 @@ def test_errors_are_labelled_by_keyboard_with_further_kinds_and_a_note(owner, ap
     expect(owner.locator("input[name=note]")).to_have_value("It is 5 o'clock. 12")
     owner.locator("button[value=reasoning]").click()
     expect(owner.locator("#lead")).to_contain_text("10 of")
-    last = marks_of(app, "labels")[-1].said
+    last = marks_of(app, "labels")[-1].entry
     assert last == ("reasoning", ("perception", "knowledge"), "It is 5 o'clock. 12")
     server, link = app
     owner.goto(f"{server.address}/report/{link}/people")
@@ -297,7 +297,7 @@ def test_whoever_has_one_report_s_link_does_not_learn_of_others(app):
         campaign = marking.open(OWNER, one, "labels")
         seat = SeatStore(database).enter(campaign, Arrival(f"{campaign.name}.helper-4"), None)
         for _ in range(6):
-            marking.store.say(seat, marking.draw(seat)[0].token, Said("annotation"))
+            marking.store.enter(seat, marking.draw(seat)[0].token, MarkEntry("annotation"))
     database.close()
     address = f"{server.address}/report/{link}/people"
     assert "Another of mine" in httpx.get(address, cookies={COOKIE: cookie_of_owner(server)}).text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from arena.sheets import Sheet, as_html
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks.article import published_sheet
-from scoring.benchmarks.choice import ChoiceReport, under_protocol
+from scoring.benchmarks.choice_report import ChoiceReport, under_protocol
 from scoring.multiple_choice.metrics import differences
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, PASS, ChoiceQuestion, Clue, Decided, Decision, Rule

@@ -141,6 +141,18 @@ def test_an_own_judges_address_is_checked_and_its_key_never_shown(person, addres
     assert told in refused and "sk-own" not in refused and "pass@" not in refused
 
 
+def test_a_list_of_ids_says_which_questions_it_scores(person):
+    _, sent = person.reads(SAMPLE_PREDICTIONS)
+    tab = person.tab
+    sent[tab.settings.only] = "own_1\nown_999"
+    wrong = person.in_thread(tab.on_change, sent, person.request)
+    assert "The list of questions: expected ids of" in wrong[tab.problem]
+    assert "found 1 others: own_999" in wrong[tab.problem]
+    sent[tab.settings.only] = "own_1\nown_3"
+    chosen = person.in_thread(tab.on_change, sent, person.request)
+    assert chosen[tab.settings.only]["info"].startswith("Scores 2 questions: ")
+
+
 def test_a_strangers_job_is_neither_cancelled_nor_deleted(person, tmp_path):
     _, sent = person.reads(write_csv(tmp_path / "circular.csv", mmbench_rows()[:8]))
     tab = person.tab

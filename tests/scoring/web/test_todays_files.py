@@ -168,6 +168,7 @@ def test_grades_that_a_toolkits_judge_failed_to_give_are_named_before_and_in_the
     shoot(visitor, "todays-grades-report", whole=True)
 
 
+@pytest.mark.soak
 def test_the_bard_set_is_chosen_on_the_page_and_stands_beside_its_own_tables(
     visitor, scoring, data, tmp_path
 ):

@@ -1,0 +1,34 @@
+"""Benchmarks that a spec tells about, whether it scores them or code does."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scoring.benchmarks.base import FileBenchmark, R
+from scoring.specs.facts import BenchmarkFact, spec_facts
+from scoring.specs.schema import QuestionFile, Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecifiedBenchmark(FileBenchmark[R]):
+    """A benchmark with what its spec says of its files."""
+
+    spec: Spec
+
+    @property
+    def line(self) -> str:
+        return self.spec.line
+
+    def facts(self) -> Iterator[BenchmarkFact]:
+        return spec_facts(self.spec, self.notes)
+
+    @property
+    def question_files(self) -> Sequence[QuestionFile]:
+        return self.spec.questions
+
+    @property
+    def file_names(self) -> Sequence[str]:
+        return self.spec.called
+
+    @property
+    def licence(self) -> str:
+        return self.spec.licence
