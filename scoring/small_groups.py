@@ -1,22 +1,53 @@
-"""Small groups: the public scores of answers that nobody may read one by one."""
+"""Small groups: which scores may be shown of answers that nobody may read one by one."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 LEAST = 20
 """Scored answers of the smallest public group: a score of fewer would reveal those of single answers."""
+_LEAST_VALUE = 1e-9
+_ROUNDING = 1e-6
+"""By how much rounding moves an eigenvalue of 0, and a share of 1."""
 T = TypeVar("T")
 
 
-def shown_groups(groups: Sequence[T], size: Callable[[T], int]) -> list[T]:
+def shown_groups(
+    groups: Sequence[T], size: Callable[[T], int], answers: Callable[[T], int] | None = None
+) -> list[T]:
     """Groups with `LEAST` scored answers, while those left out have as many together.
 
     Else the total without the public groups would reveal the small ones. Groups without a scored answer are left out,
-    too, and reveal nothing.
+    too, and reveal nothing; but where an answer may be unscored because it is wrong, `answers` counts a group's
+    unscored ones too, and a group that has only such is a small one.
     """
-    ordered = sorted(filter(size, groups), key=size)
+    ordered = sorted(filter(answers or size, groups), key=size)
     left_out = sum(size(group) < LEAST for group in ordered)
     while 0 < left_out < len(ordered) and sum(map(size, ordered[:left_out])) < LEAST:
         left_out += 1
     public_ids = [id(group) for group in ordered[left_out:]]
     return [group for group in groups if id(group) in public_ids]
+
+
+def reveals_few(groups: NDArray[np.int64]) -> bool:
+    """Whether sums over groups together reveal the sum over fewer than `LEAST` answers.
+
+    `groups` is (groups, answers): how often each answer counts in a group. Two groups that differ in a few answers
+    reveal them, and so do several groups that make up another but for a few.
+    """
+    alike, sizes = np.unique(groups.astype(np.int16), axis=1, return_counts=True)
+    is_in = (alike != 0).astype(float)
+    both = (is_in * sizes) @ is_in.T
+    own = both.diagonal()
+    differing = own[:, None] + own[None, :] - 2 * both
+    counts = np.concatenate([own, differing.ravel()])
+    if bool(((counts > 0) & (counts < LEAST)).any()):
+        return True
+    sums = alike.astype(float)
+    values, vectors = np.linalg.eigh(sums @ sums.T)
+    is_free = values > _LEAST_VALUE * values.max(initial=0.0)
+    spanned = (vectors[:, is_free].T @ sums) / np.sqrt(values[is_free])[:, None]
+    is_revealed = (spanned**2).sum(axis=0) > 1 - _ROUNDING
+    return bool((is_revealed & (sizes < LEAST)).any())

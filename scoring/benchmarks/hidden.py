@@ -65,7 +65,10 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class HiddenLine:
-    """A score of at least `LEAST` answers: a `ScoreLine` without the answers that it was made of."""
+    """A score of at least `LEAST` answers: a `ScoreLine` without the answers that it was made of.
+
+    It has the digits that a page shows: more of them would tell which answers have which part of a score.
+    """
 
     name: str
     n: StrictInt
@@ -78,16 +81,19 @@ class HiddenLine:
     places: StrictInt
 
     @classmethod
-    def of(cls, line: ScoreLine, name: str = "") -> "HiddenLine":
+    def of(cls, line: ScoreLine) -> "HiddenLine":
+        def shown(number: float | None) -> float | None:
+            return None if number is None else round(number, line.places)
+
         return cls(
-            name=name or line.name,
+            name=line.name,
             n=line.n,
             unscored=line.unscored,
-            mean=line.mean,
-            low=line.low,
-            high=line.high,
-            worst=line.worst,
-            best=line.best,
+            mean=shown(line.mean),
+            low=shown(line.low),
+            high=shown(line.high),
+            worst=round(line.worst, line.places),
+            best=round(line.best, line.places),
             places=line.places,
         )
 
@@ -200,7 +206,7 @@ def _condensed(opened: OpenedFile, report: Any, told: Sequence[str]) -> HiddenRe
     figures = _safe_figures(benchmark, report, tables, bool(open_splits))
     shown = [_shown_table(table, open_splits) for table in tables if figures]
     left_out = sum(_lines(table) for table in tables) - sum(_lines(table) for table in shown)
-    board = benchmark.published(report) if figures else None
+    board = _told_board(benchmark, report, figures)
     submission = benchmark.submission(report)
     words = {protocol: label for label, protocol in benchmark.protocols.items()}
     return HiddenReport(
@@ -223,7 +229,7 @@ def _condensed(opened: OpenedFile, report: Any, told: Sequence[str]) -> HiddenRe
         tables=tuple(shown),
         left_out=left_out,
         limits=tuple(_limits(opened, report, told, submission, left_out if figures else 0)),
-        published=_headline_alone(board) if board else None,
+        published=board,
         submission=_kept_file(submission) if submission else None,
     )
 
@@ -272,7 +278,8 @@ def _shown(node: ScoreTree, open_splits: frozenset[str] = frozenset()) -> Hidden
     """A node with its groups that may be shown; those of splits whose right answers are open tell nothing."""
     known = [child for child in node.children if child.line.name in open_splits]
     hidden = [child for child in node.children if child.line.name not in open_splits]
-    chosen = [*known, *shown_groups(hidden, lambda child: _size(child.line))]
+    safe = shown_groups(hidden, lambda child: _size(child.line), lambda child: child.line.n)
+    chosen = [*known, *safe]
     children = [_shown(child) for child in node.children if child in chosen]
     return HiddenNode(HiddenLine.of(node.line), tuple(children))
 
@@ -321,10 +328,17 @@ def _limits(
         yield Caveat("", submission.told)
 
 
-def _headline_alone(board: PublishedBoard) -> PublishedBoard:
-    """A published table with the report's headline: its groups have their own table, as far as they are shown."""
-    first = board.columns[0]
-    return replace(board, own={first: board.own[first]})
+def _told_board(
+    benchmark: FileBenchmark[Any], report: Any, figures: Sequence[ScoreLine]
+) -> PublishedBoard | None:
+    """A published table with the report's headline, if that is shown; its groups have their own table."""
+    head = benchmark.headline(report)
+    if not figures or head is None or head.mean != figures[0].mean:
+        return None
+    board = benchmark.published(report)
+    if board is None:
+        return None
+    return replace(board, own={board.columns[0]: HiddenLine.of(figures[0]).mean})
 
 
 def _kept_file(submission: ServerSubmission) -> KeptSubmission:

@@ -46,7 +46,8 @@ from scoring.multiple_choice.metrics import (
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NO_CATEGORY, Answered, ChoiceQuestion, Decided
 from scoring.report import ScoreLine
-from scoring.score_sheets import line_sheet, tree_sheet, worst_sheet
+from scoring.score_sheets import TreeTable, line_sheet, tree_sheet, worst_sheet
+from scoring.small_groups import LEAST
 from scoring.specs.files import OURS, load_spec
 
 VISUAL_RECOGNITION = "visual_recognition"
@@ -306,6 +307,11 @@ def _split_scores(
     )
 
 
+def _has_small_subtasks(splits: Sequence[MMTBenchScores]) -> bool:
+    lines = (node.line for scores in splits for node in scores.tree.walk() if not node.children)
+    return any(0 < line.n - line.unscored < LEAST for line in lines)
+
+
 def _share(name: str, rows: Sequence[Decided], wrong: bool, missing: int) -> ScoreLine:
     rights = [row.right for row in rows]
     return share(name, rights, wrong, missing, [row.question.picture for row in rows])
@@ -524,7 +530,15 @@ class MMTBench(MultipleChoice):
 
     def figures(self, report: ChoiceReport) -> Sequence[ScoreLine]:
         splits = self.tabulated(report).splits
-        return [*splits[-1].overall] if splits else []
+        if not splits:
+            return []
+        overall = splits[-1].overall
+        return [overall.samples] if _has_small_subtasks(splits) else [*overall]
+
+    def tables(self, report: ChoiceReport) -> Iterator[TreeTable]:
+        """None where a subtask has few answers: a mean over subtasks would tell how they fared."""
+        if not _has_small_subtasks(self.tabulated(report).splits):
+            yield from super().tables(report)
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
         line = super().headline(report)

@@ -49,7 +49,7 @@ from scoring.report import Protocol, QuestionSet
 
 T = TypeVar("T")
 
-TRY_OUT = "Five or six calls of about 20 tokens find out what a judge takes"
+TRY_OUT = "Five or six short calls show which settings a judge accepts"
 
 FIRST_GRADES = 5
 
@@ -360,7 +360,7 @@ class JobService:
             spec = known(own.model, own.address, self.jobs)
             if spec is None and not own.try_out:
                 raise JobServiceError(
-                    f"We do not know {own.model!r}. {TRY_OUT}: allow it, then press again"
+                    f"We do not know {own.model!r}. {TRY_OUT}. Tick “Test this judge first”, then press again"
                 )
             spec = spec or self.worker.trials.spec(owner, own.address, own.model, network)
             return own.address, with_price(spec, self.prices)

@@ -277,7 +277,7 @@ class _Reader:
         for row in self.rows:
             index = row.question.index
             if times[index] > 1:
-                text = f"index {index} stands there {times[index]} times; keep one of each"
+                text = f"{times[index]} rows have the index {index}. Keep one of them"
                 self._report(text, row.question.row, index)
 
     def _report_oddities(self) -> None:

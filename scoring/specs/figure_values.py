@@ -15,6 +15,7 @@ import numpy as np
 from arena.ratings.votes import Floats
 from scoring.intervals import Ends, Sample, mean_ends, mean_of_shares, possible, share_ends
 from scoring.report import ScoreLine
+from scoring.small_groups import LEAST
 from scoring.specs.figures import Figure
 from scoring.specs.scored_rows import Codes, Mask, ScoredRows
 
@@ -66,6 +67,23 @@ def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> S
     )
 
 
+def reveals_few_answers(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> bool:
+    """Whether a figure of enough answers has a part that is over a few: the precision of one yes, a small group's mean.
+
+    How an unread yes or no widens the bounds tells which of the two is right.
+    """
+    computed = _Computed(rows, figures)
+    figure = figures[name]
+    counted = computed.counted(figure, rows.everything)
+    if counted.n - counted.unscored < LEAST:
+        return False
+    parts = [term.under != 0 for term in computed.terms(figure, rows.everything, "")]
+    if computed.counts_words(figure):
+        parts.append(~rows.is_read)
+    counts = [len(np.unique(rows.answers[part])) for part in parts if part.any()]
+    return min(counts, default=LEAST) < LEAST
+
+
 def value_of(terms: Sequence[Term]) -> float | None:
     """The value of a figure; None where a part of it has no scored row."""
     if not terms or not all(term.under.any() for term in terms):
@@ -88,6 +106,10 @@ class _Computed:
     def terms(self, figure: Figure, within: Mask, fill: Fill) -> list[Term]:
         mask = within & self.rows.having(figure.where or {})
         return [*_TERMS[figure.form](self, figure, mask, fill)]
+
+    def counts_words(self, figure: Figure) -> bool:
+        """Whether it, or a part of it, counts yes and no."""
+        return figure.positive is not None or any(map(self.counts_words, self._parts(figure)))
 
     def counted(self, figure: Figure, within: Mask) -> _Counted:
         if figure.all is not None:

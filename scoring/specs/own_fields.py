@@ -244,7 +244,7 @@ def _in_fields_words(problem: SpecProblem) -> SpecProblem:
 def _guessed_roles(columns: Sequence[str]) -> dict[str, str]:
     """A column for each role; "" where none has one of its names.
 
-    `answer` is the right one, unless another column is that already, and none is the model's.
+    `answer` is the right one, unless none is the model's, and another column is that already or none could be.
     """
     known = spelled(columns)
     roles: dict[str, str] = {}
@@ -254,6 +254,9 @@ def _guessed_roles(columns: Sequence[str]) -> dict[str, str]:
     other = [known[name] for name in _ROLES["truth"] if name in known]
     if not roles["answer"] and other[1:] and other[0] == known.get("answer"):
         roles |= {"answer": other[0], "truth": other[1]}
+    has_others = not {*columns} <= {*roles.values()}
+    if not roles["answer"] and roles["truth"] == known.get("answer") and not has_others:
+        roles |= {"answer": roles["truth"], "truth": ""}
     return roles
 
 

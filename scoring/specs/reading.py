@@ -310,7 +310,7 @@ class _RowReader:
         times = Counter(row.id for row in self._rows)
         for row in self._rows:
             if times[row.id] > 1:
-                text = f"index {row.id[:40]} stands there {times[row.id]} times; keep one of each"
+                text = f"{times[row.id]} rows have the id {row.id[:40]}. Keep one of them"
                 self._tell(text, row.row)
 
     def _picture_cells(self) -> list[str]:

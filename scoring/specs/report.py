@@ -164,11 +164,13 @@ def scored(report: SpecReport) -> ScoredRows:
     is_lost = report.protocol not in TOOLKITS and bool(lost_judging(report))
     read = []
     places = []
-    for row, item in zip(report.rows, report_items(report), strict=True):
+    answers = []
+    for number, (row, item) in enumerate(zip(report.rows, report_items(report), strict=True)):
         if has_truth(spec, item):
             for cells in derived_rows(spec, with_id(spec, row.row), report.protocol):
                 read.append((row, _LOST if is_lost and row.replies else row.reading, item))
                 places.append(cells)
+                answers.append(number)
     columns = _columns(spec)
     named = {
         column: [_group(cells.get(column)) for cells in places]
@@ -182,6 +184,7 @@ def scored(report: SpecReport) -> ScoredRows:
         truths=[truth_of(spec, item) or "" for _, _, item in read],
         pictures=[row.row.picture or (f"row {item.id}" if times else "") for row, _, item in read],
         cells=named,
+        answers=answers,
         ends=score_ends(spec),
         **_marks(spec, [reading.marks for _, reading, _ in read]),
         unread_is_no=report.protocol == "vlmevalkit",

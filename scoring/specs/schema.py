@@ -437,7 +437,7 @@ def _told_together(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     for field in ("called", "groups", "protocols"):
         for word, times in Counter(read.get(field, ())).items():
             if times > 1:
-                yield SpecProblem(field, f"{word!r} stands there {times} times; keep one")
+                yield SpecProblem(field, f"{word!r} is named {times} times; keep one")
     files = read.get("questions", ())
     if read.get("submission") and not any(file.answers != "there" for file in files):
         text = "no question file is without answers, so that there is nothing to submit"

@@ -18,7 +18,7 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ScoredRows:
-    """A frame of rows with the columns `score` (NaN: unscored), `read` ("": nothing), `truth` and `picture`.
+    """A frame of rows with the columns `score` (NaN: unscored), `read` ("": nothing), `truth`, `picture` and `answer`.
 
     `ends` are the lowest and the highest score of a row, `mark_ends` those of a mark; `marks` is (rows, marks).
     """
@@ -43,6 +43,11 @@ class ScoredRows:
     @cached_property
     def everything(self) -> Mask:
         return np.ones(len(self), dtype=bool)
+
+    @property
+    def answers(self) -> Codes:
+        """The number of each row's answer: rows of one answer differ in a cell that is split."""
+        return self.frame["answer"].to_numpy(np.int64)
 
     @cached_property
     def is_read(self) -> Mask:
@@ -129,15 +134,17 @@ def scored_rows(
     truths: Sequence[str],
     pictures: Sequence[str],
     cells: Mapping[str, Sequence[Any]],
+    answers: Sequence[int] | None = None,
     **how: Any,
 ) -> ScoredRows:
-    """Rows from their columns; `how` are other fields of `ScoredRows`."""
+    """Rows from their columns, each of an answer of its own unless told; `how` are other fields of `ScoredRows`."""
     frame = pd.DataFrame(
         {
             "score": np.array([np.nan if score is None else score for score in scores], float),
             "read": pd.Series(reads, dtype=object),
             "truth": pd.Series(truths, dtype=object),
             "picture": pd.Series(pictures, dtype=object),
+            "answer": range(len(scores)) if answers is None else answers,
         }
     )
     named = {name: pd.Series(list(column), dtype=object) for name, column in cells.items()}

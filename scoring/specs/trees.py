@@ -9,7 +9,8 @@ import numpy as np
 from scoring.multiple_choice.metrics import Level, Node
 from scoring.report import ScoreLine
 from scoring.score_sheets import TreeTable
-from scoring.small_groups import LEAST
+from scoring.small_groups import LEAST, reveals_few, shown_groups
+from scoring.specs.figure_values import reveals_few_answers
 from scoring.specs.report import (
     MOST_GROUPS,
     NO_GROUP,
@@ -28,25 +29,39 @@ ALL = "All"
 
 
 def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
-    """The figures of the whole file, the headline first, but for those that the rest of the file gives away."""
+    """The figures of the whole file, the headline first, but for those that tell a few answers of it."""
     lines = figure_lines(report)
+    figures = spec_of_report(report).figures
     head = head_figure(report)
     names = [head, *(name for name in lines if name != head)]
-    return [lines[name] for name in names if not _leaves_few(report, name)]
+    return [
+        lines[name]
+        for name in names
+        if not _leaves_few(report, name) and not reveals_few_answers(name, scored(report), figures)
+    ]
 
 
 def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
     """Yield the figures as trees, for each chain of columns: whole file, splits if there are several, groups.
 
-    Figures of only some rows are left out: within a group, another figure less these would tell the others.
+    Figures of only some rows are left out: within a group, another figure less these would tell the others. So are
+    chains whose groups, beside those of the chains before, would tell a few answers.
     """
     spec = spec_of_report(report)
     rows = scored(report)
-    shown = [line.name for line in whole_figures(report) if not _is_partial(spec, line.name)]
+    whole = [line.name for line in whole_figures(report) if not _is_partial(spec, line.name)]
     splits = [spec.splits or ""] if len(splits_of(report)) > 1 else []
-    chains = nested_columns(rows, _grouping(report))
+    chains = _safe_chains(rows, nested_columns(rows, _grouping(report)), splits)
     for chain in chains or [[]]:
         columns = [*splits, *chain]
+        groups = [*_groups_of(rows, rows.everything, columns)]
+        shown = [
+            figure
+            for figure in whole
+            if not any(
+                reveals_few_answers(figure, rows.within(group), spec.figures) for group in groups
+            )
+        ]
         if columns and shown:
             trees = _trees(report, ALL, rows.everything, columns, "overall")
             name = f"by-{'-'.join(columns)}".lower().replace(" ", "-")
@@ -102,6 +117,41 @@ def _refines(rows: ScoredRows, fine: str, coarse: str) -> bool:
     if has_lists or len(rows.groups(fine)) <= len(rows.groups(coarse)):
         return False
     return bool(pair.groupby(fine, sort=False)[coarse].nunique().max() == 1)
+
+
+def _safe_chains(
+    rows: ScoredRows, chains: Sequence[Sequence[str]], splits: Sequence[str]
+) -> Sequence[Sequence[str]]:
+    """The chains, but for those whose groups in a split tell a few answers, by themselves or beside earlier chains."""
+    parts = [*rows.groups(splits[0]).values()] if splits else [rows.everything]
+    is_scored = ~np.isnan(rows.score)
+    parts = [part & is_scored for part in parts if (part & is_scored).sum() >= LEAST]
+    safe: list[Sequence[str]] = []
+    for chain in chains:
+        if not any(_reveal_few(rows, part, [*safe, chain]) for part in parts):
+            safe.append(chain)
+    return safe
+
+
+def _reveal_few(rows: ScoredRows, within: Mask, chains: Sequence[Sequence[str]]) -> bool:
+    groups = [within]
+    for chain in chains:
+        groups += _groups_of(rows, within, chain)
+    size = int(rows.answers.max(initial=0)) + 1
+    return reveals_few(
+        np.stack([np.bincount(rows.answers[group], minlength=size) for group in groups])
+    )
+
+
+def _groups_of(rows: ScoredRows, within: Mask, columns: Sequence[str]) -> Iterator[Mask]:
+    """Yield the groups of a chain that may be shown, those within each after it."""
+    if not columns:
+        return
+    column, *rest = columns
+    groups = [within & mask for mask in rows.groups(column).values()]
+    for group in shown_groups(groups, lambda mask: int((mask & ~np.isnan(rows.score)).sum())):
+        yield group
+        yield from _groups_of(rows, group, rest)
 
 
 def _trees(

@@ -163,11 +163,14 @@ class OwnBenchmarkForm:
         problems = REPORT.problems("scoring", "alert", "Correct this first:", told)
         return {self.check: OWN_FORM.refused(problems)}
 
-    def checked(self, spec: Spec, found: OwnCheck, is_named: bool) -> Updates:
-        """The update that shows what a file comes to; `is_named`: whether a judge is named."""
-        problems = [
-            replace(problem, text=in_fields_words(problem.text)) for problem in found.problems
-        ]
+    def checked(self, values: Any, spec: Spec, found: OwnCheck, is_named: bool) -> Updates:
+        """The update that shows what a file comes to; `is_named`: whether a judge is named.
+
+        Problems name the fields that are shown; beside a benchmark.yaml, the places in it.
+        """
+        problems = found.problems
+        if values[self.rule] is not None:
+            problems = [replace(one, text=in_fields_words(one.text)) for one in problems]
         price = _price_text(spec, found, is_named)
         yaml = base64.b64encode(spec.yaml.encode()).decode()
         html = OWN_FORM.check(spec, found, price, file_problems_html(problems), yaml)

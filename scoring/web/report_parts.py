@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 from arena.inference.endpoint import place_of
 from arena.sheets import Place, Sheet, as_html
 from arena.templates import macros
+from arena.types import grouped
 from scoring.multiple_choice.reader import Blocks, Problem
 from scoring.report import JudgeStamp
 
@@ -14,6 +15,8 @@ REPORT = macros("report.html")
 CHOICE = macros("multiple_choice.html")
 ROWS_A_PAGE = 25
 MOST_PROBLEMS = 100
+_MOST_ROWS = 5
+"""Rows of one problem that are named."""
 BLOCKS: Mapping[Blocks, str] = {
     "scoring": "This keeps the file from being scored",
     "whole": "What is missing: the score is partial",
@@ -68,14 +71,22 @@ def folded_problems_html(problems: Sequence[Problem]) -> str:
 def _problems(blocks: Blocks, problems: Sequence[Problem]) -> str:
     if not problems:
         return ""
-    texts = [
-        f"{f'Row {one.row:,}: ' if one.row else ''}{one.text}" for one in problems[:MOST_PROBLEMS]
-    ]
-    if len(problems) > MOST_PROBLEMS:
-        texts.append(f"and {len(problems) - MOST_PROBLEMS:,} more")
+    by_text = grouped((problem.text, problem.row) for problem in problems)
+    texts = [f"{_rows(rows)}{text}" for text, rows in [*by_text.items()][:MOST_PROBLEMS]]
+    if len(by_text) > MOST_PROBLEMS:
+        texts.append(f"and {len(by_text) - MOST_PROBLEMS:,} more")
     return REPORT.problems(
         blocks, "note" if blocks == "nothing" else "alert", f"{BLOCKS[blocks]}:", texts
     )
+
+
+def _rows(rows: Sequence[int]) -> str:
+    """The rows that a problem is in, before its text; "" for the whole file."""
+    if not any(rows):
+        return ""
+    named = ", ".join(f"{row:,}" for row in rows[:_MOST_ROWS])
+    more = f" and {len(rows) - _MOST_ROWS:,} more" if len(rows) > _MOST_ROWS else ""
+    return f"Row{'s' if rows[1:] else ''} {named}{more}: "
 
 
 class Listed(NamedTuple):

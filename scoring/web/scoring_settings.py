@@ -55,7 +55,7 @@ class ScoringSettings:
         self.model = gr.Textbox(label="Judge model", elem_id="own-model", max_length=120)
         self.key = gr.Textbox(label="Key", type="password", elem_id="own-key", max_length=500)
         gr.HTML(SCORING.key_note())
-        self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
+        self.try_out = gr.Checkbox(False, label="Test this judge first", info=TRY_OUT)
 
     def _build_details(self) -> None:
         service = self._service

@@ -65,7 +65,7 @@ class ScoringTab:
         gr.HTML(SCORING.lead(), padding=False)
         self.drop = gr.HTML(SCORING.drop(copied, ",".join(TAKEN)), padding=False)
         self.bank = gr.Button(
-            "Compare a model of this bank", elem_id="of-bank", size="sm", visible=False
+            "Score a model that is already here", elem_id="of-bank", size="sm", visible=False
         )
         self.found = gr.HTML(elem_id="found", padding=False)
         self.make_own = button("make-own", "Use your own questions and rule", "secondary")
@@ -514,7 +514,7 @@ class ScoringTab:
             folded = gr.update(visible=True, open=False, label="Details")
             return {**unpriced, **self.own_form.refused(error), self.settings.details: folded}
         is_named = bool(judge.model) if judge else self._service.operator is not None
-        shown = self.own_form.checked(form.spec, found, is_named)
+        shown = self.own_form.checked(values, form.spec, found, is_named)
         title = str(values[self.settings.title] or "")
         named: Updates = {}
         if not title:  # else what is typed since stays
@@ -559,7 +559,7 @@ class ScoringTab:
             if own or not operator
             else f"judged by {operator.spec.model}"
         )
-        info = unlent if operator else "This site pays for no judge: use a key of your own"
+        info = unlent if operator else "This site doesn't pay for a judge. Use your own key."
         choice: dict[str, Any] = {
             "choices": [(offer.text, offer.label) for offer in offers],
             "info": info or None,

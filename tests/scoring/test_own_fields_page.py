@@ -105,6 +105,15 @@ def test_the_models_answer_groups_nothing(person, tmp_path):
     assert downloaded(shown[form.check]).groups == ("expected",)
 
 
+def test_a_brought_spec_is_told_of_by_its_places(person, tmp_path):
+    spec = tmp_path / "benchmark.yaml"
+    spec.write_text(
+        "name: Z\nabout: Z.\ncolumns: {id: case, truth: x, answer: reply}\nrule: text\n"
+    )
+    shown, _ = person.reads(clinic(tmp_path), spec)
+    assert "columns.truth: the file has no &#39;x&#39;" in shown[person.tab.own_form.check]
+
+
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
@@ -112,7 +121,7 @@ def test_the_models_answer_groups_nothing(person, tmp_path):
         ({"prompt": "Grade it"}, ["Prompt: the prompt has no {answer}"]),
         ({"prompt": "{answer} {nurse}"}, ["Prompt: the file has no column &#39;nurse&#39;"]),
         ({"answer": "no such column"}, ["Model&#39;s answer: the file has no"]),
-        ({"id": "topic"}, ["index a stands there 3 times"]),
+        ({"id": "topic"}, ["3 rows have the id a"]),
     ],
 )
 def test_what_is_wrong_with_fields_is_told_in_their_words(person, tmp_path, fields, told):

@@ -1,6 +1,7 @@
 """Hidden answers: the same figures as an open report, and none that tells a single answer."""
 
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,9 @@ def both(library, questions: Path, file: Path, benchmark="mmbench", protocol="st
 
 
 def numbers(line: ScoreLine) -> tuple:
-    return line.n, line.unscored, line.mean, line.low, line.high, line.worst, line.best
+    """A line as a page shows it."""
+    shown = (line.mean, line.low, line.high, line.worst, line.best)
+    return line.n, line.unscored, *(None if one is None else round(one, 1) for one in shown)
 
 
 def lines(report: HiddenReport, figure: str) -> dict[str, ScoreLine]:
@@ -246,6 +249,122 @@ def test_a_figure_of_some_rows_gives_the_others_not_away(library, tmp_path, monk
     assert report.figures[0].name == "Overall"
     assert ("most" in [figure.name for figure in report.figures]) == (left == 25)
     assert all("most" not in table.trees for table in report.tables)
+
+
+def groups_told(library, tmp_path, rows: list[dict], said: str = "5") -> HiddenReport:
+    """The report of one answer said to all of these riddles."""
+    hide(riddles(library.folder, rows), benchmark="riddles")
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({row["index"]: said for row in rows}))
+    return report_of(opened(library, file, "riddles"), "strict")
+
+
+def test_groups_of_two_columns_that_differ_in_one_answer_are_not_both_told(library, tmp_path):
+    """A field of 21 within a kind of 22: the one less the other is an answer."""
+    rows = [
+        {**one, "field": f"field {place > 20}", "kind": f"kind {place > 21}"}
+        for place, one in enumerate(riddle_rows(kinds=(100,)))
+    ]
+    assert [*lines(groups_told(library, tmp_path, rows), "Overall")] == [
+        "All",
+        "field False",
+        "field True",
+    ]
+
+
+def test_fields_that_make_up_a_kind_but_for_one_answer_are_not_told_beside_it(library, tmp_path):
+    rows = [
+        {**one, "field": f"field {place // 25}", "kind": f"kind {place > 50}"}
+        for place, one in enumerate(riddle_rows(kinds=(100,)))
+    ]
+    told = lines(groups_told(library, tmp_path, rows), "Overall")
+    assert "field 0" in told and "kind False" not in told
+
+
+def test_tags_that_differ_in_an_answer_each_are_not_told(library, tmp_path, monkeypatch):
+    derived = 'derive: {tag: {from: kind, split: ","}}\ngroups: [tag]'
+    with_spec(monkeypatch, "groups: [field, kind]", derived)
+    tags = ["chart", "table", *["chart, table"] * 58]
+    rows = [{**one, "kind": tag} for one, tag in zip(riddle_rows(kinds=(60,)), tags, strict=True)]
+    report = groups_told(library, tmp_path, rows)
+    assert report.tables == () and report.figures[0].n == 118
+
+
+def test_a_mean_of_groups_tells_no_small_one(library, tmp_path, monkeypatch):
+    """Kinds of 1 and 19: their sum and the mean of their means would tell both."""
+    with_spec(monkeypatch, "pairs: {all: [pair]}", "average: {mean_of: kind}")
+    for kinds, names in (((1, 19, 40), ["Overall"]), ((20, 40), ["Overall", "average"])):
+        report = groups_told(library, tmp_path, riddle_rows(kinds=kinds))
+        assert [figure.name for figure in report.figures] == names
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({}, ["Overall", "recall"]),
+        ({7: "Yes"}, ["Overall", "recall"]),
+        (dict.fromkeys(range(30), "Yes"), ["Overall", "precision", "recall"]),
+        ({**dict.fromkeys(range(30), "Yes"), 7: "perhaps"}, ["Overall"]),
+    ],
+    ids=["no yes", "one yes", "many", "one unread"],
+)
+def test_what_counts_yes_and_no_tells_no_single_one(library, tmp_path, monkeypatch, said, told):
+    figures = '  precision: {precision: "Yes"}\n  recall: {recall: "Yes"}'
+    spec = SPEC.replace("rule: number", "rule: yes_no").replace("  pairs: {all: [pair]}", figures)
+    benchmark = spec_benchmark("riddles", read_spec(spec.encode()))
+    monkeypatch.setitem(BENCHMARKS, "riddles", benchmark)
+    rows = [
+        {**one, "number": ("No", "Yes")[place % 2]}
+        for place, one in enumerate(riddle_rows(kinds=(60,)))
+    ]
+    hide(riddles(library.folder, rows), benchmark="riddles")
+    file = tmp_path / "mine.json"
+    answers = {row["index"]: said.get(place, "No") for place, row in enumerate(rows)}
+    file.write_text(json.dumps(answers))
+    report = report_of(opened(library, file, "riddles"), "strict")
+    with_value = [figure.name for figure in report.figures if figure.mean is not None]
+    assert with_value == told
+
+
+@pytest.mark.parametrize("right", [0, 1])
+def test_a_small_group_that_is_left_unscored_is_not_told(library, tmp_path, monkeypatch, right):
+    """Open answers are scored if they are right and left to a judge else, so that no score is a verdict too."""
+    with_spec(monkeypatch, "rule: number", "rule: open")
+    rows = [{**one, "field": "field"} for one in riddle_rows(kinds=(60, 5))]
+    hide(riddles(library.folder, rows), benchmark="riddles")
+    said = {
+        row["index"]: row["number"] if place < 40 or place >= len(rows) - right else "a bird"
+        for place, row in enumerate(rows)
+    }
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(said))
+    report = report_of(opened(library, file, "riddles"), "strict")
+    assert [*lines(report, "Overall")] == ["All", "field"]
+
+
+def test_a_score_has_no_digits_by_which_parts_of_it_are_told_apart(library, tmp_path, monkeypatch):
+    """Right answers with more and more letters behind them score a part of their own each."""
+    with_spec(monkeypatch, "rule: number", "rule: anls")
+    rows = [{**one, "number": f"harbour{place}"} for place, one in enumerate(riddle_rows())]
+    hide(riddles(library.folder, rows), benchmark="riddles")
+    file = tmp_path / "mine.json"
+    said = {row["index"]: row["number"] + "x" * (place % 9) for place, row in enumerate(rows)}
+    file.write_text(json.dumps(said))
+    report = report_of(opened(library, file, "riddles"), "strict")
+    means = [line.mean for line in lines(report, "Overall").values()]
+    assert means and all(mean == round(mean, 1) for mean in means)
+
+
+@pytest.mark.parametrize(("first", "told"), [(1, 1), (20, 3)])
+def test_a_mean_over_subtasks_tells_no_small_one(library, tmp_path, first, told):
+    rows = [
+        {**row, "category": "art_design" if place < first else "geometry_math"}
+        for place, row in enumerate(choice_rows("TEST", topics=["x"] * 40))
+    ]
+    hide(choice_questions(library.folder, rows, "MMT-Bench_TEST.tsv"), benchmark="mmt-bench")
+    file = choice_answers(tmp_path / "mine.json", rows)
+    report = report_of(opened(library, file, "mmt-bench"), "strict")
+    assert len(report.figures) == told and bool(report.tables) == (told == 3)
 
 
 def test_no_group_is_named_by_a_right_answer(library, tmp_path, monkeypatch):

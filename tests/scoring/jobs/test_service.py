@@ -230,7 +230,7 @@ def test_marks_come_from_the_judge_alone(database, tmp_path):
 @ON_SQLITE
 def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
     with visiting(database, tmp_path, ceiling=0.0001) as visit:
-        with pytest.raises(ChoicesError, match="index 2 stands there 2 times"):
+        with pytest.raises(ChoicesError, match="2 rows have the index 2"):
             visit.service.extract(OWNER, *visit.asked_for(GOLDEN / "double_row.tsv"))
         with pytest.raises(
             ChoicesError, match="none of the protocols here; choose strict or mmbench-paper"

@@ -73,6 +73,13 @@ def test_answer_is_the_models_where_another_column_is_the_right_one():
     assert (fields.truth, fields.answer) == ("reference", "answer")
 
 
+def test_answer_is_the_models_where_a_file_has_no_other():
+    fields = guessed_fields("x", rows(*[{"question": "q", "answer": "said"}] * 3))
+    assert (fields.truth, fields.answer, fields.rule) == ("", "answer", JUDGE)
+    fields = guessed_fields("x", rows(*[{"question": "q", "answer": "right", "my model": "x"}] * 3))
+    assert (fields.truth, fields.answer) == ("answer", "")
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_makes_a_spec_that_its_file_reads_back(rule):
     spec = spec_of_fields(replace(CLINIC, rule=rule))
@@ -105,7 +112,7 @@ WRONG = [
     ({"prompt": "Grade it."}, ["Prompt: the prompt has no {answer}"]),
     ({"prompt": "mine.txt"}, ["Prompt: there is no file 'mine.txt'"]),
     ({"truth": "", "prompt": "{answer} {truth}"}, ["Prompt: it names {truth}, but no column"]),
-    ({"groups": ("topic", "topic")}, ["Groups: 'topic' stands there 2 times"]),
+    ({"groups": ("topic", "topic")}, ["Groups: 'topic' is named 2 times"]),
     ({"groups": ("reply",)}, ["Groups: 'reply' is the model's answer"]),
     ({"name": "", "answer": ""}, ["Name: ", "Model's answer: "]),
 ]
@@ -124,7 +131,7 @@ def test_what_is_wrong_is_told_by_the_fields_names(change, told):
 def test_a_files_problems_name_fields_too():
     assert in_fields_words("columns.truth: the file has no 'x'").startswith("Right answer: the")
     assert in_fields_words("rule: the file has no column 'x'").startswith("Prompt: the file")
-    assert in_fields_words("index 3 stands there 2 times") == "index 3 stands there 2 times"
+    assert in_fields_words("2 rows have the id 3") == "2 rows have the id 3"
 
 
 ODD = [*("", " ", "x", "question", "{answer}", "a" * 300, "é\u2028", "\ud800", "../x.txt", "nan")]

@@ -51,7 +51,7 @@ def test_every_problem_is_told_at_once_with_its_place():
         "derive.pair: say what is made of 'index': part, less, div, mod, names or split",
         "derive.odd: 'dvi' is none of from, part, by, less, div, mod, names, split; 'div' was meant?; delete or "
         "correct it",
-        "groups: 'topic' stands there 2 times; keep one",
+        "groups: 'topic' is named 2 times; keep one",
         "rule: 'leter' is none of letter, yes_no, number, relaxed, anls, text, open, rubric, pairwise; "
         "'letter' was meant?",
         "protocols.1: 'vlmevalkid' is not 'strict', 'vlmevalkit', 'lmms-eval', 'authors', 'mmbench-paper' or "

@@ -180,8 +180,8 @@ def test_what_a_file_lacks_is_told_with_its_place(tmp_path):
     lines[1] |= {"case": "x"}
     assert "derive.pair: case 'x' is no whole number" in problems(tmp_path / "d.csv", lines)
     lines[1] |= {"case": "1"}
-    assert "index 1 stands there 2 times; keep one of each" in problems(tmp_path / "e.csv", lines)
-    with pytest.raises(ChoicesError, match="index 1 stands there 2 times"):
+    assert "2 rows have the id 1. Keep one of them" in problems(tmp_path / "e.csv", lines)
+    with pytest.raises(ChoicesError, match="2 rows have the id 1"):
         report(tmp_path / "e.csv", lines)
 
 

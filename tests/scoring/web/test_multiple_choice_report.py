@@ -377,7 +377,7 @@ def test_where_a_judge_is_stands_in_a_report_if_it_is_public():
 def test_problems_stand_with_their_rows_the_gravest_first():
     problems = [
         Problem(0, None, "whole file", "nothing"),
-        *(Problem(n, n, "bad", "scoring") for n in range(2, 200)),
+        *(Problem(n, n, f"bad {n}", "scoring") for n in range(2, 200)),
     ]
     html = file_problems_html(problems)
     assert (
@@ -430,3 +430,10 @@ def test_marks_are_audited(marks):
     counts = {"all answers": 4, "partly right": 2, "not read": 2, "right": 0}
     assert {show: shown(show).count('<li><p class="about">') for show in counts} == counts
     assert HOSTILE in Seen(shown("not read")).text
+
+
+def test_a_problem_of_many_rows_is_told_once():
+    doubled = [Problem(n, 1, "10 rows have the id 1.", "scoring") for n in range(2, 12)]
+    html = file_problems_html([*doubled, Problem(13, 9, "bad", "scoring")])
+    assert "Rows 2, 3, 4, 5, 6 and 5 more: 10 rows have the id 1." in html
+    assert html.count("<li>") == 2 and "Row 13: bad" in html

@@ -90,7 +90,7 @@ class Stranger:
 
 
 def _value(part: dict[str, Any], filled: dict[str, object]) -> object:
-    if part.get("label") == "Try out a judge that we do not know":
+    if part.get("label") == "Test this judge first":
         return True
     given = filled.get(part.get("elem_id") or "")
     value = part.get("value")
@@ -189,7 +189,7 @@ def test_a_page_goes_on_when_its_judge_was_tried_out(browser, start_server, cert
             page.get_by_label("Key", exact=True).fill("sk-of-a-stranger")
             page.get_by_label("Address").fill("https://pictures.example/v1")
             page.locator("#check").click()
-            expect(page.locator("#scoring-problem")).to_contain_text("allow it, then press again")
+            expect(page.locator("#scoring-problem")).to_contain_text("then press again")
             page.get_by_label("Try out").check()
             page.locator("#check").click()
             expect(page.locator("#scoring-problem .trying")).to_contain_text("is being tried out")
