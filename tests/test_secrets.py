@@ -127,7 +127,7 @@ def score(browser: Browser, scene: Scene, har: Path) -> list[str]:
     _upload(page, har.with_suffix(".own.json"))
     page.get_by_role("button", name="Details").click()
     page.get_by_label("My own key").check()
-    page.get_by_label("Try out").check()
+    page.get_by_label("Test this judge first").check()
     for address, problem in (
         ("https://127.0.0.1/v1", "public"),
         (f"https://me:{scene.planted.own}@x/v1", "without user"),

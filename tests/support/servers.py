@@ -137,7 +137,9 @@ class AppServer:
             name.startswith(("GRADIO_", "HF_", "PYTHON", "SPACE", "SYSTEM", "TMPDIR"))
             for name in environ
         )
-        self._program = program or (ROOT / "app.py" if read_on_import else None)
+        # stand-ins come with a fork, which reads the Hub's variables anew
+        is_program = read_on_import and "STAND_IN_MODELS" not in environ
+        self._program = program or (ROOT / "app.py" if is_program else None)
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.data_dir = data_dir

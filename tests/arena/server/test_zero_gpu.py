@@ -21,7 +21,7 @@ from arena.web.cookies import COOKIE
 from tests.support.hub_server import HubServer
 from tests.support.live_visitor import card, catalogue, table
 from tests.support.openai_server import OpenAIServer
-from tests.support.probes import PROBES, Target
+from tests.support.probes import HOST, PROBES, Target
 from tests.support.servers import ROOT, AppServer
 from tests.support.signer import signer_of
 from tests.support.voter import Voter
@@ -82,7 +82,7 @@ def live(tmp_path_factory, zero) -> Iterator[AppServer]:
     folder = tmp_path_factory.mktemp("zero")
     with OpenAIServer(models=("one", "two")) as server:
         models = catalogue(folder, *(card(f"Model {name}", name, server) for name in server.models))
-        running = AppServer(folder / "data", MODELS=models, **zero)
+        running = AppServer(folder / "data", MODELS=models, PUBLIC_URL=f"https://{HOST}", **zero)
         (running.data_dir / "canary.txt").write_bytes(CANARY)
         yield running
         running.stop()

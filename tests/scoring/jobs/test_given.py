@@ -84,7 +84,7 @@ def test_a_spec_comes_with_the_files_that_it_names_and_calls_the_answers_as_it_l
     found = given_files(upload(tmp_path, **files, a_csv=REPLIES))
     assert (found.name, found.questions_name) == ("a.csv", "q.csv")
     assert found.spec and found.spec.name == "Zoo" and found.spec.published[0].score == 61.5
-    assert found.spec.rule[0].rule.named == ("answer",)
+    assert found.spec.rule[0].rule.names == ("answer",)
 
 
 @pytest.mark.parametrize(

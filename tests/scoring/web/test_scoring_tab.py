@@ -389,7 +389,7 @@ def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring
             visitor.mouse.down()
         visitor.mouse.up()  # on the same button, which the price does not move
         expect(visitor.locator("#scoring-problem")).to_contain_text(told)
-    visitor.get_by_label("Try out").check()
+    visitor.get_by_label("Test this judge first").check()
     visitor.locator("#check").click()
     expect(visitor.locator("#scoring-problem")).to_contain_text("public")
     shoot(visitor, "scoring-own-key", whole=True)

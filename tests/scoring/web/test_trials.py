@@ -190,7 +190,7 @@ def test_a_page_goes_on_when_its_judge_was_tried_out(browser, start_server, cert
             page.get_by_label("Address").fill("https://pictures.example/v1")
             page.locator("#check").click()
             expect(page.locator("#scoring-problem")).to_contain_text("then press again")
-            page.get_by_label("Try out").check()
+            page.get_by_label("Test this judge first").check()
             page.locator("#check").click()
             expect(page.locator("#scoring-problem .trying")).to_contain_text("is being tried out")
             shoot(page, "scoring-trial", whole=True)
