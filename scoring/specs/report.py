@@ -185,6 +185,7 @@ def scored(report: SpecReport) -> ScoredRows:
         pictures=[row.row.picture or (f"row {item.id}" if times else "") for row, _, item in read],
         cells=named,
         answers=answers,
+        options=[len(item.options) for _, _, item in read],
         ends=score_ends(spec),
         **_marks(spec, [reading.marks for _, reading, _ in read]),
         unread_is_no=report.protocol == "vlmevalkit",
@@ -213,7 +214,7 @@ def _columns(spec: Spec) -> list[str]:
     """The columns that figures, groups and splits name."""
     names = [*spec.groups, *filter(None, [spec.splits])]
     for figure in spec.figures.values():
-        names += [*figure.columns, *(figure.where or {})]
+        names += [*figure.columns, *figure.condition_columns]
     return list(dict.fromkeys(names))
 
 
@@ -260,7 +261,7 @@ def whole_ends(report: SpecReport) -> Ends | None:
     figure = spec.figures[name]
     counts_rows = figure.mean == "rows" or figure.count == "rows"
     is_split = any(derived.split for derived in spec.derive.values())
-    if not counts_rows or figure.where or is_split:
+    if not counts_rows or figure.is_guess or figure.condition_columns or is_split:
         return None
     line = figure_lines(report)[name]
     least, most = (figure.factor * end for end in score_ends(spec))

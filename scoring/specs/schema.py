@@ -207,8 +207,10 @@ class Spec(BaseModel):
         named: Mapping[Any, str] = self.headline or {}
         if protocol in named:
             return named[protocol]
-        known = self.figures_under(protocol)
-        return OVERALL if OVERALL in known else next(iter(known))
+        known = [
+            name for name, figure in self.figures_under(protocol).items() if not figure.is_guess
+        ]
+        return OVERALL if OVERALL in known else known[0]
 
     def figures_under(
         self, protocol: str, columns: Container[str] | None = None
@@ -516,8 +518,14 @@ def _told_headlines(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     protocols = read.get("protocols", ())
     headline = read.get("headline")
     for protocol in protocols:
-        if not any(figure.told_under(protocol) for figure in figures.values()):
-            yield SpecProblem("figures", f"none of them is told under {protocol}; add one")
+        told = [figure for figure in figures.values() if figure.told_under(protocol)]
+        if all(figure.is_guess for figure in told):
+            lack = (
+                f"all of them are guesses under {protocol}"
+                if told
+                else f"none of them is told under {protocol}"
+            )
+            yield SpecProblem("figures", f"{lack}; add one")
     named = dict.fromkeys(protocols, headline) if isinstance(headline, str) else headline or {}
     texts = [_told_headline(figures, name, protocol) for protocol, name in named.items()]
     texts += [
@@ -531,6 +539,8 @@ def _told_headlines(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
 def _told_headline(figures: Mapping[str, Figure], name: str, protocol: str) -> str:
     if name not in figures:
         return f"{name!r} is none of the figures {', '.join(figures)}"
+    if figures[name].is_guess:
+        return f"{name!r} is a guess, which stands for no model; choose another figure"
     if not figures[name].told_under(protocol):
         return f"{name!r} is not told under {protocol}; choose another for it"
     return ""
