@@ -77,7 +77,7 @@ class AgreementService:
         upload = self._upload_store.find(owner, token)
         taken = {reproduction.measure for reproduction in self.of(source).reproductions}
         read = partial(read_scores, upload.path, taken, PAGE, upload.name)
-        aside = self._aside if Source.of(upload).is_large else None
+        aside = self._aside if Source.from_upload(upload).is_large else None
         scores = aside.run(read, network=upload.network) if aside else read()
         agreement = self.of(source, scores)
         own = [measure for measure in agreement.reproductions if measure.measure in scores]

@@ -141,7 +141,7 @@ class JudgesPage:
         )
 
     def _submitted(self, request: Request) -> list[Submission]:
-        owner = self.owners.of(owner_of(request.headers))
+        owner = self.owners.owner_of(owner_of(request.headers))
         return [one for one in self.submissions.store.submissions() if one.owner == owner]
 
 

@@ -187,7 +187,7 @@ class _Routes:
         return self.layout.page(request, HEAD, body, status=status, is_kept=False)
 
     def _owner(self, request: Request) -> str:
-        return self.pages.marking.jobs.owners.of(owner_of(request.headers))
+        return self.pages.marking.jobs.owners.owner_of(owner_of(request.headers))
 
     def opens(self, link: str, request: Request) -> Response:
         return self._shown(link, request)

@@ -56,7 +56,7 @@ class ScoringTab:
 
     def _owner(self, request: gr.Request) -> str:
         """Return whose jobs a visitor sees. Raises NoVisitorError."""
-        return self._service.jobs.owners.of(sent_hash(request.headers))
+        return self._service.jobs.owners.owner_of(sent_hash(request.headers))
 
     def _shown(self, link: str, request: gr.Request) -> Updates:
         return self.jobs.shown(self._owner(request), link, self.settings)
