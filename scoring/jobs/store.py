@@ -536,18 +536,18 @@ class Jobs:
             )
 
     def _insert(
-        self, connection: Connection, owner: str, report: Written, quote: Quote, **more: object
+        self, connection: Connection, owner: str, record: Written, quote: Quote, **more: object
     ) -> Job:
         values = {
             "link": secrets.token_urlsafe(24),
             "owner": owner,
-            "benchmark": report.benchmark,
-            "benchmark_name": report.benchmark_name,
-            "protocol": report.protocol,
-            "title": report.title,
-            "file": report.file,
-            "address": report.address,
-            "model": report.model,
+            "benchmark": record.benchmark,
+            "benchmark_name": record.benchmark_name,
+            "protocol": record.protocol,
+            "title": record.title,
+            "file": record.file,
+            "address": record.address,
+            "model": record.model,
             "quote": record_json(quote),
             "ratio": 1.0,
             "problem": "",

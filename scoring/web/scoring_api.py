@@ -68,7 +68,7 @@ def upload_routes(upload_store: UploadStore, owners: ReportOwners) -> APIRouter:
         cookie = sent_cookie(request.headers)
         if cookie is None:
             return PlainTextResponse("Your browser keeps no cookie for this page.", status_code=403)
-        owner = await asyncio.to_thread(owners.of, cookie_hash(cookie))
+        owner = await asyncio.to_thread(owners.owner_of, cookie_hash(cookie))
         network = request.state.network
         try:
             arrived = await upload_store.receive(owner, name, request.stream(), network, beside)
