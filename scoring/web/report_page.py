@@ -241,7 +241,7 @@ class ReportPages:
         listed = list_of(report)
         if listed is None:
             return None
-        chosen = Chosen.of(f"{_address(opened.name)}/answers", request.query_params)
+        chosen = Chosen.from_query(f"{_address(opened.name)}/answers", request.query_params)
         return REPORT.answers_page(
             opened.name,
             report.title,

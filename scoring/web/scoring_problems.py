@@ -41,10 +41,10 @@ def problem_html(error: Exception, *_: object) -> str:
     if isinstance(error, UploadError):
         return REPORT.problems("", "alert", f"{error.file} cannot be scored yet:", error.problems)
     if isinstance(error, SpecError) and error.file:
-        told = [str(problem) for problem in error.problems[:MOST_PROBLEMS]]
+        lines = [str(problem) for problem in error.problems[:MOST_PROBLEMS]]
         if error.problems[MOST_PROBLEMS:]:
-            told.append(f"and {len(error.problems) - MOST_PROBLEMS:,} more")
-        return REPORT.problems("", "alert", f"{error.file} cannot be used yet:", told)
+            lines.append(f"and {len(error.problems) - MOST_PROBLEMS:,} more")
+        return REPORT.problems("", "alert", f"{error.file} cannot be used yet:", lines)
     return REPORT.problems("", "alert", error, ())
 
 

@@ -159,7 +159,7 @@ class TaskMapPages:
         return self._aside.run(function, *arguments, network=network)
 
     def _request(self, query: Mapping[str, str], link: str) -> _MapRequest | None:
-        own = self._reports.of(link) if link else None
+        own = self._reports.report(link) if link else None
         if link and own is None:
             return None
         pools = {str(pool): reports for pool, reports in self._reports.pools().items()}
