@@ -13,7 +13,7 @@ from scoring.cli.score_request import ScoreRequest
 from scoring.jobs.report_pictures import wanted_pictures
 from scoring.jobs.uploads import UploadedFile
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.opening import given_stamp, joined
+from scoring.questions.opening import joined, question_stamp
 from scoring.registry import BENCHMARKS, open_upload
 
 
@@ -55,7 +55,7 @@ class _Beside:
         assert opened, "a benchmark that is given takes any file"
         if self._path is None:
             return opened
-        return replace(opened, stamp=given_stamp(self._path, self._benchmark))
+        return replace(opened, stamp=question_stamp(self._path, self._benchmark))
 
 
 def _judged(
