@@ -57,7 +57,7 @@ def aside(helper) -> Counted:
 
 def both(visit: Visit, aside: Aside) -> tuple[Any, Any]:
     """The same desk without and with a helper."""
-    return visit.service, replace(visit.service, aside=aside, kept=Kept(100))
+    return visit.service, replace(visit.service, aside=aside, page_cache=Kept(100))
 
 
 def test_answers_are_read_and_priced_aside_as_they_are_here(database, tmp_path, aside):
