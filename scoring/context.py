@@ -24,8 +24,7 @@ from scoring.judges.rate_limit import RateLimits
 from scoring.judges.spec import read_prices
 from scoring.people.agreement_service import AgreementService
 from scoring.people.marking import Marking
-from scoring.questions.library import QuestionLibrary
-from scoring.questions.offered import offer_specs
+from scoring.questions.library import QuestionLibrary, offer_specs
 from scoring.task_map.reports import ReportAccuracies
 
 TIDY_SECONDS = 600.0

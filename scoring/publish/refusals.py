@@ -61,9 +61,9 @@ def refusals(report: AnyReport) -> Sequence[Refusal]:
     ]
 
 
-def stopped(found: Sequence[Refusal], stop: Stop) -> list[Refusal]:
-    """Those that stop this."""
-    return [refusal for refusal in found if stop in refusal.stops]
+def stopped(reasons: Sequence[Refusal], stop: Stop) -> list[Refusal]:
+    """Returns the refusals that stop this use."""
+    return [refusal for refusal in reasons if stop in refusal.stops]
 
 
 def _distrust(report: AnyReport, benchmark: Benchmark[Any]) -> Iterator[Refusal]:

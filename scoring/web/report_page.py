@@ -44,7 +44,7 @@ from scoring.web.published_page import PublishedReports
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.readings_view import readings_line
 from scoring.web.report_parts import PARTS, REPORT, folded_problems_html, sheets_html
-from scoring.web.share_sheet import share_html
+from scoring.web.share_texts import share_html
 from scoring.web.spec_view import READINGS
 from scoring.web.task_map_view import clusters_html
 from scoring.web.visit_bench_view import MATCHES, families_html, match_notes

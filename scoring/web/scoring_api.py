@@ -27,8 +27,7 @@ from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.leaderboard import family_table, table
 from scoring.web.agreement_view import reproduction_plot
 from scoring.web.article import wrong_answers_of
-from scoring.web.judge_board_view import board_chart
-from scoring.web.judges_page import family_plot
+from scoring.web.judges_page import board_chart, family_plot
 from scoring.web.question_pictures import QuestionPictures
 
 UPLOADS = "/uploads"
