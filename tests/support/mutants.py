@@ -73,6 +73,7 @@ def main(arguments: Sequence[str]) -> int:
         copy = Path(name).resolve()
         copy_tree(modules, copy)
         os.chdir(copy)
+        write_settings(modules, rounds[0])  # mutmut reads them when it is imported
         try:
             return try_mutants(modules, rounds, options.n, options.seed)
         finally:
@@ -125,12 +126,11 @@ def copy_tree(modules: Iterable[str], copy: Path) -> None:
 
 
 def try_mutants(modules: Sequence[str], rounds: Sequence[list[str]], n: int, seed: int) -> int:
-    """Make all mutants in the current folder, try a sample of them, print what survived."""
+    """Make all mutants in the current folder, try a sample of them, print what survives each round."""
     from mutmut.__main__ import collect_source_file_mutation_data, create_mutants
     from mutmut.stats import status_by_exit_code
 
     begun = time.monotonic()
-    write_settings(modules, rounds[0])
     with redirect_stdout(io.StringIO()):  # it prints each file
         create_mutants(PROCESSES)
     known, _ = collect_source_file_mutation_data(mutant_names=())
@@ -140,7 +140,7 @@ def try_mutants(modules: Sequence[str], rounds: Sequence[list[str]], n: int, see
     for number, tests in enumerate(rounds, start=1):
         left = [name for name, outcome in outcomes.items() if outcome in SURVIVED]
         print(
-            f"Round {number}: {len(left)} of {len(files)} mutants, {len(tests)} test files.",
+            f"\nRound {number}: {len(left)} of {len(files)} mutants, {len(tests)} test files.",
             flush=True,
         )
         write_settings(modules, tests)
@@ -153,9 +153,9 @@ def try_mutants(modules: Sequence[str], rounds: Sequence[list[str]], n: int, see
             outcome = status_by_exit_code[code]
             if name in left and (outcomes[name] == "no tests" or outcome != "no tests"):
                 outcomes[name] = outcome
-    for name in sample:
-        if outcomes[name] in SURVIVED:
-            print_survivor(name, files[name], outcomes[name])
+        for name in left:
+            if outcomes[name] in SURVIVED:
+                print_survivor(name, files[name], outcomes[name])
     counts = Counter(outcomes.values())
     seconds = round(time.monotonic() - begun)
     print("\n" + ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()), end="")
