@@ -247,10 +247,6 @@ class Spec(BaseModel):
         """The kinds of its rules, without doubles."""
         return tuple(dict.fromkeys(kind_of(case.rule) for case in self.rule))
 
-    @staticmethod
-    def kind_of(case: Case) -> str:
-        return kind_of(case.rule)
-
 
 def kind_of(rule: RuleKind) -> str:
     return str(rule.model_dump(include={"kind"})["kind"])
