@@ -394,7 +394,7 @@ class FileReader:
         return written(report_of(self._open(arrived, chosen), protocol, title), is_done=True)
 
     def left(self, link: str) -> int:
-        """How many answers the rules left open in a report."""
+        """Returns the number of answers that the rules left open in a report."""
         report: Any = self.jobs.report(link)
         return report.left if report else 0
 

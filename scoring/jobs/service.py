@@ -94,7 +94,7 @@ class JobService:
         return FileReader(self.question_sets, self.library, self.jobs, self.submissions, self.cache)
 
     def _read(self, source: Source, method: Callable[..., T], *arguments: Any) -> T:
-        """Call a method of the reader, aside where the source is large."""
+        """Calls a method of the reader, aside where the source is large."""
         if self.aside is None or not source.is_large:
             return method(*arguments)
         return self.aside.run(method, *arguments, network=source.network)
@@ -183,7 +183,7 @@ class JobService:
     def report_grades(
         self, owner: str, token: str, questions: str, options: Options, title: str
     ) -> Job:
-        """Store the report of a file of grades, as a finished job."""
+        """Stores the report of a file of grades, as a finished job."""
         arrived = self._upload(owner, token)
         make_report = self.reader.graded_report
         report = self._read(
@@ -215,7 +215,7 @@ class JobService:
         return Draft(make_report, lambda: Source.from_upload(arrived))
 
     def extract(self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str) -> Job:
-        """Store the report that rules alone make of a file, as a finished job."""
+        """Stores the report that rules alone make of a file, as a finished job."""
         arrived = self._upload(owner, token)
         self.upload_store.check_disk()
         make_report = self.reader.extracted
@@ -302,7 +302,7 @@ class JobService:
     def quote(
         self, owner: str, draft: Draft, judge: OwnJudge | None, network: str | None = None
     ) -> Job:
-        """Keep a draft with its cost as a job that its owner may start."""
+        """Keeps a draft with its cost as a job that its owner may start."""
         address, spec = self._judge(owner, judge, network)
         self.upload_store.check_disk()
         asking = Asking(spec, address.address, address.owner, is_own=judge is not None)
@@ -319,7 +319,7 @@ class JobService:
     def with_another_judge(
         self, owner: str, link: str, judge: OwnJudge | None, network: str | None = None
     ) -> Job:
-        """Quote what a stopped job judges for another judge, as a job of its own; the stopped one stays."""
+        """Quotes a stopped job's draft for another judge, as a new job; the stopped one stays."""
         draft = Draft(partial(self.reader.stopped, owner, link), lambda: self._stored(link))
         return self.quote(owner, draft, judge, network)
 
@@ -341,12 +341,12 @@ class JobService:
     def start(
         self, owner: str, link: str, address: Endpoint | None, network: str | None = None
     ) -> None:
-        """Start or resume a job from a network; a job with a user's own judge needs its endpoint and key."""
+        """Starts or resumes a job from a network; a job with a user's own judge needs its endpoint and key."""
         self.page_cache.clear()  # replies that are known cost nothing
         self.worker.begin(owner, link, address, None if address else self._lent(owner, network))
 
     def _lent(self, owner: str, network: str | None = None) -> str | None:
-        """Return the code of the network that pays beside an owner. Raises JobServiceError if nothing is lent."""
+        """Returns the code of the network that pays beside an owner. Raises JobServiceError if nothing is lent."""
         try:
             return self.lending.to_cookie(owner, network)
         except NotLentError as error:
@@ -377,14 +377,14 @@ class JobService:
 
 
 def known(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:
-    """Return a judge's spec from the judges' file or from an earlier job; None if neither has it."""
+    """Returns a judge's spec from the judges' file or from an earlier job; None if neither has it."""
     return known_judges().get(model) or jobs.spec(address.address, model, address.owner)
 
 
 def operators_judge(
     settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Price]
 ) -> Operator | None:
-    """Return the operator's judge, None if none is set. Raises SettingError."""
+    """Returns the operator's judge, None if none is set. Raises SettingError."""
     if not settings.model:
         return None
     try:

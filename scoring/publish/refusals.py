@@ -85,7 +85,7 @@ def _gaps(report: AnyReport, benchmark: Benchmark[Any]) -> Iterator[Refusal]:
 
 
 def _unanswered(report: AnyReport, benchmark: Benchmark[Any]) -> int:
-    """How many questions have no answer of a model, as far as the report knows; 0 where it does not."""
+    """Returns the number of questions without an answer of a model; 0 if the report doesn't know."""
     if isinstance(report, Report):
         takes_anything = report.protocol == "paper"
         return sum(
@@ -100,7 +100,7 @@ def _unanswered(report: AnyReport, benchmark: Benchmark[Any]) -> int:
 
 
 def _asked(report: AnyReport, benchmark: Benchmark[Any], unanswered: int) -> int:
-    """How many questions the report's question file has."""
+    """Returns the number of questions in the report's question file."""
     if isinstance(report, Report):
         return len(report.rows)
     if isinstance(report, ChoiceReport) and isinstance(benchmark, MultipleChoice):

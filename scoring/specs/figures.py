@@ -178,7 +178,7 @@ def written_out(value: Any) -> Any:
 
 
 def figure_problems(figures: Mapping[str, Figure]) -> Iterable[tuple[str, str]]:
-    """Yield each figure that is made of what is not above it, with what is wrong with it."""
+    """Yields each figure that is made of what is not above it, with what is wrong with it."""
     above: list[str] = []
     for name, figure in figures.items():
         for part in figure.parts:

@@ -165,7 +165,7 @@ def _listed(value: Any) -> Sequence[Any]:
 
 
 def _left_out(task: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the task's spec does not carry."""
+    """Yields the parts of a task that its spec leaves out."""
     for field, value in task.items():
         if isinstance(value, Code):
             yield f"{field}: {value}, which is never run"

@@ -217,7 +217,7 @@ def _plain(grade: float | None) -> float | None:
 
 
 def _field_problems(fields: OwnFields) -> Iterator[SpecProblem]:
-    """Yield the problems that the schema would tell in other words than the fields'."""
+    """Yields the problems that the schema would report in other words than the fields'."""
     if not fields.answer:
         yield SpecProblem("Model's answer", "choose the column that holds what your model said")
     if fields.rule != JUDGE:
@@ -280,7 +280,7 @@ def _is_short(text: str) -> bool:
 
 
 def _guessed_groups(cells: Mapping[str, Sequence[str]], taken: set[str]) -> Iterator[str]:
-    """Yield the columns that put a file's rows into a few groups."""
+    """Yields the columns that put a file's rows into a few groups."""
     for column, texts in cells.items():
         values = {*texts}
         few = 2 <= len(values) <= min(_MOST_VALUES, len(texts) // 2)

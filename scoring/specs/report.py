@@ -139,7 +139,7 @@ def report_items(report: SpecReport) -> Sequence[Item]:
 
 
 def ruled_rows(report: SpecReport) -> Iterator[tuple[ReadRow, RuleKind]]:
-    """Yield each answer with the rule that reads it."""
+    """Yields each answer with the rule that reads it."""
     spec = spec_of_report(report)
     for row in report.rows:
         case = case_of(spec, row.row.cells)
@@ -315,7 +315,7 @@ def head_figure(report: SpecReport) -> str:
 
 
 def absent_groups(report: SpecReport) -> Iterator[tuple[str, int, int]]:
-    """Yield the figures that sum over groups of which the file lacks some, with how many it has, and of how many."""
+    """Yields the figures that sum over groups of which the file lacks some, with how many it has, and of how many."""
     rows = scored(report)
     for name, figure in told_figures(report).items():
         if figure.over is not None and figure.among is not None and figure.over in rows.cells:

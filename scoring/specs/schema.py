@@ -185,7 +185,7 @@ class Spec(BaseModel):
 
     @property
     def line(self) -> str:
-        """What a list says of it: name, size, main figure, rule, licence."""
+        """Its line in a list: name, size, main figure, rule, licence."""
         head = self.headline_under(self.protocols[0])
         figure = f"{head} by {', '.join(self.kinds)}"
         parts = [self.name, self.size, figure, f"licence {self.licence}"]

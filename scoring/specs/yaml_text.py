@@ -130,7 +130,7 @@ _SpecDumper.add_representer(type(None), _represented_plain)
 
 
 def _check_events(text: str, tags: Collection[str]) -> None:
-    """Raise YAMLError for what specs do not use, before anything is made of it; these `tags` are taken."""
+    """Raises YAMLError for parts of YAML that specs don't use, before they are built; these `tags` are accepted."""
     depth = 0
     documents = 0
     for event in yaml.parse(text, _Loader):

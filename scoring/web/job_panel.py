@@ -50,7 +50,7 @@ class JobPanel:
         return [self.link, self.progress, *buttons, self.mine, self.clock]
 
     def blank(self) -> Updates:
-        """Return the updates that clear an earlier file's job; the job continues and stays in the list."""
+        """Returns the updates that clear an earlier file's job; the job continues and stays in the list."""
         buttons = (self.rest, self.confirm, self.cancel, self.resume, self.delete)
         return {
             self.link: "",
@@ -80,7 +80,7 @@ class JobPanel:
         return {**updates, **(self._left(owner, job, settings) if job else {})}
 
     def _left(self, owner: str, job: Job, settings: ScoringSettings) -> Updates:
-        """Return the button that has a judge read what the rules left open, with its price, and the choice of judge."""
+        """Returns the button and the choice of a judge for the answers that the rules left open, with the price."""
         left = self._service.left(job)
         form = benchmark_of(job)
         if not left:

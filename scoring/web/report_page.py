@@ -105,7 +105,7 @@ def figure_of(report: AnyReport) -> str:
 
 
 def scores_of(opened: Opened) -> str:
-    """Return the tables of a report; "" where it has none."""
+    """Returns the tables of a report; "" if it has none."""
     report = opened.report
     tables = benchmark_of(report).sheets(report)
     if not tables:
@@ -157,7 +157,7 @@ class ReportPages:
         return self._read(link, request, self._answers, is_listed=False)
 
     def publishes(self, link: str, request: Request) -> Response:
-        """Publish a report, and lead its owner to the sheet at its public address."""
+        """Publishes a report, and redirects its owner to the share sheet at its public address."""
         return self._changed(link, request, self._publish)
 
     def hides(self, link: str, request: Request) -> Response:
@@ -278,7 +278,7 @@ class ReportPages:
         return Opened(job, report, name) if job and report else None
 
     def _others(self, job: Job, request: Request) -> list[Choice]:
-        """Return the visitor's other reports of the same benchmark, by title and time."""
+        """Returns the visitor's other reports of the same benchmark, by title and time."""
         return [
             (
                 other.link,
@@ -352,7 +352,7 @@ def _sent_to(address: str) -> Response:
 
 
 def _link(typed: str) -> str:
-    """Return the name of a report from itself or its address, `/report/LINK/...` or `/r/SLUG`; else ""."""
+    """Returns the name of a report from itself or its address, `/report/LINK/...` or `/r/SLUG`; else ""."""
     try:
         path = urlsplit(typed[:500]).path
     except ValueError:  # what is no address
@@ -363,7 +363,7 @@ def _link(typed: str) -> str:
 
 
 def routes(pages: ReportPages) -> APIRouter:
-    """Return the router; what changes anything is for the report's owner."""
+    """Returns the router; only a report's owner may change anything."""
     router = APIRouter()
     reads = ["GET", "HEAD"]
     router.add_api_route("/r/{slug}", pages.shows, methods=reads)

@@ -133,7 +133,7 @@ def board_routes(submissions: Submissions) -> APIRouter:
 
 
 def agreement_routes(service: AgreementService) -> APIRouter:
-    """Return the router; `own` is the token of an uploaded file, accepted from its owner only."""
+    """Returns the router; `own` is the token of an uploaded file, accepted from its owner only."""
     router = APIRouter()
 
     @router.get("/agreement/{name}")
@@ -165,6 +165,6 @@ async def sent_file(request: Request) -> tuple[bytes, str]:
 
 
 def attachment(name: str, content: bytes | str) -> Response:
-    """Return a file to save that neither caches nor search engines keep."""
+    """Returns a file to save that neither caches nor search engines keep."""
     headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}", **NO_STORE}
     return Response(content, media_type="application/octet-stream", headers=headers)

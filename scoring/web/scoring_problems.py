@@ -49,7 +49,7 @@ def problem_html(error: Exception, *_: object) -> str:
 
 
 def shows_problems(handler: Callable[..., Updates]) -> Any:
-    """Decorate a handler to show errors, and to end what it has done aside once its page has left."""
+    """Decorates a handler to show errors, and to end its work aside once its page has left."""
 
     @wraps(handler)
     def waited(tab: Any, *values: Any) -> Updates:

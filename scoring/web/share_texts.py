@@ -117,7 +117,7 @@ def _n(head: ScoreLine) -> str:
 
 
 def markdown(record: ShareRecord) -> str:
-    """Return a sentence for a README or a model card."""
+    """Returns a sentence for a README or a model card."""
     before = "".join(f"{markdown_text(warning)} " for warning in record.warnings)
     interval = f" {record.interval}" if record.interval else ""
     return (
@@ -127,7 +127,7 @@ def markdown(record: ShareRecord) -> str:
 
 
 def badge_markdown(record: ShareRecord) -> str:
-    """Return the badge as a link to the report."""
+    """Returns the badge as a link to the report."""
     words = markdown_text(f"{record.edition} {record.value}")
     return f"[![{words}]({record.badge})]({record.address})"
 
