@@ -55,11 +55,11 @@ _MOST_WAITING = 50
 _PATIENCE_SECONDS = 5.0
 _CELLS = replace(PAGE, cell=PAGE.line)
 _REFERENCE = re.compile(r"\d{1,12}")
-"""A cell that is the index of the question whose picture it is."""
+"""A cell with the index of another question, whose picture it shares."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
 
 _UNREAD = (RowsError, FileRolesError, SpecError, OSError, DatabaseError, AsideError)
-"""What keeps a file's pictures from being read."""
+"""Errors that keep a file's pictures from being read."""
 
 log = logging.getLogger(__name__)
 

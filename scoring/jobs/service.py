@@ -65,7 +65,7 @@ class OwnJudge:
 
 @dataclass(frozen=True, eq=False)
 class JobService:
-    """Scoring requests of users, by the hash of a voter cookie; raises what the stores and readers that it calls raise.
+    """Scoring requests of users, by the hash of a voter cookie; raises the errors of the stores and readers it calls.
 
     The operator's judge is asked unless a user brings an own one; an unknown one is tried out first, which raises
     TrialRuns until it is through, TrialError and JudgeError.
@@ -173,7 +173,7 @@ class JobService:
         return self.page_cache.of(("own check", arrived.token, chosen, asking), read)
 
     def graded(self, owner: str, token: str) -> bool:
-        """Whether a file holds grades already, whose report is free."""
+        """Whether a file holds grades already, so that its report is free."""
         arrived = self._upload(owner, token)
         return self.page_cache.of(
             ("graded", owner, token),
@@ -251,7 +251,7 @@ class JobService:
         )
 
     def rest(self, owner: str, link: str) -> Draft:
-        """Draft of what the rules left open in a report."""
+        """Draft of the answers that the rules left open in a report."""
         return Draft(partial(self.reader.rest, owner, link), lambda: self._stored(link))
 
     def first_grades(self, job: Job) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Slugs: public names of reports, made of letters, digits and hyphens whatever their titles hold, and who gets none."""
+"""Slugs: public names of reports, made of letters, digits and hyphens, and the reasons why a report gets none."""
 
 import re
 import secrets

@@ -24,7 +24,7 @@ from scoring.specs.files import SPEC_ENDINGS
 
 PAGE_BYTES = PAGE.bytes or 0
 TAKEN = (*SUFFIXES, *SPEC_ENDINGS, ".txt", ZIP)
-"""How files may end: tables, specs with their prompts, and what packs them."""
+"""Endings of accepted files: tables, specs with their prompts, and zips of these."""
 _MOST_NAME = 200
 _MOST_A_SECOND = 32_000_000
 """Bytes a second of all uploads together: the thread that answers everybody reads and writes each one."""

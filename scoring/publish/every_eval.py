@@ -39,7 +39,7 @@ _DIGITS = 6
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a record says beside the report."""
+    """The parts of a record that the report doesn't have."""
 
     model: str
     """The model's repository on the Hub."""
@@ -80,7 +80,7 @@ def every_eval_zip(report: AnyReport, about: Evaluation) -> bytes:
 
 
 def judge_prompt(report: AnyReport) -> str:
-    """Returns the fixed text of what the judge was asked; a sentence where it is not known."""
+    """Returns the fixed text of the judge's prompt; a sentence if it is unknown."""
     prompts: list[str] = []
     benchmark = benchmark_of(report)
     if isinstance(report, Report) and isinstance(benchmark, MMVet):

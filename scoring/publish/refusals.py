@@ -1,4 +1,4 @@
-"""Refusals: what keeps a report's score from being shown as a bare number, or from leaving under a benchmark's name."""
+"""Refusals: reasons not to show a report's score as a bare number, or not to publish it under a benchmark's name."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ _HUB: frozenset[Stop] = frozenset({"hub"})
 
 @dataclass(frozen=True)
 class Refusal:
-    """A reason why a score is not published as it is, and what it stops."""
+    """A reason not to publish a score as it is, with the uses that it stops."""
 
     reason: str
     """A sentence for the page."""

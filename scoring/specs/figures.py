@@ -18,13 +18,13 @@ PERCENT = 100.0
 
 
 def as_text(value: Any) -> Any:
-    """A number that stands where a text is expected, as the text that was written."""
+    """Returns a number as the text that was written, where a text is expected."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else value
 
 
 def as_name(value: Any) -> Any:
-    """The same of a text that people see: a sign in it that can't be seen would pass it off as another."""
+    """Returns a text that people see. Raises ValueError for an invisible sign, which could pass it off as another."""
     text = as_text(value)
     if isinstance(text, str) and (visible := visible_name(text)) != text:
         raise ValueError(f"{visible[:60]!r} has a sign that can't be seen; delete it")

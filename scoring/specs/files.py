@@ -1,4 +1,4 @@
-"""Specs as files: one is read with what it names beside it, and nothing else is opened."""
+"""Specs as files: a spec is read with the files that it names, and nothing else is opened."""
 
 import csv
 from collections.abc import Callable, Iterator, Mapping

@@ -18,12 +18,12 @@ _BROAD = frozenset("mwMW%@")
 
 
 class Badge(NamedTuple):
-    """What a badge says."""
+    """The texts of a badge."""
 
     name: str
     value: str
     title: str = ""
-    """What it says in full where somebody points at it."""
+    """Its full text, shown under the pointer."""
     tone: str = "#4f46e5"
     """Colour behind the value."""
 

@@ -1,4 +1,4 @@
-"""Offers for a file on "Score a model": its drafts, and what each way to judge it costs."""
+"""Offers for a file on "Score a model": its drafts, and the price of each way to judge it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Job panel of "Score a model": how far a job is, what can be done with it, and the list of all jobs and reports."""
+"""Job panel of "Score a model": a job's progress and buttons, and the list of all jobs and reports."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ HIDDEN = gr.update(visible=False)
 
 
 class JobPanel:
-    """Components as attributes, which stand in three places of the page; methods return the updates that show a job."""
+    """Components as attributes, in three places of the page; methods return the updates that show a job."""
 
     def __init__(self, service: JobService) -> None:
         self._service = service

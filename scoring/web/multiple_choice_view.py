@@ -1,4 +1,4 @@
-"""Multiple-choice answers as their report lists them, and what another protocol would have read."""
+"""The list of a multiple-choice report's answers, also as another protocol reads them."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Forms of "Score a model": the choices of each setting, by label, and what each way to judge a file costs."""
+"""Forms of "Score a model": the choices of each setting, by label, and the price of each way to judge a file."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

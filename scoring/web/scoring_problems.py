@@ -1,4 +1,4 @@
-"""What "Score a model" says where something cannot be done: the errors that its visitors read."""
+"""Problems on "Score a model": the errors that its visitors read."""
 
 from collections.abc import Callable
 from functools import wraps

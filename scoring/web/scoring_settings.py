@@ -1,4 +1,4 @@
-"""Settings of "Score a model": fields for how a file is scored and by which judge, and what was chosen in them."""
+"""Settings of "Score a model": fields for a file's benchmark, protocol and judge, and the choices in them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -30,12 +30,12 @@ OWN_LINE = f"{OWN_BENCHMARK.name}: your own questions and rule"
 MOST_TITLE = 120
 """Most letters of a model's name, which the page takes; a file's name may have more."""
 Values = Mapping[Any, object]
-"""What the browser sends for each component."""
+"""The browser's values by component."""
 _FIRST = BENCHMARKS["mm-vet"]
 
 
 class ScoringSettings:
-    """Fields as attributes; methods give what was chosen in them. Raises JobServiceError for what is no choice."""
+    """Fields as attributes; methods return the choices in them. Raises JobServiceError for an invalid choice."""
 
     def __init__(self, service: JobService, own_form: OwnBenchmarkForm) -> None:
         self._service = service

@@ -1,4 +1,4 @@
-"""Answers to a spec's questions as their report lists them: what was read, by which rule, and what came of it."""
+"""The list of a spec report's answers: each with its reading, its rule and its score."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -249,7 +249,7 @@ AT_ONCE = 2
 
 
 class _MapRoutes:
-    """What the routes do."""
+    """The handlers of the routes."""
 
     def __init__(self, pages: TaskMapPages, layout: PageLayout) -> None:
         self._pages = pages

@@ -1,4 +1,4 @@
-"""Trial watch: while a visitor's judge is tried out, the page asks again, and then goes on with what was pressed."""
+"""Trial watch: the page asks again while a visitor's judge is tried out, then continues the pressed button's act."""
 
 from collections.abc import Callable
 from functools import wraps
