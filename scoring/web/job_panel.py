@@ -61,7 +61,7 @@ class JobPanel:
 
     def updates(self, owner: str, link: str, settings: ScoringSettings) -> Updates:
         jobs = self._service.jobs.of_owner(owner)
-        job = next((job for job in jobs if job.link == link), None) or followed(jobs)
+        job = {job.link: job for job in jobs}.get(link) or followed(jobs)
         state = job.state if job else None
         stopped = state in STOPPED
         updates = {
@@ -77,7 +77,9 @@ class JobPanel:
         }
         if job and stopped:
             updates |= settings.of_job(job)
-        return {**updates, **(self._left(owner, job, settings) if job else {})}
+        if job:
+            updates |= self._left(owner, job, settings)
+        return updates
 
     def _left(self, owner: str, job: Job, settings: ScoringSettings) -> Updates:
         """Returns the button and the choice of a judge for the answers that the rules left open, with the price."""

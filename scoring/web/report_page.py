@@ -300,8 +300,12 @@ class ReportPages:
         if isinstance(report, ChoiceReport):
             readings = readings_line(reading_results(self.marking, job, report, beside=False))
         labels = labels_line(label_results(self.marking, job, report, beside=False))
-        nobody = CALIBRATION if report.judge else ("" if labels else NO_PEOPLE)
-        return f"{marks or readings or nobody} {labels}".strip()
+        line = marks or readings
+        if not line and report.judge:
+            line = CALIBRATION
+        elif not line and not labels:
+            line = NO_PEOPLE
+        return f"{line} {labels}".strip()
 
     def _changed(self, name: str, request: Request, change: Callable[[str, str], str]) -> Response:
         """Does an act of a report's owner: `change` gets owner and link, and returns the address to go to."""

@@ -25,11 +25,13 @@ def _listed(report: SpecReport, chosen: Chosen) -> Listed:
     spec = spec_of_report(report)
     column = next(iter(spec.groups), "")
     fits = SHOWS.get(chosen.show, SHOWS["all answers"])
-    rows = [
-        (row, item)
-        for row, item in zip(report.rows, report_items(report), strict=True)
-        if fits(row) and (not chosen.group or chosen.group in members(row.row.cells.get(column)))
-    ]
+
+    def is_listed(row: ReadRow) -> bool:
+        groups = members(row.row.cells.get(column))
+        return fits(row) and (not chosen.group or chosen.group in groups)
+
+    rows_with_items = zip(report.rows, report_items(report), strict=True)
+    rows = [(row, item) for row, item in rows_with_items if is_listed(row)]
     return listed_answers(
         rows, len(report.rows), chosen.page, lambda pair: _item(report, pair[0], pair[1])
     )
