@@ -8,10 +8,10 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 
+from arena.cache import Cache
 from arena.drawing_png import Photo, is_drawable, png
 from arena.drawings import Drawing, Mark, TextMark
 from arena.io.scaled_pictures import ScaledPictures
-from arena.kept import Kept
 from arena.leaderboard.board import Board
 from arena.leaderboard.chart import chart_png
 from arena.markdown import visible_name
@@ -85,12 +85,12 @@ def routes(heads: Heads, scaled: ScaledPictures) -> APIRouter:
     return router
 
 
-_kept: Kept[bytes] = Kept(8_000_000, weigh=len)
+_kept: Cache[bytes] = Cache(8_000_000, weigh=len)
 
 
 def card(title: str, text: str, picture: Path | None) -> bytes:
     """Return a picture of a title above a text, left of the picture that they are about."""
-    return _kept.of((title, text, picture), lambda: _card(title, text, picture))
+    return _kept.get((title, text, picture), lambda: _card(title, text, picture))
 
 
 def _card(title: str, text: str, picture: Path | None) -> bytes:

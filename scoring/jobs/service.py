@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from arena.battles.lending import Lending, NotLentError
+from arena.cache import Cache
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.aside import Aside
-from arena.kept import Kept
 from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.base import Benchmark, FileBenchmark
 from scoring.benchmarks.mm_vet import Options, OptionsError
@@ -86,7 +86,7 @@ class JobService:
     library: QuestionLibrary = field(default_factory=QuestionLibrary)
     aside: Aside | None = None
     """Where large files are read; None: here."""
-    kept: Kept[Any] = field(default_factory=lambda: Kept(2_000))
+    kept: Cache[Any] = field(default_factory=lambda: Cache(2_000))
     """Prices, and what else each look at the page asks again."""
 
     @property
@@ -109,7 +109,7 @@ class JobService:
     def _given(self, arrived: StoredUpload) -> GivenFiles:
         paths = [file.path for file in arrived.files]
         read = partial(self._read, Source.of(arrived), given_files, arrived)
-        return self.kept.of(("given", paths), read)
+        return self.kept.get(("given", paths), read)
 
     def brings_spec(self, owner: str, token: str) -> bool:
         """Whether an upload says by a spec how it is scored. Raises GivenFilesError, SpecError and RowsError."""
@@ -157,7 +157,7 @@ class JobService:
         """An upload's columns, with the fields of an own benchmark as far as they tell; None for one with a spec."""
         arrived = self._upload(owner, token)
         read = partial(self._read, Source.of(arrived), own_look, self._given(arrived))
-        return self.kept.of(("own look", [file.path for file in arrived.files]), read)
+        return self.kept.get(("own look", [file.path for file in arrived.files]), read)
 
     def own_check(
         self, owner: str, token: str, chosen: FileChoice, judge: OwnJudge | None
@@ -168,12 +168,12 @@ class JobService:
         read = partial(
             self._read, Source.of(arrived), self.reader.own_check, arrived, chosen, asking
         )
-        return self.kept.of(("own check", arrived.token, chosen, asking), read)
+        return self.kept.get(("own check", arrived.token, chosen, asking), read)
 
     def graded(self, owner: str, token: str) -> bool:
         """Whether a file holds grades already, whose report is free."""
         arrived = self._upload(owner, token)
-        return self.kept.of(
+        return self.kept.get(
             ("graded", owner, token),
             lambda: self._read(Source.of(arrived), self.reader.graded, arrived),
         )
@@ -239,7 +239,7 @@ class JobService:
         ruled = isinstance(benchmark_of(job), FileBenchmark)
         if not ruled:
             return 0
-        return self.kept.of(
+        return self.kept.get(
             ("left", job.link),
             lambda: self._read(self._stored(job.link), self.reader.left, job.link),
         )
@@ -278,7 +278,7 @@ class JobService:
         """What judging each draft of one file costs, or what its options lack."""
         asking = self._asking(owner, judge)
         makes = [draft.make for draft in drafts]
-        return self.kept.of(
+        return self.kept.get(
             ([draft.asked for draft in drafts], asking),
             lambda: self._read(drafts[0].source(), self.reader.prices, makes, asking),
         )

@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from arena.cache import Cache
 from arena.io.strict_json import RowsError
 from arena.io.tables import ANSWERS, read_records
-from arena.kept import Kept
 from arena.types import folded
 from scoring.benchmarks.base import Answers, AskedQuestion, ChoicesError, FileBenchmark
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
@@ -26,7 +26,7 @@ from scoring.specs.yaml_text import YamlError, read_yaml
 
 BESIDE = ".yaml"
 """Behind a question file's whole name: what is said of it."""
-_QUESTIONS: Kept[Mapping[Any, Any]] = Kept(3)
+_QUESTIONS: Cache[Mapping[Any, Any]] = Cache(3)
 """The questions of the files that were asked for last."""
 
 
@@ -83,7 +83,7 @@ class KnownFile:
         """The questions by id, as the benchmark's reader takes them. Raises RowsError and ChoicesError."""
         state = self.path.stat()
         made_of = (str(self.path), state.st_mtime_ns, state.st_size, self.benchmark)
-        return _QUESTIONS.of(made_of, lambda: self.record.own_questions(self.path))
+        return _QUESTIONS.get(made_of, lambda: self.record.own_questions(self.path))
 
     def has(self, id: str) -> bool:
         return self.place(id) is not None

@@ -14,9 +14,9 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
+from arena.cache import Cache
 from arena.drawing_png import png
 from arena.drawings import shortened, svg, svg_file
-from arena.kept import Kept
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE
 from arena.web.facts_view import NamedLink
@@ -52,18 +52,18 @@ class PublishedReports:
 
     jobs: Jobs
     published: PublishedJobs
-    kept: Kept[Shared | None]
+    kept: Cache[Shared | None]
 
     @classmethod
     def of(cls, jobs: Jobs, published: PublishedJobs) -> "PublishedReports":
-        return cls(jobs, published, Kept(2_000, 3_600))
+        return cls(jobs, published, Cache(2_000, 3_600))
 
     def shared(self, job: Job, until: float = math.inf) -> Shared | None:
         """Return what a published job's report says; None where the report cannot be read any more.
 
         Raises LateError where it would have to be read after `until`, by the monotonic clock.
         """
-        return self.kept.of((job.link, job.slug), lambda: self._shared(job, until))
+        return self.kept.get((job.link, job.slug), lambda: self._shared(job, until))
 
     def _shared(self, job: Job, until: float) -> Shared | None:
         if time.monotonic() > until:
@@ -110,7 +110,7 @@ class PublishedPages:
     jobs: Jobs
     reports: PublishedReports
     layout: PageLayout
-    drawn: Kept[bytes]
+    drawn: Cache[bytes]
 
     def png(self, slug: str, request: Request) -> Response:
         return self._picture(slug, request, "image/png", self._png)
@@ -178,7 +178,7 @@ class PublishedPages:
 
     def _png(self, report: AnyReport) -> bytes:
         drawing = preview_drawing(report)
-        return self.drawn.of(drawing, lambda: png(drawing, 0))
+        return self.drawn.get(drawing, lambda: png(drawing, 0))
 
     def _picture(
         self,

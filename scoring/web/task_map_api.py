@@ -9,9 +9,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
+from arena.cache import Cache
 from arena.io.aside import Aside, AsideError, while_waited
 from arena.io.strict_json import RowsError
-from arena.kept import Kept
 from arena.templates import plural
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE
@@ -88,7 +88,7 @@ class TaskMapPages:
     def __init__(self, reports: ReportAccuracies, aside: Aside | None = None) -> None:
         self._reports = reports
         self._aside = aside
-        self._kept: Kept[str] = Kept(16_000_000, weigh=len)
+        self._kept: Cache[str] = Cache(16_000_000, weigh=len)
 
     def page(
         self, query: Mapping[str, str], link: str = "", network: str | None = None
@@ -120,7 +120,7 @@ class TaskMapPages:
             else ("/score", "Score a model"),
             downloads=files,
         )
-        body = self._kept.of(
+        body = self._kept.get(
             ("page", link, asked.made_of),
             lambda: self._done(network, map_html, shown, chosen.linkage),
         )
@@ -134,7 +134,7 @@ class TaskMapPages:
         if asked is None:
             return None
         chosen = asked.chosen
-        return self._kept.of(
+        return self._kept.get(
             (name, link, asked.made_of),
             lambda: self._done(
                 network, map_file, name, asked.accuracies, chosen.linkage, chosen.clusters
