@@ -1,7 +1,7 @@
 """The library: the question files of a folder, and which of them a file of answers belongs to."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -9,6 +9,7 @@ from threading import Lock
 from arena.io.tables import SUFFIXES
 from scoring.questions.known_file import BESIDE, KnownFile, QuestionFileError, known_file
 from scoring.questions.offered import offer_specs
+from scoring.report import QuestionSet
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,12 @@ class QuestionLibrary:
             for gone in _READ.keys() - {*paths}:
                 del _READ[gone]
             return [file for file in map(_read, paths) if file is not None]
+
+
+def benchmarks_here(sets: Iterable[QuestionSet], library: QuestionLibrary) -> frozenset[str]:
+    """The keys of the benchmarks whose questions are on this server, in published sets or in question files."""
+    published = {questions.benchmark for questions in sets if questions.official}
+    return frozenset(published | {file.benchmark for file in library.files()})
 
 
 def _is_table(path: Path) -> bool:

@@ -184,14 +184,6 @@ class Spec(BaseModel):
                 yield name, dumped[name]
 
     @property
-    def line(self) -> str:
-        """What a list says of it: name, size, main figure, rule, licence."""
-        head = self.headline_under(self.protocols[0])
-        figure = f"{head} by {', '.join(self.kinds)}"
-        parts = [self.name, self.size, figure, f"licence {self.licence}"]
-        return " · ".join(filter(None, parts))
-
-    @property
     def yaml(self) -> str:
         return write_yaml(self.plain)
 

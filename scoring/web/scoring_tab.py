@@ -190,7 +190,7 @@ class ScoringTab:
                 **self.jobs.blank(),
                 **gone,
                 self.settings.details: mend,
-                self.settings.benchmark: SHOWN,
+                **self.settings.list_benchmarks(),
                 self.make_own: SHOWN,
                 self.problem: problem_html(error),
             }
