@@ -1,4 +1,5 @@
-"""Report pictures: those of the wrong answers that a report shows, or people label, where its file holds them.
+"""Report pictures: those of the wrong answers that a report shows, or people label, where its file or its question file
+holds them.
 
 They are strangers' bytes: decoded and encoded anew, small, and kept in the database beside their report, with which
 they go. Who has the report's link may see them, nobody else; no copy and no export holds them.
@@ -23,7 +24,7 @@ from arena.database import METADATA, Database, DatabaseError
 from arena.io.aside import Aside, AsideError
 from arena.io.images import Picture, PictureError, read_picture
 from arena.io.scaled_pictures import scaled_picture
-from arena.io.tables import JSON, PAGE, RowsError, read_records
+from arena.io.tables import COMMAND_LINE, JSON, PAGE, FileLimits, RowsError, read_records
 from arena.types import grouped
 from scoring.benchmarks.article import ScoredAnswer, wrong_answers
 from scoring.benchmarks.base import ColumnNames, FileBenchmark
@@ -32,8 +33,10 @@ from scoring.jobs.given import GivenFilesError, given_files
 from scoring.jobs.store import JOB, Job, Jobs
 from scoring.jobs.uploads import StoredUpload, UploadedFile, UploadStore
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
+from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import record_id
 from scoring.registry import benchmark_of
+from scoring.report import QuestionStamp
 from scoring.specs.problems import SpecError
 
 REPORT_PICTURE = Table(
@@ -53,11 +56,12 @@ MOST_LABELLED = 90
 _MOST_WAITING = 50
 """Files of which pictures are still to be read; those of others stay unread."""
 _PATIENCE_SECONDS = 5.0
-_CELLS = replace(PAGE, cell=PAGE.line)
 _REFERENCE = re.compile(r"\d{1,12}")
 """A cell that is the index of the question whose picture it is."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
 
+QuestionFilePaths = Mapping[tuple[str, str], Path]
+"""The question files of this server by name and md5."""
 _UNREAD = (RowsError, GivenFilesError, SpecError, OSError, DatabaseError, AsideError)
 """What keeps a file's pictures from being read."""
 
@@ -68,12 +72,18 @@ class ReportPictures:
     """Pictures of reports; files are read one at a time, beside the scoring."""
 
     def __init__(
-        self, database: Database, jobs: Jobs, uploads: UploadStore, aside: Aside | None = None
+        self,
+        database: Database,
+        jobs: Jobs,
+        uploads: UploadStore,
+        aside: Aside | None = None,
+        library: QuestionLibrary | None = None,
     ) -> None:
         self._database = database
         self._jobs = jobs
         self._uploads = uploads
         self._aside = aside
+        self._library = library or QuestionLibrary()
         self._reader = ThreadPoolExecutor(1, "pictures")
         self._waiting: dict[str, Future[None]] = {}
 
@@ -123,9 +133,10 @@ class ReportPictures:
             return connection.scalar(query)
 
     def _keep(self, link: str, arrived: StoredUpload, wanted: Sequence[ScoredAnswer]) -> None:
-        aside = self._aside if Source.of(arrived).is_large else None
         try:
-            asked = partial(report_pictures, self._jobs, link, arrived, wanted)
+            on_server = {(file.name, file.md5): file.path for file in self._library.files()}
+            aside = self._aside if on_server or Source.of(arrived).is_large else None
+            asked = partial(report_pictures, self._jobs, link, arrived, wanted, on_server)
             self._insert(link, aside.run(asked) if aside else asked())
         except _UNREAD as error:
             log.info("the pictures of a report were not read: %s", error)
@@ -145,7 +156,11 @@ class ReportPictures:
 
 
 def report_pictures(
-    jobs: Jobs, link: str, arrived: StoredUpload, wanted: Sequence[ScoredAnswer]
+    jobs: Jobs,
+    link: str,
+    arrived: StoredUpload,
+    wanted: Sequence[ScoredAnswer],
+    on_server: QuestionFilePaths,
 ) -> list[tuple[str, bytes]]:
     """Questions and pictures, as they are kept, of wanted answers in a report's file. Raises RowsError."""
     report = jobs.report(link)
@@ -157,8 +172,13 @@ def report_pictures(
     asked = wanted or wrong_answers(answers)
     given = given_files(arrived)
     questions = UploadedFile(given.questions, given.questions_name) if given.questions else None
+    limits = PAGE
+    stamp: QuestionStamp | None = report.questions
+    if questions is None and stamp is not None and (stamp.name, stamp.md5) in on_server:
+        questions = UploadedFile(on_server[stamp.name, stamp.md5], stamp.name)
+        limits = COMMAND_LINE
     file = UploadedFile(given.answers, given.name)
-    found = asked_pictures(file, questions, benchmark.column_names, answers, asked)
+    found = asked_pictures(file, questions, benchmark.column_names, answers, asked, limits)
     return [(question, scaled_picture(one.data, WIDTH)) for question, one in found]
 
 
@@ -168,23 +188,26 @@ def asked_pictures(
     names: ColumnNames,
     answers: Sequence[ScoredAnswer],
     wanted: Sequence[ScoredAnswer],
+    limits: FileLimits = PAGE,
 ) -> Iterator[tuple[str, Picture]]:
-    """Yield question and picture of the wanted ones of a file's answers: its own, else those of the question file that
-    was given beside it. Raises RowsError."""
+    """Yield question and picture of the wanted ones of a file's answers: its own, else those of its question file.
+
+    `limits` are the question file's. Raises RowsError.
+    """
     pictured = set()
     for question, picture in file_pictures(file.path, file.name, answers, wanted):
         pictured.add(question)
         yield question, picture
     left = [one for one in wanted if one.id not in pictured]
     if left and questions is not None:
-        rows = _question_rows(questions, names)
-        yield from _row_pictures(questions.path, questions.name, rows, left)
+        rows = _question_rows(questions, names, limits)
+        yield from _row_pictures(questions.path, questions.name, rows, left, limits)
 
 
-def _question_rows(file: UploadedFile, names: ColumnNames) -> Mapping[str, int]:
+def _question_rows(file: UploadedFile, names: ColumnNames, limits: FileLimits) -> Mapping[str, int]:
     """The rows of a question file by its ids, as far as each has a row of its own. Raises RowsError."""
     rows: dict[str, int] = {}
-    records = read_records(file.path, PAGE, IMAGE_COLUMNS, file.name, members=True)
+    records = read_records(file.path, limits, IMAGE_COLUMNS, file.name, members=True)
     for place, record in enumerate(records):
         rows.setdefault(record_id(record, names) or str(place), record.row)
     times = Counter(rows.values())
@@ -201,11 +224,15 @@ def file_pictures(
 
 
 def _row_pictures(
-    path: Path, name: str, rows: Mapping[str, int], wanted: Sequence[ScoredAnswer]
+    path: Path,
+    name: str,
+    rows: Mapping[str, int],
+    wanted: Sequence[ScoredAnswer],
+    limits: FileLimits = PAGE,
 ) -> Iterator[tuple[str, Picture]]:
     """Yield question and picture of the wanted answers, whose rows in a file these are by id."""
     shown = {one.id: rows[one.id] for one in wanted if one.id in rows}
-    cells = _cells(path, name, set(shown.values())) if shown else {}
+    cells = _cells(path, name, set(shown.values()), limits) if shown else {}
     others = {id: str(cells.get(row)).strip() for id, row in shown.items()}
     meant = {
         id: rows[other]
@@ -214,17 +241,17 @@ def _row_pictures(
     }
     shown |= meant
     if missing := set(meant.values()) - cells.keys():
-        cells |= _cells(path, name, missing)
+        cells |= _cells(path, name, missing, limits)
     for id, row in shown.items():
         for data in _decoded(cells.get(row)):
             with suppress(PictureError):
                 yield id, read_picture(data)
 
 
-def _cells(path: Path, name: str, rows: set[int]) -> dict[int, JSON]:
+def _cells(path: Path, name: str, rows: set[int], limits: FileLimits) -> dict[int, JSON]:
     """Return the pictures' cells of these rows."""
     found: dict[int, JSON] = {}
-    for record in read_records(path, _CELLS, name=name, members=True):
+    for record in read_records(path, replace(limits, cell=limits.line), name=name, members=True):
         column = next((one for one in IMAGE_COLUMNS if one in record.values), None)
         if column is None or len(found) == len(rows):
             break
