@@ -201,6 +201,10 @@ class RuleKind(BaseModel, ABC):
         """The text of an answer for a submission, with `read` as its reading: without the text around the answer."""
         return unwrapped(answer)
 
+    def baseline_of(self, item: Item) -> str | None:
+        """The answer that a judge compares the model's with; None for no comparison."""
+        return None
+
     def truth_of(self, item: Item) -> str | None:
         """The right answer as text; None without one."""
         if self.truth is None:

@@ -97,13 +97,16 @@ class PairwiseRule(PromptedRule):
         is_toolkits = {*self.verdicts} == {*_TOOLKITS_LABELS}
         return frozenset(("strict", "vlmevalkit", "lmms-eval") if is_toolkits else ("strict",))
 
+    def baseline_of(self, item: Item) -> str:
+        return cell_of(item, self.baseline) or ""
+
     def turns(self, protocol: RuleProtocol) -> int:
         return 2 if protocol == "strict" else 1
 
     def judging(
         self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
     ) -> Generator[Ask, Reply, Judged]:
-        baseline = cell_of(item, self.baseline) or ""
+        baseline = self.baseline_of(item)
         if protocol == "strict":
             answers = (answer, baseline) if turn else (baseline, answer)
             ask = self._ask(item, answers, spec)
