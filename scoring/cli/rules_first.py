@@ -10,10 +10,10 @@ from arena.templates import plural
 from scoring.benchmarks.base import ChoicesError, FileBenchmark, OpenedFile, problem_lines
 from scoring.cli import progress
 from scoring.cli.score_request import ScoreRequest
-from scoring.jobs.report_pictures import asked_pictures
+from scoring.jobs.report_pictures import wanted_pictures
 from scoring.jobs.uploads import UploadedFile
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.opening import given_stamp, joined
+from scoring.questions.opening import joined, question_stamp
 from scoring.registry import BENCHMARKS, open_upload
 
 
@@ -55,7 +55,7 @@ class _Beside:
         assert opened, "a benchmark that is given takes any file"
         if self._path is None:
             return opened
-        return replace(opened, stamp=given_stamp(self._path, self._benchmark))
+        return replace(opened, stamp=question_stamp(self._path, self._benchmark))
 
 
 def _judged(
@@ -83,7 +83,7 @@ def _judged(
     if wanted := benchmark.pictured(report):
         answers = benchmark.scored_answers(report)
         pictures = serving.shared_images(
-            asked_pictures(
+            wanted_pictures(
                 UploadedFile(path, opened.name),
                 _question_file(opened, request),
                 benchmark.column_names,

@@ -43,7 +43,7 @@ def _item(report: SpecReport, row: ReadRow, item: Item) -> str:
     names = [cell_text(row.row.cells.get(column)) for column in spec.groups]
     about = " · ".join(filter(None, map(visible_name, names)))
     replies = list(map(REPORT.quoted, row.replies))
-    asked = f"Replies of {row.model or 'the judge'}" if replies else ""
+    heading = f"Replies of {row.model or 'the judge'}" if replies else ""
     case = case_of(spec, row.row.cells)
     baseline = case.rule.baseline_of(item) if case else None
     score = unit_score(spec, row)
@@ -53,7 +53,7 @@ def _item(report: SpecReport, row: ReadRow, item: Item) -> str:
         kind, outcome = _outcome(row, has_truth(spec, item))
     words = outcome_words(row.reading)
     return CHOICE.read_item(
-        item, row.row.answer, baseline, about, kind, words, outcome, asked, replies
+        item, row.row.answer, baseline, about, kind, words, outcome, heading, replies
     )
 
 

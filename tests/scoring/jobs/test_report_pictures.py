@@ -189,7 +189,7 @@ class House:
     def colours(self, job: Job) -> dict[str, tuple[int, ...]]:
         """The colour of each question's only picture."""
         colours = {}
-        for question, (number,) in self.pictures.of(job.link).items():
+        for question, (number,) in self.pictures.numbers(job.link).items():
             with Image.open(io.BytesIO(self.pictures.picture(job.link, number) or b"")) as image:
                 colours[question] = image.convert("RGB").getpixel((5, 5))
         return colours
@@ -214,11 +214,11 @@ def house(database, tmp_path) -> Iterator[House]:
 def test_answers_that_people_label_have_their_pictures_too_and_none_twice(house, tmp_path):
     rows = [row(at, "D", image=picture(RED), category="ocr") for at in range(1, 20)]
     job = house.report(written(tmp_path / "a.tsv", rows))
-    shown = house.pictures.of(job.link)
+    shown = house.pictures.numbers(job.link)
     answers = BENCHMARKS["mmbench"].scored_answers(house.jobs.report(job.link))
     for _ in range(2):
         house.pictures.soon(job, answers[:12])
-        kept = house.pictures.of(job.link)
+        kept = house.pictures.numbers(job.link)
         assert shown.items() <= kept.items() and kept.keys() == {
             *shown,
             *(one.id for one in answers[:12]),
@@ -233,11 +233,11 @@ def test_pictures_are_under_their_reports_link_alone_and_go_with_it(house, tmp_p
     second = house.report(
         written(tmp_path / "b.tsv", [{**one, "image": ""} for one in rows]), "e" * 32
     )
-    numbers = house.pictures.of(first.link)
+    numbers = house.pictures.numbers(first.link)
     report = house.jobs.report(first.link)
     shown = wrong_answers(BENCHMARKS["mmbench"].scored_answers(report))
     assert list(numbers) == [one.id for one in shown] and house.kept() == len(shown) == 5
-    assert house.pictures.of(second.link) == {}
+    assert house.pictures.numbers(second.link) == {}
     for number in range(7):
         assert (house.pictures.picture(first.link, number) is None) == (number not in range(1, 6))
         assert house.pictures.picture(second.link, number) is None
@@ -248,8 +248,8 @@ def test_pictures_are_under_their_reports_link_alone_and_go_with_it(house, tmp_p
 
 def test_a_report_that_is_deleted_meanwhile_gets_none(house, tmp_path):
     job = house.report(written(tmp_path / "a.tsv", [row(1, "D", image="")]))
-    assert house.pictures.of(job.link) == {}
+    assert house.pictures.numbers(job.link) == {}
     house.report(written(tmp_path / "a.tsv", [row(1, "D", image=picture(RED))]))
     house.jobs.delete(OWNER, job.link)
     house.pictures.soon(job)
-    assert house.pictures.of(job.link) == {} and house.kept() == 0
+    assert house.pictures.numbers(job.link) == {} and house.kept() == 0
