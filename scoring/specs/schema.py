@@ -19,6 +19,7 @@ from pydantic import (
     ValidationError,
 )
 
+from arena.kept import Kept
 from scoring.rules.base import RuleKind, RuleProtocol
 from scoring.rules.kinds import KINDS
 from scoring.rules.prompted import BRACES
@@ -268,8 +269,16 @@ def spec_from_json(text: str) -> Spec:
     return spec_of(json.loads(text))
 
 
+_SPECS: Kept[Spec] = Kept(200)
+"""The specs that were read last: an upload's file is opened again for each look at it."""
+
+
 def spec_of(raw: Any) -> Spec:
-    """The spec that a file's value is. Raises SpecError with all its problems."""
+    """The spec that a file's value is, read once for equal values. Raises SpecError with all its problems."""
+    return _SPECS.of(raw, lambda: _spec_of(raw))
+
+
+def _spec_of(raw: Any) -> Spec:
     if not isinstance(raw, Mapping):
         text = "expected names with values, such as `name: Animals`"
         raise SpecError([SpecProblem("", f"{text}, found {quoted(raw)}")])
