@@ -149,7 +149,7 @@ READ_SCRIPT = StaticFile(
     "read.js",
     [
         *(WEB / f"{name}.js" for name in ("document", "read", "results")),
-        ROOT / "scoring/web/task_map.js",
+        *(ROOT / f"scoring/web/{name}.js" for name in ("benchmarks", "task_map")),
     ],
 )
 """What stands in every page that is read."""
