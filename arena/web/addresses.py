@@ -11,8 +11,13 @@ AGREEMENT = "agreement"
 SCORE = "score"
 RUN = "run"
 """The pages, by their path."""
-DOORS = ((VOTE, "door_vote"), (OWN, "door_own"), (RESULTS, "door_results"), (SCORE, "door_score"))
-"""Pages in the bar, with the words for them; who runs the server has one more."""
+DOORS = (
+    (VOTE, "pages.door_vote"),
+    (OWN, "pages.door_own"),
+    (RESULTS, "pages.door_results"),
+    (SCORE, "pages.door_score"),
+)
+"""Pages in the bar, with the keys of their names; who runs the server has one more."""
 NAME = "Stereoscope"
 
 

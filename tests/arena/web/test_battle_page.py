@@ -15,8 +15,8 @@ from arena.battles.store import SKIPS_AT_LEAST
 from arena.clock import UNDO_SECONDS
 from arena.database import Database
 from arena.items.store import ItemBank
+from arena.locale import CHINESE, ENGLISH
 from arena.web.pictures import BATTLE_BYTES
-from arena.web.words import CHINESE, ENGLISH
 from tests.support.leaderboard_page import choose
 from tests.support.screens import (
     DESK,
@@ -57,10 +57,13 @@ def test_a_choice_can_be_taken_back_once_and_then_the_names_are_told(server):
         voter.load()
         assert "take it back once" in voter.parts["below"]
         voter.choose("b")
-        assert voter.parts["status"] == f"You chose B. {ENGLISH['undo_once'].format(UNDO_SECONDS)}"
+        assert (
+            voter.parts["status"]
+            == f"You chose B. {ENGLISH.text('vote.undo_once', seconds=UNDO_SECONDS)}"
+        )
         assert 0 < voter.scene["seconds"] <= UNDO_SECONDS
         voter.undo()
-        assert voter.parts["status"] == ENGLISH["taken_back"]
+        assert voter.parts["status"] == ENGLISH.text("vote.taken_back")
         voter.choose("a")
         assert (voter.parts["status"], voter.scene["seconds"]) == ("You chose A.", 0)
         with pytest.raises(EventError, match="final"):
@@ -122,7 +125,10 @@ def test_a_reveal_tells_ranks_others_and_the_reference_and_leads_to_the_models(s
         voter.choose("a")
         voter.wait_out_undo()
         for _ in range(100):  # no undo time has passed, in which the board would have been computed
-            if ENGLISH["provisional"] in voter.parts["title-a"] or "rank" in voter.parts["title-a"]:
+            if (
+                ENGLISH.text("reveal.provisional") in voter.parts["title-a"]
+                or "rank" in voter.parts["title-a"]
+            ):
                 break
             time.sleep(0.05)
             voter.wait_out_undo()
@@ -584,22 +590,22 @@ def test_the_screen_speaks_chinese_to_who_asks_for_it_and_can_be_switched(browse
         page.add_init_script(NEVER_BY_ITSELF)
         open_battle(page, server.address)
         assert page.locator("html").get_attribute("lang") == "zh"
-        expect(page.locator(".lead")).to_have_text(CHINESE["lead"])
-        expect(page.locator("#choose-a")).to_have_text(CHINESE["choose_a"])
-        expect(page).to_have_title(CHINESE["title"])
-        expect(page.get_by_role("navigation", name=CHINESE["pages"])).to_be_visible()
+        expect(page.locator(".lead")).to_have_text(CHINESE.text("vote.lead"))
+        expect(page.locator("#choose-a")).to_have_text(CHINESE.text("vote.choose_a"))
+        expect(page).to_have_title(CHINESE.text("vote.title"))
+        expect(page.get_by_role("navigation", name=CHINESE.text("pages.pages"))).to_be_visible()
         page.route("**/battle/choose", lambda route: route.abort())
         page.keyboard.press("a")
-        expect(page.locator("#problem")).to_have_text(CHINESE["not_stored"])
+        expect(page.locator("#problem")).to_have_text(CHINESE.text("scripts.not_stored"))
         page.unroute("**/battle/choose")
         page.evaluate("dispatchEvent(new Event('online'))")
-        expect(page.locator("#status")).to_contain_text(CHINESE["chose"].format("A"))
-        expect(page.locator("#undo")).to_have_text(CHINESE["undo"])
+        expect(page.locator("#status")).to_contain_text(CHINESE.text("vote.chose", side="A"))
+        expect(page.locator("#undo")).to_have_text(CHINESE.text("vote.undo"))
         press(page, "#names")
         expect(page.locator("#status")).to_contain_text(re.compile(r"您选择了 A：.+。B 是 .+。"))
         shoot(page, "chinese-revealed")
         page.get_by_role("button", name="English").click()
-        expect(page.locator(".lead")).to_have_text(ENGLISH["lead"])
-        expect(page).to_have_title(ENGLISH["title"])
-        expect(page.locator("#skip")).to_have_text(ENGLISH["skip"])
-        expect(page.locator("#instruction-heading")).to_have_text(ENGLISH["instruction"])
+        expect(page.locator(".lead")).to_have_text(ENGLISH.text("vote.lead"))
+        expect(page).to_have_title(ENGLISH.text("vote.title"))
+        expect(page.locator("#skip")).to_have_text(ENGLISH.text("vote.skip"))
+        expect(page.locator("#instruction-heading")).to_have_text(ENGLISH.text("vote.instruction"))

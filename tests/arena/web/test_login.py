@@ -30,6 +30,7 @@ from arena.web.cookies import COOKIE, VoterCookies, cookie_hash
 from arena.web.layout import PageLayout
 from arena.web.middleware import RequestMiddleware
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, new_key
+from arena.web.request_locale import RequestLocale
 from arena.web.signer import Signer
 from arena.web.static_files import Links
 from tests.support.oidc_server import CLIENT, SECRET, Fault, OidcServer, Person
@@ -83,6 +84,7 @@ def running_site(folder: Path, environ: Mapping[str, str]) -> Iterator[Site]:
     settings = Settings.from_env(environ)
     known = Operators(settings.operators, voters, by_link=True)
     app = FastAPI()
+    app.add_middleware(RequestLocale)
     eligibility = VoteEligibility(database, settings.counted)
     layout = PageLayout(Links("/style.css", "/script.js"))
     credits = Credits()
