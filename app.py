@@ -36,6 +36,7 @@ from arena.io.tables import RowsError
 from arena.kept import Kept
 from arena.live.images import MOST_IMAGES
 from arena.live.store import LiveModelError
+from arena.locale import LOCALES, speaking
 from arena.seats.campaigns import CampaignStore
 from arena.seats.qualification import Qualification
 from arena.seats.seats import SeatStore
@@ -63,7 +64,7 @@ from arena.web import (
     terms,
     writing_task,
 )
-from arena.web.addresses import DOORS, NAME, OWN, SCORE, VOTE
+from arena.web.addresses import DOORS, NAME, OWN, SCORE, VOTE, gradio_path
 from arena.web.admin_auth import Operators
 from arena.web.battle_page import BattlePages
 from arena.web.battle_task import BattleTask
@@ -539,9 +540,10 @@ def build_page(context: AppContext) -> gr.Blocks:
         battle.battle_place()
     with page.route("Your own picture", OWN):
         battle.battle_place()
-    with page.route("Score a model", SCORE):
-        scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
-        scored.listen(page)
+    for language, locale in LOCALES.items():
+        with speaking(locale), page.route("Score a model", gradio_path(SCORE, language)):
+            scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
+            scored.listen(page)
     page.queue(api_open=False, max_size=64)
     # seconds; Gradio looks for work each millisecond: 9% of a core without visitors
     page._queue.sleep_when_free = 0.02

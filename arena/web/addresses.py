@@ -40,6 +40,11 @@ MOST_NAME = 200
 """Most letters of a model's name in an imported file; longer ones, which a bank may hold, have no page."""
 
 
+def gradio_path(page: str, language: str) -> str:
+    """Returns the path of Gradio's page: one with labels made in Python is built once a language."""
+    return f"{page}-{language}" if page == SCORE and language != "en" else page
+
+
 class Address(NamedTuple):
     """A page, and the thing it is about by its kind and its name, which may be anybody's words."""
 

@@ -22,9 +22,9 @@ def backup_line(state: BackupState | None, moment: datetime) -> str:
         copied = t("backup.copied_only" if late else "backup.copied", age=age)
     if not late:
         return t("backup.saved", copied=copied)
-    return HTML.late(
-        t("backup.saved_late", copied=f"{state.problem}; {copied}" if state.problem else copied)
-    )
+    if state.problem:
+        return HTML.late(t("backup.saved_failed", problem=state.problem, copied=copied))
+    return HTML.late(t("backup.saved_late", copied=copied))
 
 
 def is_late(state: BackupState, moment: datetime) -> bool:

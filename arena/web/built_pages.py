@@ -23,10 +23,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arena.database import DatabaseError
 from arena.kept import Kept
-from arena.locale import ENGLISH, LOCALES, Locale, current_locale, speaking, t
+from arena.locale import LOCALES, Locale, current_locale, speaking, t
 from arena.markdown import visible_name
 from arena.templates import macros
-from arena.web.addresses import NAME, VOTE, Address, opened, plain
+from arena.web.addresses import NAME, VOTE, Address, gradio_path, opened, plain
 from arena.web.heads import PAGES, Head
 from arena.web.layout import KEPT, PageLayout, etag_of, is_known
 from arena.web.static_files import Links
@@ -93,7 +93,11 @@ class BuiltPages:
         config, described = asyncio.run(_asked(gradio, "/config"))
         self._config = _built(config.encode(), described)
         there = [page for page in PAGES if opened(f"/{page}")]
-        self._pages = {page: asyncio.run(_asked(gradio, f"/{page}")) for page in there}
+        self._pages = {
+            (page, language): asyncio.run(_asked(gradio, f"/{gradio_path(page, language)}"))
+            for page in there
+            for language in LOCALES
+        }
         self._documents: Kept[Mapping[bool, BuiltPage]] = Kept(_KEPT)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,16 +114,14 @@ class BuiltPages:
         query = scope["query_string"].decode("latin-1")
         sent = scope["raw_path"].decode("latin-1")
         address = opened(sent, query)
-        if address is not None and address.page not in self._pages:
+        if address is not None and (address.page, "en") not in self._pages:
             address = None
         if address is None and path.rstrip("/") != "/config":
             is_lost = "text/html" in headers.get("accept", "") and not _GRADIOS.match(path)
             return self._sent_on(sent, query, Request(scope)) if is_lost else None
         built = self._config
         if address is not None:
-            # only pages of battles are whole in another language
-            locale = current_locale() if address.page in self._frames else ENGLISH
-            built = await self._built_for(address, locale)
+            built = await self._built_for(address, current_locale())
         accepted = {
             coding.strip() for coding in headers.get("accept-encoding", "").lower().split(",")
         }
@@ -154,7 +156,7 @@ class BuiltPages:
     def _documented(self, page: str, told: Head) -> Mapping[bool, BuiltPage]:
         locale = current_locale()
         html = macros("page.html")
-        document, described = self._pages[page]
+        document, described = self._pages[page, locale.language]
         frame = self._frames[page]() if page in self._frames else ""
         if told == PAGES[VOTE]:
             told = told._replace(title=t("vote.title"))
@@ -167,7 +169,7 @@ class BuiltPages:
         document = document.replace('lang="en"', f'lang="{locale.language}"', 1)
         document = document.replace('<base href="./" />', f'<base href="/" />{head}', 1)
         document = document.replace("<gradio-app", f"{top}{_CONTENT}{frame}<gradio-app", 1)
-        foot = html.foot(list(LOCALES.values()), battles=True) if frame else html.foot(())
+        foot = html.foot(list(LOCALES.values()), battles=bool(frame))
         document = document.replace("</gradio-app>", f"</gradio-app>{foot}", 1)
         return _built(document.replace(_TITLE, f'"title":{title}', 1).encode(), described)
 

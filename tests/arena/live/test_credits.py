@@ -390,6 +390,6 @@ def test_a_router_without_two_models_says_so():
     assert offer.state == "unserved"
     assert "Fewer than two of these models" in offer_html(offer, True)
     away = offer_html(offer._replace(hub="router.example"), True)
-    assert "no connection to router.example" in away
+    assert "connect to router.example" in away
     models.routed.is_reading = True
     assert offer_of(models, None, "login", has_catalogue=True).state == "loading"

@@ -108,13 +108,13 @@ def test_progress_is_told_in_megabytes_and_minutes(seconds, words):
 def test_while_nothing_is_known_or_it_is_put_into_memory_no_number_is_told():
     offer = offered(models(WeightsStanding("loading"), READY))
     html = offer_html(offer, False)
-    assert "Getting the models ready." in html and "<progress" not in html
+    assert "Preparing the models." in html and "<progress" not in html
 
 
 @pytest.mark.parametrize(
     "standing, words",
     [
-        (OFFLINE, "couldn&#39;t be downloaded: no connection to "),
+        (OFFLINE, "couldn&#39;t be downloaded: can&#39;t connect to "),
         (FULL, "enough disk space"),
         (BROKEN, "couldn&#39;t be loaded"),
     ],
