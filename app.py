@@ -195,7 +195,7 @@ class AppContext:
         )
         self.signer = Signer(self.arena.database.secret_key("signer"))
         self.hub_models = HubModels()
-        self.published = PublishedReports.of(self.scoring.jobs, self.scoring.published)
+        self.published = PublishedReports.from_jobs(self.scoring.jobs, self.scoring.published)
         self.models = ModelPages(
             self.arena.leaderboard,
             self.arena.items,
@@ -371,7 +371,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         items=arena.items,
         sampler=arena.sampler,
         terms=context.terms.version,
-        copy=lambda: arena.backup.seen if arena.backup else None,
+        copy=lambda: arena.backup.last_state if arena.backup else None,
         reveal=Reveal(arena.battles, arena.items, arena.outcomes, arena.leaderboard, arena.facts),
         scaled=arena.scaled,
         batch=WriteBatch(arena.battles),

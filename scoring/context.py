@@ -53,7 +53,7 @@ class ScoringContext:
         prices = read_prices(judge.prices) if judge.prices else {}
         cache = ReplyCache(database)
         self.submissions = Submissions(database, arena.blindness)
-        self.jobs = Jobs(database, shown=self.submissions.shown)
+        self.jobs = Jobs(database, redact=self.submissions.redact)
         self.published = PublishedJobs(database)
         self.uploads = UploadStore(settings.uploads_dir)
         self.aside = Aside(LOADED_ASIDE)

@@ -34,7 +34,7 @@ class PublishedJobs:
         return job_of(row) if row else None
 
     def newest(self, benchmark: str, most: int) -> Sequence[Job]:
-        """Return reports of a benchmark, the newest first; of more than `most`, owners take turns."""
+        """Returns reports of a benchmark, the newest first; if there are more than `most`, owners take turns."""
         of_owner = func.row_number().over(partition_by=JOB.c.owner, order_by=_NEWEST)
         chosen = select(JOB.c.link).where(IS_PUBLIC, JOB.c.benchmark == benchmark)
         chosen = chosen.order_by(of_owner, *_NEWEST).limit(most)
@@ -49,7 +49,7 @@ class PublishedJobs:
             return tuple(map(job_of, connection.execute(query)))
 
     def benchmarks(self) -> dict[str, int]:
-        """Return how many reports each benchmark has, by its key, the most first."""
+        """Returns the number of reports by a benchmark's key, the highest number first."""
         number = func.count()
         query = select(JOB.c.benchmark, number).where(IS_PUBLIC).group_by(JOB.c.benchmark)
         with self._database.read() as connection:
@@ -57,12 +57,12 @@ class PublishedJobs:
             return {benchmark: count for benchmark, count in counted}
 
     def page(self, benchmark: str, page: int) -> PublishedPage:
-        """Return a page of a benchmark's reports, or of all ("") , the newest first; past the last is the last."""
-        which = [IS_PUBLIC, *([JOB.c.benchmark == benchmark] if benchmark else [])]
+        """Returns a page of a benchmark's reports, or of all for "", the newest first, and the last page at most."""
+        conditions = [IS_PUBLIC, *([JOB.c.benchmark == benchmark] if benchmark else [])]
         with self._database.read() as connection:
-            number = connection.execute(select(func.count()).where(*which)).scalar_one()
+            number = connection.execute(select(func.count()).where(*conditions)).scalar_one()
             pages = max(1, -(-number // PAGE))
             place = min(max(page, 1), pages)
-            query = jobs_shown().where(*which).order_by(*_NEWEST)
-            shown = connection.execute(query.limit(PAGE).offset((place - 1) * PAGE))
-            return PublishedPage(tuple(map(job_of, shown)), place, pages)
+            query = jobs_shown().where(*conditions).order_by(*_NEWEST)
+            rows = connection.execute(query.limit(PAGE).offset((place - 1) * PAGE))
+            return PublishedPage(tuple(map(job_of, rows)), place, pages)

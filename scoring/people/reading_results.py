@@ -106,7 +106,10 @@ def _apart(own: _ReadReport) -> tuple[MatchedAnswer, ...]:
 
 
 def _read(marking: Marking, job: Job, report: ChoiceReport) -> _ReadReport:
-    rows = {AnswerKey.of(str(row.question.index), row.prediction): row for row in open_rows(report)}
+    rows = {
+        AnswerKey.from_answer(str(row.question.index), row.prediction): row
+        for row in open_rows(report)
+    }
     keys = {answer_key(open_answer(row)): key for key, row in rows.items()}
     marks = marking.store.of_report("readings", job.link, job.owner, keys)
     readings = [

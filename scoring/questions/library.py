@@ -1,4 +1,4 @@
-"""The library: the question files of a folder, and which of them a file of answers belongs to."""
+"""The library: the question files of a folder, each read when it changes."""
 
 import logging
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from scoring.questions.offered import offer_specs
 log = logging.getLogger(__name__)
 
 _State = tuple[int, int, int]
-"""When a file and what is said beside it were changed, and its size."""
+"""Times of the last change of a file and of the notes beside it, and the file's size."""
 _READ: dict[Path, tuple[_State, KnownFile | None]] = {}
-"""What each file was when it was last read; None for one that can't be used."""
+"""The files as they were last read; None for one that can't be used."""
 _TURN = Lock()
 
 
@@ -24,17 +24,17 @@ class QuestionLibrary:
     """The question files of a folder; each is read again when it changes."""
 
     folder: Path | None = None
-    """None: there are none."""
+    """None for no question files."""
 
     def files(self) -> Sequence[KnownFile]:
-        """Every question file that can be used, by name. What can't is told in the log, once."""
+        """Returns every usable question file, by name. The log names the others, once."""
         if self.folder is None:
             return ()
         offer_specs(self.folder)
         with _TURN:
             paths = [path for path in sorted(self.folder.iterdir()) if _is_table(path)]
-            for gone in _READ.keys() - {*paths}:
-                del _READ[gone]
+            for deleted in _READ.keys() - {*paths}:
+                del _READ[deleted]
             return [file for file in map(_read, paths) if file is not None]
 
 
@@ -55,6 +55,6 @@ def _read(path: Path) -> KnownFile | None:
 
 def _state(path: Path) -> _State:
     beside = path.with_name(f"{path.name}{BESIDE}")
-    said = beside.stat().st_mtime_ns if beside.is_file() else 0
+    notes_time = beside.stat().st_mtime_ns if beside.is_file() else 0
     file = path.stat()
-    return (file.st_mtime_ns, said, file.st_size)
+    return (file.st_mtime_ns, notes_time, file.st_size)

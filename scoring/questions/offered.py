@@ -21,23 +21,22 @@ _OFFERED: set[Path] = set()
 
 
 def offer_specs(folder: Path | None) -> None:
-    """Add a folder's specs to the benchmarks, once in a process. What can't be added is told in the log."""
+    """Adds a folder's specs to the benchmarks, once in a process. The log names those that can't be added."""
     with _TURN:
         if folder is None or folder in _OFFERED:
             return
         _OFFERED.add(folder)
         for path in sorted(folder.glob(f"*{SPEC}")):
-            if (
-                PurePath(path.stem).suffix.lower() not in SUFFIXES
-            ):  # else it tells of a question file
+            is_notes = PurePath(path.stem).suffix.lower() in SUFFIXES
+            if not is_notes:  # notes on a question file
                 _offer(path)
 
 
 def _offer(path: Path) -> None:
     key = path.stem
     if not _KEY.fullmatch(key) or key in BENCHMARKS or is_own(key):
-        taken = "is taken" if key in BENCHMARKS or is_own(key) else "is no name of small letters"
-        log.warning("%s is left out: %r %s; rename the file", path.name, key, taken)
+        reason = "is taken" if key in BENCHMARKS or is_own(key) else "is no name of small letters"
+        log.warning("%s is left out: %r %s; rename the file", path.name, key, reason)
         return
     try:
         BENCHMARKS[key] = spec_benchmark(key, load_spec(path))

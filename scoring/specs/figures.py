@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from arena.markdown import visible_name
 from scoring.rules.base import RuleProtocol
-from scoring.specs.problems import either, none_of, shown
+from scoring.specs.problems import either, none_of, quoted
 
 Rows = Literal["rows"]
 PROTOCOLS: tuple[RuleProtocol, ...] = get_args(RuleProtocol)
@@ -26,8 +26,8 @@ def as_text(value: Any) -> Any:
 def as_name(value: Any) -> Any:
     """The same of a text that people see: a sign in it that can't be seen would pass it off as another."""
     text = as_text(value)
-    if isinstance(text, str) and (named := visible_name(text)) != text:
-        raise ValueError(f"{named[:60]!r} has a sign that can't be seen; delete it")
+    if isinstance(text, str) and (visible := visible_name(text)) != text:
+        raise ValueError(f"{visible[:60]!r} has a sign that can't be seen; delete it")
     return text
 
 
@@ -174,7 +174,7 @@ def written_out(value: Any) -> Any:
     if isinstance(value, Mapping):
         rows = value.get("mean")
         return {**value, "mean": "rows"} if rows in ("rows", ["rows"]) else dict(value)
-    raise ValueError(f"expected mean, count or a form as in {{all: [pair]}}, found {shown(value)}")
+    raise ValueError(f"expected mean, count or a form as in {{all: [pair]}}, found {quoted(value)}")
 
 
 def figure_problems(figures: Mapping[str, Figure]) -> Iterable[tuple[str, str]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scoring.specs.files import file_beside, file_content
-from scoring.specs.problems import SpecError, SpecProblem, either, none_of, shown
+from scoring.specs.problems import SpecError, SpecProblem, either, none_of, quoted
 from scoring.specs.translated import Translated, plain_name, shortened, translated
 from scoring.specs.yaml_text import Code, YamlError, read_yaml
 
@@ -70,18 +70,18 @@ def _included(name: Any, folder: Path, read: list[str]) -> Mapping[str, Any]:
     """The value of a file beside a task, whose name is added to `read`. Raises SpecError."""
     path = file_beside(name, folder) if isinstance(name, str) else None
     if path is None:
-        text = f"there is no file {shown(name)} in its folder; put it there, as no other is read"
+        text = f"there is no file {quoted(name)} in its folder; put it there, as no other is read"
         raise SpecError([SpecProblem("include", text)])
     read.append(path.name)
     if len(read) > _MOST_FILES:
-        text = f"more than {_MOST_FILES} files are included, {shown(name)} the last; join them"
+        text = f"more than {_MOST_FILES} files are included, {quoted(name)} the last; join them"
         raise SpecError([SpecProblem("include", text)])
     try:
         value = read_yaml(file_content(path), names_code=True)
     except YamlError as error:
         raise SpecError([SpecProblem("include", f"{path.name}: {error}")]) from None
     if not isinstance(value, Mapping):
-        text = f"{path.name}: expected names with values, found {shown(value)}"
+        text = f"{path.name}: expected names with values, found {quoted(value)}"
         raise SpecError([SpecProblem("include", text)])
     return value
 
@@ -92,13 +92,13 @@ def _problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
         return
     for field in ("task", "dataset_path"):
         if not _is_text(task.get(field)):
-            yield SpecProblem(field, f"expected a name, found {shown(task.get(field))}")
+            yield SpecProblem(field, f"expected a name, found {quoted(task.get(field))}")
     for field in ("dataset_name", "test_split"):
         if not isinstance(task.get(field), str | int | None):
-            yield SpecProblem(field, f"expected a name, found {shown(task[field])}")
+            yield SpecProblem(field, f"expected a name, found {quoted(task[field])}")
     target = task.get("doc_to_target")
     if _column(target) is None:
-        text = f"expected a column of right answers, found {shown(target)}"
+        text = f"expected a column of right answers, found {quoted(target)}"
         yield SpecProblem("doc_to_target", text)
     yield from _metric_problems(task)
 
@@ -106,7 +106,7 @@ def _problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
 def _metric_problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
     own = task.get("process_results")
     if own is not None:
-        text = f"{shown(own)} computes the metrics: code of a task is never run"
+        text = f"{quoted(own)} computes the metrics: code of a task is never run"
         yield SpecProblem("process_results", f"{text}. Write the spec's rule yourself")
     elif not _metrics(task):
         names = [_metric_name(each) for each in _listed(task.get("metric_list"))]
@@ -170,7 +170,7 @@ def _left_out(task: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[st
         if isinstance(value, Code):
             yield f"{field}: {value}, which is never run"
         elif field in _COLUMNS and _column(value) is None:
-            yield f"{field}: the template {shown(value)}"
+            yield f"{field}: the template {quoted(value)}"
         elif field not in (*_TAKEN, *_ASKING):
             yield f"{field}: {_NOTES.get(field, 'not read')}"
     yield from _unread_metrics(task, metric)

@@ -150,13 +150,13 @@ class OwnFields:
 
 def spec_of_fields(fields: OwnFields) -> Spec:
     """The spec that the fields say. Raises SpecError with all problems, in the fields' words."""
-    problems = [*_told(fields)]
+    problems = [*_field_problems(fields)]
     try:
         spec = spec_of(_raw(fields))
     except SpecError as error:
-        told = {problem.place for problem in problems}
-        others = [_in_fields_words(problem) for problem in error.problems]
-        problems += [problem for problem in others if problem.place not in told]
+        known_places = {problem.place for problem in problems}
+        spec_problems = [_in_fields_words(problem) for problem in error.problems]
+        problems += [problem for problem in spec_problems if problem.place not in known_places]
         spec = None
     if problems or spec is None:
         raise SpecError(problems)
@@ -165,8 +165,8 @@ def spec_of_fields(fields: OwnFields) -> Spec:
 
 def in_fields_words(text: str) -> str:
     """A problem of a file, which may begin with a place of the spec, with the field's name in its stead."""
-    place, found, rest = text.partition(": ")
-    return f"{_LABELS[place]}: {rest}" if found and place in _LABELS else text
+    place, colon, rest = text.partition(": ")
+    return f"{_LABELS[place]}: {rest}" if colon and place in _LABELS else text
 
 
 def guessed_fields(name: str, rows: Sequence[Mapping[str, Any]]) -> OwnFields:
@@ -216,7 +216,7 @@ def _plain(grade: float | None) -> float | None:
     return int(grade) if isinstance(grade, float) and grade.is_integer() else grade
 
 
-def _told(fields: OwnFields) -> Iterator[SpecProblem]:
+def _field_problems(fields: OwnFields) -> Iterator[SpecProblem]:
     """Yield the problems that the schema would tell in other words than the fields'."""
     if not fields.answer:
         yield SpecProblem("Model's answer", "choose the column that holds what your model said")
@@ -249,8 +249,8 @@ def _guessed_roles(columns: Sequence[str]) -> dict[str, str]:
     known = spelled(columns)
     roles: dict[str, str] = {}
     for role, names in _ROLES.items():
-        named = [known[name] for name in names if name in known]
-        roles[role] = next((name for name in named if name not in roles.values()), "")
+        candidates = [known[name] for name in names if name in known]
+        roles[role] = next((name for name in candidates if name not in roles.values()), "")
     other = [known[name] for name in _ROLES["truth"] if name in known]
     if not roles["answer"] and other[1:] and other[0] == known.get("answer"):
         roles |= {"answer": other[0], "truth": other[1]}

@@ -172,7 +172,7 @@ def scored(report: SpecReport) -> ScoredRows:
                 places.append(cells)
                 answers.append(number)
     columns = _columns(spec)
-    named = {
+    cell_lists = {
         column: [_group(cells.get(column)) for cells in places]
         for column in columns
         if any(column in cells for cells in places)
@@ -183,7 +183,7 @@ def scored(report: SpecReport) -> ScoredRows:
         reads=[reading.read for _, reading, _ in read],
         truths=[truth_of(spec, item) or "" for _, _, item in read],
         pictures=[row.row.picture or (f"row {item.id}" if times else "") for row, _, item in read],
-        cells=named,
+        cells=cell_lists,
         answers=answers,
         ends=score_ends(spec),
         **_marks(spec, [reading.marks for _, reading, _ in read]),
@@ -218,8 +218,8 @@ def _columns(spec: Spec) -> list[str]:
 
 
 def _group(cell: object) -> str | tuple[str, ...]:
-    found = [*dict.fromkeys(name.strip() for name in members(cell))]
-    return tuple(found) if len(found) > 1 else found[0]
+    names = [*dict.fromkeys(name.strip() for name in members(cell))]
+    return tuple(names) if len(names) > 1 else names[0]
 
 
 class GroupLines(NamedTuple):
@@ -309,9 +309,9 @@ def no_answer_lines(report: SpecReport) -> Sequence[ScoreLine]:
 def head_figure(report: SpecReport) -> str:
     """The figure that stands for a report: the spec's, or the first with a value where that has none."""
     lines = figure_lines(report)
-    named = spec_of_report(report).headline_under(report.protocol)
+    headline = spec_of_report(report).headline_under(report.protocol)
     known = [name for name, line in lines.items() if line.mean is not None] or [*lines]
-    return named if named in known else known[0]
+    return headline if headline in known else known[0]
 
 
 def absent_groups(report: SpecReport) -> Iterator[tuple[str, int, int]]:

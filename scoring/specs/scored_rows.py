@@ -147,5 +147,5 @@ def scored_rows(
             "answer": range(len(scores)) if answers is None else answers,
         }
     )
-    named = {name: pd.Series(list(column), dtype=object) for name, column in cells.items()}
-    return ScoredRows(frame, pd.DataFrame(named, index=frame.index), **how)
+    columns = {name: pd.Series(list(column), dtype=object) for name, column in cells.items()}
+    return ScoredRows(frame, pd.DataFrame(columns, index=frame.index), **how)

@@ -82,17 +82,17 @@ class _SpecLoader(_Loader):
         return text if not isinstance(node, ScalarNode) or node.style else _plain(text)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
+        names = set()
         for key, _ in node.value if isinstance(node, MappingNode) else ():
             if not isinstance(key, ScalarNode):
                 raise yaml.constructor.ConstructorError(
                     None, None, "a name must be a text", key.start_mark
                 )
-            if key.value in seen:
+            if key.value in names:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"{key.value[:40]!r} stands here twice; keep one", key.start_mark
                 )
-            seen.add(key.value)
+            names.add(key.value)
         return {
             key.value: self.construct_object(value, deep=deep)  # names stay texts
             for key, value in node.value

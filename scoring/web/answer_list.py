@@ -24,7 +24,7 @@ class Chosen(NamedTuple):
     page: int = 1
 
     @classmethod
-    def of(cls, path: str, query: Mapping[str, str]) -> "Chosen":
+    def from_query(cls, path: str, query: Mapping[str, str]) -> "Chosen":
         page = query.get("page", "")[:6]
         return cls(
             path,

@@ -59,12 +59,12 @@ class JobPanel:
             **dict.fromkeys(buttons, HIDDEN),
         }
 
-    def shown(self, owner: str, link: str, settings: ScoringSettings) -> Updates:
+    def updates(self, owner: str, link: str, settings: ScoringSettings) -> Updates:
         jobs = self._service.jobs.of_owner(owner)
         job = next((job for job in jobs if job.link == link), None) or followed(jobs)
         state = job.state if job else None
         stopped = state in STOPPED
-        shown = {
+        updates = {
             self.link: job.link if job else "",
             self.progress: self._progress_html(job) if job else "",
             self.confirm: gr.update(visible=state == "quoted"),
@@ -76,8 +76,8 @@ class JobPanel:
             self.clock: gr.Timer(active=state in ("waiting", "judging")),
         }
         if job and stopped:
-            shown |= settings.of_job(job)
-        return {**shown, **(self._left(owner, job, settings) if job else {})}
+            updates |= settings.of_job(job)
+        return {**updates, **(self._left(owner, job, settings) if job else {})}
 
     def _left(self, owner: str, job: Job, settings: ScoringSettings) -> Updates:
         """Return the button that has a judge read what the rules left open, with its price, and the choice of judge."""

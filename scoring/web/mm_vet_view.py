@@ -41,8 +41,8 @@ def list_questions(
 
 def _groups(report: Report) -> list[Choice]:
     capabilities, _ = tabulate(report)
-    named = [(line.name, capability_words(line.name)) for line in capabilities.lines[:-1]]
-    return [("", EVERY), *named]
+    choices = [(line.name, capability_words(line.name)) for line in capabilities.lines[:-1]]
+    return [("", EVERY), *choices]
 
 
 QUESTIONS = AnswerList(

@@ -1,4 +1,4 @@
-"""Report: the page under a report's link, every answer of it, its comparison with another, and what its owner does."""
+"""Report: the page under a report's link, its answers, its comparison with another, and its owner's acts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,11 +56,11 @@ LISTS: Mapping[str, AnswerList] = {
     "mmbench": CHOICES,
     "mmt-bench": CHOICES,
 }
-"""How the answers of a benchmark's reports are listed, by its key; others have their files."""
+"""Lists of a benchmark's answers by its key; reports of other benchmarks have their files."""
 
 
 def list_of(report: AnyReport) -> AnswerList | None:
-    """Return how a report's answers are listed; None where there is no list of them."""
+    """Returns the list of a report's answers; None if there is none."""
     return READINGS if isinstance(report, SpecReport) else LISTS.get(report.benchmark)
 
 
@@ -81,7 +81,7 @@ class Opened(NamedTuple):
     job: Job
     report: AnyReport
     name: str
-    """Under which it was opened: its link, or its slug, beside which no page shows the link."""
+    """The link or slug by which it was opened; a page opened by its slug never shows the link."""
 
     @property
     def is_public(self) -> bool:
@@ -89,7 +89,7 @@ class Opened(NamedTuple):
 
 
 def notes_of(opened: Opened) -> Sequence[str]:
-    """Return what a kind of report says below its numbers."""
+    """Returns the notes below the numbers of a report."""
     report = opened.report
     if isinstance(report, MatchReport):
         return match_notes(report, opened.job.own_key)
@@ -100,7 +100,7 @@ def notes_of(opened: Opened) -> Sequence[str]:
 
 
 def figure_of(report: AnyReport) -> str:
-    """Return the one figure of a report."""
+    """Returns the figure of a report."""
     return families_html(report) if isinstance(report, MatchReport) else figure_html(report)
 
 
@@ -125,7 +125,7 @@ def citation_of(report: AnyReport) -> str:
 
 @dataclass(frozen=True)
 class ReportPages:
-    """The pages of one server's reports; anybody may read a published one, and who has its link any other."""
+    """The pages of one server's reports; anybody may read a published report, and those with its link any other."""
 
     jobs: Jobs
     pictures: QuestionPictures
@@ -136,7 +136,7 @@ class ReportPages:
     """Deletes an owner's report by its link. Raises JobError."""
 
     def opens(self, link: str, request: Request) -> Response:
-        """The report's page, or its comparison with the one that the query names."""
+        """Returns the report's page, or its comparison with the report in the query."""
         query = request.query_params
         typed = query.get("pasted", "").strip() or query.get("with", "").strip()
         if not typed:
@@ -167,7 +167,7 @@ class ReportPages:
         return self._changed(link, request, self._delete)
 
     def returns(self, link: str) -> Response:
-        """To the report, for who opens the address of a form that was sent."""
+        """Redirects to the report, when somebody opens the address of a form."""
         return _sent_to(_address(link))
 
     def _read(
@@ -177,7 +177,7 @@ class ReportPages:
         body: Callable[[Opened, Request], str | None],
         is_listed: bool = True,
     ) -> Response:
-        """Return a page of a report; `is_listed`: whether search engines may find it, once it is published."""
+        """Returns a page of a report; `is_listed`: whether search engines may find it, once it is published."""
         job = self.jobs.find(link)
         if job is None:
             return self._gone(request)
@@ -199,10 +199,10 @@ class ReportPages:
 
     def _share(self, opened: Opened, request: Request) -> str:
         job = opened.job
-        shown = self.published.shared(job) if job.published else None
+        record = self.published.record(job) if job.published else None
         return share_html(
             at=_address(opened.name),
-            shown=replace(shown, base=self.layout.at(request)) if shown else None,
+            record=replace(record, base=self.layout.at(request)) if record else None,
             is_owner=self._owner(request) == job.owner,
             is_own=is_own(job.benchmark),
             withdrawn=job.withdrawn,
@@ -226,7 +226,7 @@ class ReportPages:
         return REPORT.together(parts)
 
     def _beside(self, opened: Opened, request: Request) -> list[str]:
-        """What people and other reports say of the same answers; nothing where none is told."""
+        """Returns the parts about people's marks and about other reports, as far as the benchmark has them."""
         job, report, name = opened
         benchmark = benchmark_of(report)
         comparing = REPORT.comparing(REPORT.compare(name, self._others(job, request)))
@@ -241,7 +241,7 @@ class ReportPages:
         listed = list_of(report)
         if listed is None:
             return None
-        chosen = Chosen.of(f"{_address(opened.name)}/answers", request.query_params)
+        chosen = Chosen.from_query(f"{_address(opened.name)}/answers", request.query_params)
         return REPORT.answers_page(
             opened.name,
             report.title,
@@ -255,16 +255,18 @@ class ReportPages:
         second = self._find(other)
         if first is None:
             return self._gone(request)
-        shown = [one for one in (first, second) if one]
-        found = comparison_html(first.report, second.report) if second else PARTS.alert(NO_OTHER)
+        reports = [opened for opened in (first, second) if opened]
+        comparison = (
+            comparison_html(first.report, second.report) if second else PARTS.alert(NO_OTHER)
+        )
         body = REPORT.compare_page(
-            [(one.name, one.report.title) for one in shown],
+            [(opened.name, opened.report.title) for opened in reports],
             benchmark_of(first.report).edition(first.report),
-            found,
+            comparison,
             REPORT.compare(link, self._others(first.job, request)),
         )
         head = Head(f"Two reports · {NAME}", "", is_private=True)
-        is_public = all(one.is_public for one in shown)
+        is_public = all(opened.is_public for opened in reports)
         if is_public and second:
             title = f"{second.report.title} compared with {first.report.title} · {NAME}"
             head = Head(title, "Two reports, question by question.")
@@ -278,14 +280,19 @@ class ReportPages:
     def _others(self, job: Job, request: Request) -> list[Choice]:
         """Return the visitor's other reports of the same benchmark, by title and time."""
         return [
-            (one.link, f"{visible_name(one.title)} · {one.protocol} · {one.created:%Y-%m-%d %H:%M}")
-            for one in self.jobs.of_owner(self._owner(request))
-            if one.state == "done" and one.link != job.link
-            if (one.benchmark, one.benchmark_name) == (job.benchmark, job.benchmark_name)
+            (
+                other.link,
+                f"{visible_name(other.title)} · {other.protocol} · {other.created:%Y-%m-%d %H:%M}",
+            )
+            for other in self.jobs.of_owner(self._owner(request))
+            if other.state == "done"
+            and other.link != job.link
+            and other.benchmark == job.benchmark
+            and other.benchmark_name == job.benchmark_name
         ]
 
     def _people(self, job: Job, report: AnyReport) -> str:
-        """What people who marked a report's answers, read them, or labelled its errors, say, in a line."""
+        """Returns a line on the people who marked a report's answers, read them, or labelled its errors."""
         marks = ""
         readings = ""
         if isinstance(report, Report):
@@ -297,7 +304,7 @@ class ReportPages:
         return f"{marks or readings or nobody} {labels}".strip()
 
     def _changed(self, name: str, request: Request, change: Callable[[str, str], str]) -> Response:
-        """Do what only a report's owner may: `change` is told the owner and the link, and tells where to go then."""
+        """Does an act of a report's owner: `change` gets owner and link, and returns the address to go to."""
         owner = self._owner(request)
         job = self.jobs.find(name)
         if job is None:
@@ -322,7 +329,7 @@ class ReportPages:
         return f"/{SCORE}"
 
     def _owner(self, request: Request) -> str:
-        return self.jobs.owners.of(owner_of(request.headers))
+        return self.jobs.owners.owner_of(owner_of(request.headers))
 
     def _gone(self, request: Request) -> Response:
         return self._says(request, REPORT.gone(KEPT_FREE.days), 404)

@@ -58,7 +58,7 @@ class Offer(NamedTuple):
 
 
 def prices_text(offers: Sequence[Offer]) -> str:
-    """Return what the browser keeps of the offers' prices, in millionths of a US dollar; unknown ones are left out."""
+    """Returns the offers' known prices as the browser keeps them, in millionths of a US dollar."""
     prices = {offer.label: offer.cost.dollars for offer in offers if offer.cost}
     return "\n".join(
         f"{label}@{round(dollars * 1e6)}"
@@ -67,8 +67,8 @@ def prices_text(offers: Sequence[Offer]) -> str:
     )
 
 
-def told(prices: object, label: object) -> float | None:
-    """Return the dollars that were told with an offer, from what the browser kept."""
+def quoted_dollars(prices: object, label: object) -> float | None:
+    """Returns the dollars that an offer was shown with, from the prices that the browser kept."""
     for line in str(prices or "").splitlines():
         name, _, micros = line.partition("@")
         if name == label and micros.isdecimal() and len(micros) < 15:
@@ -85,14 +85,14 @@ def price_text(cost: Quote) -> str:
 
 
 def one_of(choices: Mapping[str, Any], word: object) -> Any:
-    """Return what a label stands for. Raises JobServiceError for another word."""
+    """Returns the value of a label. Raises JobServiceError for another word."""
     if not isinstance(word, str) or word not in choices:
         raise JobServiceError(f"Choose one of: {', '.join(choices)}.")
     return choices[word]
 
 
 def chosen(offers: Sequence[Offer], sent: object) -> Offer:
-    """Return the offer that was chosen, if it can be started; else the last that can be, or the first."""
+    """Returns the chosen offer if it can be started; else the last that can be, or the first."""
     startable = [offer for offer in offers if not offer.hindrance]
     same = [offer for offer in startable if offer.label == sent]
     return (same or startable[-1:] or offers)[0]

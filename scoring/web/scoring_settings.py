@@ -215,11 +215,11 @@ class ScoringSettings:
 
     def of_job(self, job: Job) -> Updates:
         """Return the updates that show a stopped job's judge, where another can be chosen."""
-        named = {self.url: job.address, self.model: job.model} if job.own_key else {}
+        own_judge = {self.url: job.address, self.model: job.model} if job.own_key else {}
         is_own = job.own_key or self._lent == forms.OWN
         return {
             **dict.fromkeys(self.file_parts, gr.update(visible=False)),
-            **named,
+            **own_judge,
             self.judge: gr.update(visible=True, value=forms.OWN if is_own else self._lent),
             self.own: gr.update(visible=is_own),
             self.details: gr.update(

@@ -40,10 +40,10 @@ def _item(report: SpecReport, row: ReadRow, item: Item) -> str:
     names = [cell_text(row.row.cells.get(column)) for column in spec.groups]
     about = " · ".join(filter(None, map(visible_name, names)))
     replies = list(map(REPORT.quoted, row.replies))
-    asked = f"Replies of {row.model or 'the judge'}" if replies else ""
+    heading = f"Replies of {row.model or 'the judge'}" if replies else ""
     kind, outcome = _outcome(row, has_truth(spec, item))
     words = outcome_words(row.reading)
-    return CHOICE.read_item(item, row.row.answer, about, kind, words, outcome, asked, replies)
+    return CHOICE.read_item(item, row.row.answer, about, kind, words, outcome, heading, replies)
 
 
 def _outcome(row: ReadRow, can_be_scored: bool) -> tuple[str, str]:

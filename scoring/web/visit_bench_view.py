@@ -69,9 +69,9 @@ def list_matches(
     fit = [
         match for match in met if fits(match.outcome(report.title), len(set(match.winners)) == 1)
     ]
-    shown, page, pages = paged(fit, page, MATCHES_A_PAGE)
+    matches, page, pages = paged(fit, page, MATCHES_A_PAGE)
     items = [
-        _match(match, report.title, report.by_item[match.item], report.texts) for match in shown
+        _match(match, report.title, report.by_item[match.item], report.texts) for match in matches
     ]
     status = f"{len(fit):,} matches; {place_text(page, pages)}"
     html = REPORT.together([*blind, VISIT.matches(status, items)])

@@ -25,7 +25,10 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
             BackupState(NOW - timedelta(seconds=20), 3, ""),
             "Saved. Votes are backed up until 20 s ago.",
         ),
-        (BackupState(NOW + timedelta(seconds=5), 0, ""), "Saved. Votes are backed up until 0 s ago."),
+        (
+            BackupState(NOW + timedelta(seconds=5), 0, ""),
+            "Saved. Votes are backed up until 0 s ago.",
+        ),
         (
             BackupState(NOW - timedelta(minutes=5), 90_000, ""),
             '<span class="late">Saved. The backup is late. Only votes until 5 min ago are backed up.</span>',

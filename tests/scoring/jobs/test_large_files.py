@@ -125,7 +125,7 @@ def test_an_own_benchmark_is_read_aside_as_it_is_here(database, tmp_path, aside)
         token = visit.brings(answers, questions, spec)
         here, there = (service.recognise(OWNER, token) for service in both(visit, aside))
         assert here == there and here.lines[0].startswith("Zoo: ")
-        assert {*aside.called} == {"given_files", "recognise"}
+        assert {*aside.called} == {"file_roles", "recognise"}
         spec.write_text("name: Zoo")
         token = visit.brings(answers, questions, spec)
         for service in both(visit, aside):

@@ -809,8 +809,8 @@ def shown_of_copies(folder, kind: str, models: Sequence[str]) -> list[str]:
         report = said_by_text(replace(drafted, created=""))
         blind.store.enter("ada", report)
         (board, *_) = blind.store.board_keys()
-        assert len(blind.shown(report).matches) == len(report.matches)
-        made = [blind.shown(report), replace(blind.board_report(board), created="")]
+        assert len(blind.redact(report).matches) == len(report.matches)
+        made = [blind.redact(report), replace(blind.board_report(board), created="")]
         stored = blind.draft_stored(models[0], "bank", SubmissionRequest(), JUDGE, ADDRESS).report
         standings = blind.store.standings(board)
         told = [
@@ -847,7 +847,7 @@ def test_of_stored_secrets_totals_alone_are_told(database, kind):
     drafted = blind.draft_stored("m1", "bank", SubmissionRequest(), JUDGE, ADDRESS).report
     report = said_by_text(drafted)
     blind.store.enter("ada", report)
-    shown = blind.shown(report)
+    shown = blind.redact(report)
     assert VISIT_BENCH.headline(shown) == VISIT_BENCH.headline(report)
     assert VISIT_BENCH.groups(shown) == VISIT_BENCH.groups(report)
     single = blind.board_report(blind.store.board_keys()[0])
