@@ -84,7 +84,7 @@ def test_the_page_says_it_after_a_vote(start_server, tmp_path):
             voter.load()
             saved = voter.choose("a")["parts"]["below"]
             assert re.fullmatch(
-                r"Saved; (votes until .* ago are copied|nothing is copied yet)\.", saved
+                r"Saved\. (Votes are backed up until .* ago|Nothing is backed up yet)\.", saved
             )
             page = voter.client.get("/config").text
             assert "also copied to a private dataset" in page, "who uploads outputs is told"

@@ -487,5 +487,5 @@ def test_gradios_component_takes_the_frame_in_and_nothing_jumps(browser, server,
         assert page.evaluate(PLACES) == places
         expect(page.locator("#status")).to_contain_text("You chose A")
         press(page, "#undo")
-        expect(page.locator("#status")).to_contain_text("Taken back")
+        expect(page.locator("#status")).to_contain_text("Vote undone")
         assert stored.votes() == []

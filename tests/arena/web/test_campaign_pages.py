@@ -338,7 +338,7 @@ def test_a_worker_goes_the_whole_way_without_cookies_and_through_a_reload(
         lead(hands.frame, f"1 of {PIECES}")
         hands.choose("b")
         hands.undo()
-        expect(hands.frame.locator("#status")).to_contain_text("Taken back")
+        expect(hands.frame.locator("#status")).to_contain_text("Vote undone")
         hands.choose("a")  # the second choice is final: the page goes on at once
         work_on(hands, 2, 2)
         goes_on_after_a_reload(hands, at)
@@ -485,7 +485,7 @@ def test_a_choice_goes_on_by_itself_when_it_is_final(browser: Browser, server):
         keys = at_work(page, server, "patient")
         stop_clock(page)
         page.keyboard.press("a")
-        expect(page.locator("#status")).to_contain_text("Undo within 3 seconds")
+        expect(page.locator("#status")).to_contain_text("3 seconds to undo")
         page.clock.fast_forward(3_000)
         lead(keys.frame, f"2 of {PIECES}")
 

@@ -147,7 +147,7 @@ def test_it_can_be_done_by_keyboard_alone(wide, live):
     phase(wide, "voted")
     wide.keyboard.press("z")
     phase(wide, "open")
-    expect(wide.locator("#status")).to_contain_text("Taken back")
+    expect(wide.locator("#status")).to_contain_text("Vote undone")
     wide.keyboard.press("a")
     phase(wide, "revealed")
     wide.keyboard.press("n")

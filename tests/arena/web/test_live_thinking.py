@@ -79,7 +79,7 @@ def test_thinking_is_folded_away_and_an_answer_cut_off_is_marked(page, live, fir
     expect(folded.get_by_text("I look at it")).to_be_visible()
     press(page, "#names")
     phase(page, "revealed")
-    assert "outside the ranking" not in page.locator("#status").inner_text()
+    assert "count in the ranking" not in page.locator("#status").inner_text()
 
 
 def test_thinking_that_names_its_model_keeps_the_vote_out(page, live):
@@ -87,7 +87,7 @@ def test_thinking_that_names_its_model_keeps_the_vote_out(page, live):
     send(page)
     phase(page, "open")
     press(page, "#choose-a")
-    expect(page.locator("#status")).to_contain_text("outside the ranking")
+    expect(page.locator("#status")).to_contain_text("count in the ranking")
 
 
 def test_a_follow_up_is_asked_without_what_was_thought(page, live):

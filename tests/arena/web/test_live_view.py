@@ -77,7 +77,7 @@ def test_names_and_choice_stand_on_their_sides():
 def test_a_stop_is_said_of_both_answers_since_one_of_them_may_be_whole():
     stopped = replace(OPEN, turns=(TURNS[0]._replace(stopped=True),))
     parts = shown(stopped)["parts"]
-    assert all("(stopped before both answers had ended)" in parts[side] for side in "ab")
+    assert all("(stopped before both answers were complete)" in parts[side] for side in "ab")
     assert "stopped" not in str(shown(OPEN)["parts"])
 
 
@@ -87,7 +87,7 @@ def test_a_stop_says_that_the_vote_is_outside_the_ranking(phase):
         OPEN, turns=(TURNS[0]._replace(stopped=True),), phase=phase, choice="b", outside="stopped"
     )
     said = shown(stopped, NAMES)
-    assert "outside the ranking" in said["parts"]["status"] and not said["can_go_on"]
+    assert "count in the ranking" in said["parts"]["status"] and not said["can_go_on"]
 
 
 def test_an_undo_is_offered_once():

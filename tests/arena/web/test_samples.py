@@ -112,7 +112,7 @@ def test_a_second_try_asks_other_samples_and_who_fails_it_ends(make, database):
     ann = pages.writer("ann")
     first = {asked(ann), asked(describe(ann, GOOD))}
     describe(ann, POOR)
-    assert "1 of 2 were good, and 2 are needed" in ann.html
+    assert "1 of 2 were good, and you need 2" in ann.html
     second = {asked(ann), asked(describe(ann, GOOD))}
     assert len(first | second) == 4
     form = {**ann.hidden, "caption-1": GOOD, "act": "send"}
@@ -134,12 +134,12 @@ def test_a_second_try_asks_other_samples_and_who_fails_it_ends(make, database):
 def test_captions_without_a_known_answer_wait_for_an_operator(make, database):
     pages = make(known=[])
     ann = describe(pages.writer("ann"), POOR, GOOD)
-    assert ann.title == "Your samples are read by the people who run this"
+    assert ann.title == "Your samples are waiting to be read"
     assert given(database) == [(1, 1, None), (1, 2, None)]
     for form in ({"act": "finish"}, {"number": "1.3", "caption-1": GOOD}, {"number": "2.1"}):
         ann.post(ann.seat, form)
-        assert ann.title == "Your samples are read by the people who run this"
-    assert ann.get(f"{ann.seat}?after=1.1").title.startswith("Your samples are read")
+        assert ann.title == "Your samples are waiting to be read"
+    assert ann.get(f"{ann.seat}?after=1.1").title.startswith("Your samples are waiting")
     told = judge(pages, "good", "good")
     seat = pages.project.seat("ann").id
     assert told == [f"Sample {seat}.1.{number} of pets is good." for number in (1, 2)]
@@ -289,5 +289,5 @@ def test_a_caption_that_comes_after_the_end_is_not_stored(make, database):
 def test_whoever_enters_reads_how_many_there_are_and_whether_people_read_them(make, known, is_read):
     pages = make(known=known)
     page = Worker(pages.client, operators(pages).link(pages.project.campaign, "ann")).get().html
-    assert "First there are 2 practice tasks. 2 must be good; there are 2 tries." in page
-    assert ("People read some of them" in page) == is_read
+    assert "First, 2 practice tasks. You need 2 good ones and have 2 tries." in page
+    assert ("Some are read by a person" in page) == is_read
