@@ -304,7 +304,7 @@ def test_a_new_person_reads_at_once_that_a_campaign_is_over(toys, database):
     worker = toys.worker(campaign)
     for tried in (worker.get(), worker.post(worker.link, {"consent": "yes"})):
         assert tried.status == 403
-        assert "is complete" in tried.alert
+        assert "has all its answers" in tried.alert
     assert entries(database) == 0
 
 
