@@ -92,15 +92,15 @@ def test_a_writer_whose_captions_name_what_is_known_works(make):
     ann = pages.writer("ann")
     assert (ann.kind, ann.lead) == ("exam", "Practice: task 1 of 3")
     assert 'data-least="5"' in ann.html
-    assert "Describe what is seen" in ann.html
+    assert "Describe the pictures" in ann.html
     ann.fill({"caption-1": POOR, "act": "send"})
     assert "Not enough yet." in ann.html
-    assert "A good description names: dog, red. Yours lacks: dog, red." in ann.html
+    assert "A good description mentions: dog, red. Yours doesn&#39;t mention: dog, red." in ann.html
     assert POOR in ann.html
     describe(ann.get(ann.seat), GOOD)
     ann.fill({"caption-1": GOOD, "act": "send"})
-    assert "Good: this says what is needed." in ann.html
-    assert "Yours lacks" not in ann.html
+    assert "Good: nothing is missing." in ann.html
+    assert "Yours doesn" not in ann.html
     ann.get(ann.seat)
     assert (ann.kind, ann.step) == ("work", "instruction")
     assert pages.project.seat("ann").is_qualified
@@ -117,7 +117,7 @@ def test_a_second_try_asks_other_samples_and_who_fails_it_ends(make, database):
     assert len(first | second) == 4
     form = {**ann.hidden, "caption-1": GOOD, "act": "send"}
     describe(ann, POOR)
-    assert (ann.kind, ann.title) == ("end", "The practice tasks were not passed.")
+    assert (ann.kind, ann.title) == ("end", "You didn't pass the practice tasks.")
     assert pages.project.seat("ann").end == "failed"
     assert ann.code == pages.project.seat("ann").code
     before = given(database)
@@ -143,7 +143,7 @@ def test_captions_without_a_known_answer_wait_for_an_operator(make, database):
     told = judge(pages, "good", "good")
     seat = pages.project.seat("ann").id
     assert told == [f"Sample {seat}.1.{number} of pets is good." for number in (1, 2)]
-    assert "Good: this says what is needed." in ann.get(f"{ann.seat}?after=1.1").html
+    assert "Good: nothing is missing." in ann.get(f"{ann.seat}?after=1.1").html
     assert (ann.get(ann.seat).kind, ann.step) == ("work", "instruction")
 
 
