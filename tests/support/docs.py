@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from tests.support.servers import ROOT
 
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+FOR_USERS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (*FOR_USERS, ROOT / "CONTRIBUTING.md")
 LEFT_OUT = "..."
-"""The line that stands for printed lines which a page leaves out."""
+"""The word that stands for printed words which a page leaves out."""
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"`([\w./-]+)`:\n\n?\Z")
 _FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)
@@ -73,6 +74,16 @@ def examples(page: Path) -> list[Example]:
         for block, following in zip(all_blocks, all_blocks[1:], strict=False)
         if block.language == "sh" and following.language == "text" and not following.before
     ]
+
+
+def mentioned(page: Path) -> set[str]:
+    """Returns the commands of ours that a page's text and tables name."""
+    text = _FENCE.sub("", page.read_text("utf-8"))
+    named = re.findall(r"`((?:[A-Z_]+=\S+ )*python -m (?:arena|scoring) [^`]+)`", text)
+    in_blocks = [
+        line for block in blocks(page) if block.language == "sh" for line in command_lines(block)
+    ]
+    return {re.sub(r"[\[\]]", "", " ".join(line.split())) for line in (*named, *in_blocks)}
 
 
 def command(line: str) -> Command | None:
@@ -141,19 +152,47 @@ def named_tests(page: Path) -> list[tuple[str, str]]:
 
 
 def is_shown(printed: str, shown: str) -> bool:
-    """Whether a page shows what was printed, spaces apart; `...` stands for any lines."""
-    lines = [line.split() for line in printed.splitlines() if line.strip()]
-    wanted = [line.split() for line in shown.splitlines() if line.strip()]
-    place = 0
-    is_gap = False
-    for line in wanted:
-        if line == [LEFT_OUT]:
-            is_gap = True
-            continue
-        while is_gap and place < len(lines) and lines[place] != line:
-            place += 1
-        if place >= len(lines) or lines[place] != line:
+    """Whether a page shows what was printed, spaces and line breaks apart.
+
+    `...` stands for any words, and at the end of a word for the rest of it.
+    """
+    words = printed.split()
+    parts = _split(shown.split())
+    first = parts.pop(0)
+    if not _begins(words, first):
+        return False
+    place = len(first)
+    if not parts:
+        return place == len(words)
+    last = parts.pop()
+    for part in parts:
+        place = _after(words, part, place)
+        if place < 0:
             return False
-        place += 1
-        is_gap = False
-    return is_gap or place == len(lines)
+    end = len(words) - len(last)
+    return end >= place and _begins(words[end:], last)
+
+
+def _split(words: list[str]) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word == LEFT_OUT:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def _begins(words: list[str], part: list[str]) -> bool:
+    return len(words) >= len(part) and all(
+        word == wanted or (wanted.endswith(LEFT_OUT) and word.startswith(wanted[: -len(LEFT_OUT)]))
+        for word, wanted in zip(words, part, strict=False)
+    )
+
+
+def _after(words: list[str], part: list[str], place: int) -> int:
+    """Returns the place after the next words that are a part; -1 if there are none."""
+    for start in range(place, len(words) - len(part) + 1):
+        if _begins(words[start:], part):
+            return start + len(part)
+    return -1
