@@ -16,8 +16,7 @@ from scoring.serialize import read_record, record_json
 from scoring.specs.files import load_folder
 from scoring.specs.problems import SpecError
 from scoring.specs.report import SpecReport, figure_lines, spec_of_report
-from scoring.specs.schema import read_spec
-from tests.support.choice_tables import ChoiceCommand
+from scoring.specs.schema import read_spec, spec_of
 
 DOC = Path(__file__).parents[3] / "docs" / "add-a-benchmark.md"
 PAIRS = b"""
