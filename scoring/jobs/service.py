@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from arena.battles.lending import Lending, NotLentError
+from arena.cache import Cache
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.aside import Aside
-from arena.kept import Kept
 from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.base import Benchmark, FileBenchmark
 from scoring.benchmarks.mm_vet import Options, OptionsError
@@ -86,7 +86,7 @@ class JobService:
     library: QuestionLibrary = field(default_factory=QuestionLibrary)
     aside: Aside | None = None
     """Where large files are read; None: here."""
-    page_cache: Kept[Any] = field(default_factory=lambda: Kept(2_000))
+    page_cache: Cache[Any] = field(default_factory=lambda: Cache(2_000))
     """Prices, and all else that each look at the page needs again."""
 
     @property
@@ -109,7 +109,7 @@ class JobService:
     def _roles(self, arrived: StoredUpload) -> FileRoles:
         paths = [file.path for file in arrived.files]
         read = partial(self._read, Source.from_upload(arrived), file_roles, arrived)
-        return self.page_cache.of(("roles", paths), read)
+        return self.page_cache.get(("roles", paths), read)
 
     def brings_spec(self, owner: str, token: str) -> bool:
         """Whether an upload has a spec. Raises FileRolesError, SpecError and RowsError."""
@@ -159,7 +159,7 @@ class JobService:
         """Returns an upload's columns, with the fields of an own benchmark guessed from them; None if it has a spec."""
         arrived = self._upload(owner, token)
         read = partial(self._read, Source.from_upload(arrived), own_look, self._roles(arrived))
-        return self.page_cache.of(("own look", [file.path for file in arrived.files]), read)
+        return self.page_cache.get(("own look", [file.path for file in arrived.files]), read)
 
     def own_check(
         self, owner: str, token: str, chosen: FileChoice, judge: OwnJudge | None
@@ -170,12 +170,12 @@ class JobService:
         read = partial(
             self._read, Source.from_upload(arrived), self.reader.own_check, arrived, chosen, asking
         )
-        return self.page_cache.of(("own check", arrived.token, chosen, asking), read)
+        return self.page_cache.get(("own check", arrived.token, chosen, asking), read)
 
     def graded(self, owner: str, token: str) -> bool:
         """Whether a file holds grades already, so that its report is free."""
         arrived = self._upload(owner, token)
-        return self.page_cache.of(
+        return self.page_cache.get(
             ("graded", owner, token),
             lambda: self._read(Source.from_upload(arrived), self.reader.graded, arrived),
         )
@@ -245,7 +245,7 @@ class JobService:
         ruled = isinstance(benchmark_of(job), FileBenchmark)
         if not ruled:
             return 0
-        return self.page_cache.of(
+        return self.page_cache.get(
             ("left", job.link),
             lambda: self._read(self._stored(job.link), self.reader.left, job.link),
         )
@@ -284,7 +284,7 @@ class JobService:
         """Returns the cost of judging each draft of a file, or what its options lack."""
         asking = self._asking(owner, judge)
         makes = [draft.make for draft in drafts]
-        return self.page_cache.of(
+        return self.page_cache.get(
             ([draft.cache_key for draft in drafts], asking),
             lambda: self._read(drafts[0].source(), self.reader.prices, makes, asking),
         )

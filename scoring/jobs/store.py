@@ -37,9 +37,9 @@ from sqlalchemy import Column as Field
 
 from arena.battles.quotas import Kind, NetworkDays
 from arena.battles.voters import LOGIN
+from arena.cache import Cache
 from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
-from arena.kept import Kept
 from scoring.jobs.owners import ReportOwners
 from scoring.jobs.secret_days import SecretDays, forget_days
 from scoring.jobs.slugs import free_slug, hindrance_to_publish
@@ -189,7 +189,7 @@ class Jobs:
         self.owners = ReportOwners(database)
         self._sealed = SecretDays(database, "sealed")
         self.hidden = SecretDays(database, "hidden")
-        self._reports: Kept[tuple[AnyReport, int]] = Kept(
+        self._reports: Cache[tuple[AnyReport, int]] = Cache(
             20_000_000, 60, weigh=lambda entry: entry[1]
         )
         """Reports and the letters of their texts, while somebody looks at them."""
@@ -385,7 +385,7 @@ class Jobs:
                 text = connection.scalar(select(column).where(JOB.c.link == link)) or ""
             return read_record(benchmark_named(benchmark).report, text), len(text)
 
-        return self._reports.of((column.name, link), parsed)[0]
+        return self._reports.get((column.name, link), parsed)[0]
 
     def size(self, link: str) -> int:
         """Returns the letters of the draft or report under a link; 0 without any."""
