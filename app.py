@@ -195,7 +195,7 @@ class AppContext:
         )
         self.signer = Signer(self.arena.database.secret_key("signer"))
         self.hub_models = HubModels()
-        self.published = PublishedReports.of(self.scoring.jobs, self.scoring.published)
+        self.published = PublishedReports.from_jobs(self.scoring.jobs, self.scoring.published)
         self.models = ModelPages(
             self.arena.leaderboard,
             self.arena.items,

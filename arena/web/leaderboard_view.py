@@ -30,7 +30,6 @@ from arena.web.facts_view import in_short
 from arena.web.results_address import board_query, model_addresses
 
 HTML = macros("leaderboard.html")
-PARTS = macros("parts.html")
 
 
 COUNTED: Mapping[CountRule, str] = {

@@ -42,7 +42,7 @@ class ReportAccuracies:
         self._published = published
         self._reports: Cache[PooledReport | None] = Cache(2 * MOST_REPORTS, 3600)
 
-    def of(self, link: str) -> PooledReport | None:
+    def report(self, link: str) -> PooledReport | None:
         """A report by its link or slug; None unless it is a finished MMT-Bench report with a score."""
         job = self._jobs.find(link)
         if job is None or job.state != "done" or job.benchmark != MMT_BENCH.key:

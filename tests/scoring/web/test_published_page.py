@@ -322,7 +322,7 @@ def test_the_list_is_there_before_every_report_was_read(tmp_path, monkeypatch):
         jobs = Jobs(database)
         link = jobs.add_done("owner", mm_vet_report(0.2, title="<late>")).link
         jobs.publish("owner", link, True)
-        reports = PublishedReports.of(jobs, PublishedJobs(database))
+        reports = PublishedReports.from_jobs(jobs, PublishedJobs(database))
         layout = PageLayout(Links("/read.css", "/read.js"))
         app = FastAPI()
         app.include_router(published_page.routes(PublishedPages(jobs, reports, layout, Cache(10))))
