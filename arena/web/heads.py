@@ -1,6 +1,6 @@
-"""Heads: what a browser's tab, a search engine and the preview of a shared link say of an address.
+"""Heads: title, description and preview of an address, for a browser's tab, search engines and shared links.
 
-An address names an item, a board, a model or a finished battle; one that is not here has the head of its page.
+An address may name an item, a board, a model or a finished battle. If there is none such, it has the head of its page.
 """
 
 from dataclasses import dataclass
@@ -24,22 +24,22 @@ from arena.web.words import ENGLISH
 _ASKED = "Which one helped more?"
 VOTE_WORDS = f"Two hidden vision-language models looked at a picture. {_ASKED} Every choice counts."
 _LETTERS = 110
-"""Most letters of an instruction in a title or a description."""
+"""The most letters of an instruction in a title or a description."""
 
 
 class Head(NamedTuple):
-    """The head of an address; `title` and `description` may hold anybody's words."""
+    """The head of an address. `title` and `description` may hold any person's words."""
 
     title: str
     description: str
     preview: str = ""
-    """Path of the preview picture, without its suffix; empty: none."""
+    """The path of the preview picture, without its suffix; empty for none."""
     is_private: bool = False
     """Whether search engines are asked to stay away."""
     picture: str | None = None
-    """Hash of the picture that the preview shows."""
+    """The hash of the item's picture in the preview."""
     image: str = ""
-    """Path of the preview picture, where it is none of the previews."""
+    """The path of another picture in place of the preview."""
 
 
 PAGES = {
@@ -60,7 +60,7 @@ PAGES = {
 
 @dataclass(frozen=True)
 class Heads:
-    """The heads of addresses, by what is in the database."""
+    """The heads of addresses, from the database."""
 
     items: ItemBank
     outcomes: Outcomes
@@ -68,15 +68,15 @@ class Heads:
     overview: Overview
 
     def of(self, address: Address) -> Head:
-        """Return an address's head. Raises DatabaseError."""
+        """Returns an address's head. Raises DatabaseError."""
         makers = {
             "item": self._item,
             "board": self._board,
             "model": self._model,
             "battle": self._battle,
         }
-        made = makers[address.kind](address.name) if address.kind in makers else None
-        return made or PAGES[address.page]
+        head = makers[address.kind](address.name) if address.kind in makers else None
+        return head or PAGES[address.page]
 
     def _item(self, key: str) -> Head | None:
         item = self.items.bank().by_key(key)
@@ -107,15 +107,16 @@ class Heads:
             return None
         board, _ = self.board()
         lines = board.standings if board and board.statistics else ()
-        line = next((line for line in lines if line.model == name), None)
+        by_name = {line.model: line for line in lines}
         description = f"How people's blind choices rank {name}: wins, losses, families, battles."
-        description = standing(line, only_for(board)) if board and line else description
+        if board and name in by_name:
+            description = standing(by_name[name], only_for(board))
         return Head(f"{name} · {NAME}", description, f"model/{quote(name, safe='')}")
 
     def board(self, source: str = "", patience: float | None = None) -> tuple[Board | None, str]:
-        """Return the board that a source opens with, by default the results', and its source.
+        """Returns the first board of a source (by default, of the results), and its source.
 
-        As it was last computed, or, with `patience`, as it is after at most so many seconds of waiting for ranks.
+        The board is as it was last computed. With `patience`, the call waits up to so many seconds for ranks.
         """
         choice = self.overview.choose(source)
         if choice is None or source not in ("", choice.source):
@@ -126,21 +127,28 @@ class Heads:
 
 
 def standing(line: Standing, only: str = "") -> str:
-    """Return where a model stands, in one sentence; `only`: whom its interval holds for, where not for others."""
+    """Returns a model's rank and rating in one sentence. `only`: the voters for whom alone the interval holds."""
     cast = plural(line.votes, "vote")
     if line.rank is None or line.rating is None:
         return f"Still gathering votes: {needs(line) or 'no rating yet'}, after {cast}."
     rank = line.rank
     rating = line.rating
-    places = f"{rank.value:.0f}" + (f" ({places_in_words(rank)})" if rank.low != rank.high else "")
-    interval = interval_text(rating.low, rating.high, ".0f") + (f" {only}" if only else "")
+    places = f"{rank.value:.0f}"
+    if rank.low != rank.high:
+        places = f"{places} ({places_in_words(rank)})"
+    interval = interval_text(rating.low, rating.high, ".0f")
+    if only:
+        interval = f"{interval} {only}"
     return f"Rank {places}, Elo rating {rating.value:.0f} ({interval}) by {cast} of people."
 
 
 def _begun(instruction: str) -> str:
-    shown = " ".join(visible_text(instruction[:1000]).split())
-    whole = shorten(shown, _LETTERS, placeholder=" …")
-    return whole if len(whole) > _LETTERS // 2 or whole == shown else f"{shown[:_LETTERS]} …"
+    """Returns the beginning of an instruction, cut at a word if that leaves enough of it."""
+    text = " ".join(visible_text(instruction[:1000]).split())
+    whole_words = shorten(text, _LETTERS, placeholder=" …")
+    if whole_words == text or len(whole_words) > _LETTERS // 2:
+        return whole_words
+    return f"{text[:_LETTERS]} …"
 
 
 def _picture(item: Item) -> str | None:
