@@ -12,7 +12,7 @@ SCORE = "score"
 RUN = "run"
 """The pages, by their path."""
 DOORS = ((VOTE, "door_vote"), (OWN, "door_own"), (RESULTS, "door_results"), (SCORE, "door_score"))
-"""The pages in the bar, with the keys of their names. Operators have one more."""
+"""Pages in the bar, with the words for them; who runs the server has one more."""
 NAME = "Stereoscope"
 
 

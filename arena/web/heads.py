@@ -75,8 +75,8 @@ class Heads:
             "model": self._model,
             "battle": self._battle,
         }
-        head = makers[address.kind](address.name) if address.kind in makers else None
-        return head or PAGES[address.page]
+        made = makers[address.kind](address.name) if address.kind in makers else None
+        return made or PAGES[address.page]
 
     def _item(self, key: str) -> Head | None:
         item = self.items.bank().by_key(key)
@@ -107,10 +107,9 @@ class Heads:
             return None
         board, _ = self.board()
         lines = board.standings if board and board.statistics else ()
-        by_name = {line.model: line for line in lines}
+        line = next((line for line in lines if line.model == name), None)
         description = f"How people's blind choices rank {name}: wins, losses, families, battles."
-        if board and name in by_name:
-            description = standing(by_name[name], only_for(board))
+        description = standing(line, only_for(board)) if board and line else description
         return Head(f"{name} · {NAME}", description, f"model/{quote(name, safe='')}")
 
     def board(self, source: str = "", patience: float | None = None) -> tuple[Board | None, str]:
@@ -127,18 +126,14 @@ class Heads:
 
 
 def standing(line: Standing, only: str = "") -> str:
-    """Returns a model's rank and rating in one sentence. `only`: the voters for whom alone the interval holds."""
+    """Return where a model stands, in one sentence; `only`: whom its interval holds for, where not for others."""
     cast = plural(line.votes, "vote")
     if line.rank is None or line.rating is None:
         return f"Still gathering votes: {needs(line) or 'no rating yet'}, after {cast}."
     rank = line.rank
     rating = line.rating
-    places = f"{rank.value:.0f}"
-    if rank.low != rank.high:
-        places = f"{places} ({places_in_words(rank)})"
-    interval = interval_text(rating.low, rating.high, ".0f")
-    if only:
-        interval = f"{interval} {only}"
+    places = f"{rank.value:.0f}" + (f" ({places_in_words(rank)})" if rank.low != rank.high else "")
+    interval = interval_text(rating.low, rating.high, ".0f") + (f" {only}" if only else "")
     return f"Rank {places}, Elo rating {rating.value:.0f} ({interval}) by {cast} of people."
 
 

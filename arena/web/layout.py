@@ -16,9 +16,9 @@ from arena.web.words import ENGLISH, LANGUAGES, NAMES, language_of, script_words
 
 HTML = macros("page.html")
 KEPT = {"cache-control": "private, no-cache", "vary": "accept-encoding, accept-language, cookie"}
-"""The headers of a page that a browser stores, and checks for changes each time."""
+"""A page that a browser keeps, and asks about each time."""
 WHOLE = tuple(LANGUAGES)
-"""The languages of a page that is complete in all of them."""
+"""The languages of a page that is whole in all of them."""
 MISSING = Head(f"Nothing here · {NAME}", "", is_private=True)
 _THEMES = ("dark", "light")
 
@@ -71,7 +71,7 @@ class PageLayout:
         return _answer(request, html.encode(), status, is_kept)
 
     def nothing_here(self, request: Request) -> Response:
-        """Returns the page of a wrong address."""
+        """Return the page of a wrong address."""
         body = HTML.nothing_here(
             request.scope["path"][:100].replace("\0", "%00"), self.doors, ENGLISH
         )

@@ -192,7 +192,7 @@ class LiveApi:
         return JSONResponse(scene(shown, revealed, None, words), headers=NO_STORE)
 
     def _scene(self, voter: int, words: Words, shown: LiveState) -> dict[str, object]:
-        """Returns the scene of a battle with its question."""
+        """Return all that the page shows of a battle."""
         battle = shown.battle
         has_own = (
             battle.item is None and battle.void is None
