@@ -1,8 +1,8 @@
-"""Campaign API: a worker's pages. A link opens the campaign, a form takes a seat, the seat's address is all it needs.
+"""Campaign API: a worker's pages. A link opens a campaign, and a form takes a seat, which has an address of its own.
 
-No cookie is set, and that of a login alone is read, where a campaign takes people who are logged in: the pages work in
-a platform's frame. What a form sends is checked against the database; a page that was sent is a redirect away, so that
-a reload sends nothing twice.
+The pages set no cookie, so that they work in a platform's frame. They read only a login's cookie, for campaigns of
+people who are logged in. Forms are checked against the database, and answered by a redirect, so that a reload sends
+nothing twice.
 """
 
 import asyncio
@@ -46,9 +46,9 @@ SCRIPT = StaticFile(
 )
 LINKS = Links(STYLE.address, SCRIPT.address)
 PLATFORMS: Mapping[PlatformKind, str] = {"prolific": "Prolific", "mturk": "MTurk"}
-"""Where workers come from, by the name that they know; no link leads back to another."""
+"""The names of the platforms to which a page links back."""
 PROLIFIC = "https://app.prolific.com/submissions/complete?"
-_SHOWN = (VoterError, UnknownBattleError, CampaignError)
+_REFUSALS = (VoterError, UnknownBattleError, CampaignError)
 _MOST_VALUE = 200
 Do = Callable[[Seat, Words], str | None]
 """What a form asks for; returns the query of the page that follows, None for the same page as it was filled in."""
@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 
 
 class FullError(CampaignLinkError):
-    """A link of a campaign whose places are all taken, some by workers whom the platform has not confirmed yet."""
+    """All places of a campaign are taken, some by workers that the platform hasn't confirmed yet."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -68,20 +68,20 @@ class FullError(CampaignLinkError):
 
 @dataclass(frozen=True)
 class Visit:
-    """One request of a worker."""
+    """A request of a worker."""
 
     words: Words
     language: str
     network: str | None
     cookie: str
-    """Hash of the browser's cookie; nobody's without one."""
+    """The hash of the browser's cookie; without a cookie, a hash that owns nothing."""
     address: str
-    """Path and query."""
+    """The path and the query."""
 
 
 @dataclass(frozen=True)
 class CampaignPages:
-    """Pages of the campaigns of one database; `tasks` by the name of what people do."""
+    """The pages of a database's campaigns. `tasks`: by name."""
 
     campaigns: CampaignStore
     seats: SeatStore
@@ -91,8 +91,8 @@ class CampaignPages:
     networks: Networks
     mturk_hosts: Sequence[str]
 
-    def opened(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
-        """What a link opens: the seat that its person has, or the page of consent. Raises CampaignLinkError."""
+    def open_link(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
+        """Returns the seat of a link's person, or the page of consent for a new person. Raises CampaignLinkError."""
         campaign, who = self._arrival(name, query, visit)
         visit = self.worded(campaign, visit)
         if not who.is_preview and self.seats.of(campaign, who):
@@ -104,16 +104,16 @@ class CampaignPages:
         return self._page(campaign, "entry", visit, entry)
 
     def enter(self, name: str, query: Mapping[str, str], visit: Visit) -> Seat:
-        """Take the seat of a link's person. Raises CampaignLinkError."""
-        campaign, who = self._arrival(name, query, visit)
-        if who.is_preview:
+        """Takes a seat for a link's person, or returns to theirs. Raises CampaignLinkError."""
+        campaign, worker = self._arrival(name, query, visit)
+        if worker.is_preview:
             raise CampaignLinkError("This is a preview. Accept the HIT to begin.")
-        if not self.seats.of(campaign, who):
+        if not self.seats.of(campaign, worker):
             self._check_room(campaign)
-        return self.seats.enter(campaign, who, visit.network)
+        return self.seats.enter(campaign, worker, visit.network)
 
     def _check_room(self, campaign: Campaign) -> None:
-        """Raise CampaignLinkError where there is no place for anybody new."""
+        """Raises CampaignLinkError if there is no place for a new person."""
         check_open(campaign)
         if campaign.spec.platform.must_confirm and self.tasks[campaign.task].is_full(campaign):
             raise FullError
@@ -127,14 +127,13 @@ class CampaignPages:
                 "There is no such campaign. Open the link exactly as you got it."
             )
         logged_in = None
-        if campaign.spec.platform.kind == "login" and (
-            account := self.voters.account(visit.cookie)
-        ):
-            subject, user_name = account
-            logged_in = account_arrival(subject, user_name)
-        return campaign, arrival(
-            campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in
-        )
+        if campaign.spec.platform.kind == "login":
+            account = self.voters.account(visit.cookie)
+            if account:
+                subject, user_name = account
+                logged_in = account_arrival(subject, user_name)
+        worker = arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in)
+        return campaign, worker
 
     def worded(self, campaign: Campaign, visit: Visit) -> Visit:
         """A visit in the words of the campaign's task."""
@@ -143,12 +142,12 @@ class CampaignPages:
         )
 
     def seat(self, name: str, token: str) -> Seat:
-        """The seat of an address. Raises CampaignLinkError."""
+        """Returns the seat of an address. Raises CampaignLinkError."""
         campaign = self.campaigns.find(name)
-        found = campaign and self.seats.find(campaign, token)
-        if not found:
+        seat = campaign and self.seats.find(campaign, token)
+        if not seat:
             raise CampaignLinkError("There is no such seat. Open the link exactly as you got it.")
-        return found
+        return seat
 
     def do(self, seat: Seat, form: Mapping[str, str], words: Words) -> str:
         """Do what a form asks; return the query of the page that follows. Raises VoterError."""
@@ -207,7 +206,7 @@ class CampaignPages:
             )
         return found
 
-    def shown(
+    def seat_page(
         self,
         seat: Seat,
         visit: Visit,
@@ -215,9 +214,9 @@ class CampaignPages:
         error: Exception | None = None,
         typed: Words = MappingProxyType({}),
     ) -> str:
-        """The page of a seat as it stands; `after`: the practice question that was answered last.
+        """Returns the current page of a seat. `after`: the practice question that was answered last.
 
-        `typed`: the form that was not taken because of an error.
+        `typed`: the fields of a form that was refused with `error`.
         """
         visit = self.worded(seat.campaign, visit)
         problem = said(error, visit.words) if error else ""
@@ -258,25 +257,25 @@ class CampaignPages:
         return self._page(campaign, "message", visit, message)
 
     def _is_full(self, seat: Seat, task: SeatTask) -> bool:
-        """Whether a seat without a piece is paid: its campaign ended while it was at work, or has nothing for it."""
-        given = task.progress(seat)
+        """Whether a seat without a piece is paid: its campaign ended during its work, or has no more work for it."""
+        progress = task.progress(seat)
         tried = self.qualification.last(seat)
-        last = max(filter(None, (given.last, tried)), default=None)
+        last = max(filter(None, (progress.last, tried)), default=None)
+        if last is None:
+            return False
         if seat.campaign.ended_at is not None:
-            is_there = self.qualification.is_waiting(seat) or (
-                state_of(seat, last, seat.campaign.ended_at) == "working"
-            )
-            return last is not None and is_there
-        only_skipped = given.votes + given.skipped >= seat.campaign.spec.seat.votes
-        return last is not None and not only_skipped and not task.waits(seat)
+            state = state_of(seat, last, seat.campaign.ended_at)
+            return state == "working" or self.qualification.is_waiting(seat)
+        has_skipped_rest = progress.votes + progress.skipped >= seat.campaign.spec.seat.votes
+        return not has_skipped_rest and not task.waits(seat)
 
     def _work_page(self, seat: Seat, piece: Piece, visit: Visit, problem: str, typed: Words) -> str:
         spec = seat.campaign.spec
         words = visit.words
         task = self.tasks[seat.campaign.task]
-        given = task.progress(seat)
+        position = task.progress(seat)
         all_of_it = spec.seat.votes + task.checks_wanted(seat)
-        number = min(all_of_it, given.votes + given.checks + (piece.phase == "open"))
+        number = min(all_of_it, position.votes + position.checks + (piece.phase == "open"))
         minutes = int((now() - seat.arrived_at).total_seconds() // 60)
         progress = words["c_progress"].format(number, all_of_it)
         lead = HTML.lead(progress, words["c_took"].format(minutes), number / all_of_it)
@@ -363,7 +362,7 @@ class CampaignPages:
         end = HTML.end(title, text, code, name, back, reply, values, words)
         return self._page(seat.campaign, "end", visit, end)
 
-    def refused(self, error: Exception, visit: Visit) -> str:
+    def refusal_page(self, error: Exception, visit: Visit) -> str:
         """The page of a link that opens nothing."""
         words = visit.words
         title = words["c_nothing"]
@@ -400,19 +399,19 @@ def path_of(seat: Seat) -> str:
 
 
 class CampaignRoutes:
-    """What the routes of workers' pages do."""
+    """The handlers of workers' pages."""
 
     def __init__(self, pages: CampaignPages) -> None:
         self.pages = pages
 
-    def opens(self, name: str, request: Request) -> Response:
+    def open_link(self, name: str, request: Request) -> Response:
         def act() -> Response:
-            found = self.pages.opened(name, _query(request), self._visit(request))
-            return to_seat(found) if isinstance(found, Seat) else _answered(found)
+            page = self.pages.open_link(name, _query(request), self._visit(request))
+            return to_seat(page) if isinstance(page, Seat) else _html_response(page)
 
         return self._tried(act, request)
 
-    async def enters(self, name: str, request: Request) -> Response:
+    async def enter(self, name: str, request: Request) -> Response:
         form = form_of(await request.body())
 
         def act() -> Response:
@@ -424,28 +423,28 @@ class CampaignRoutes:
 
         return await asyncio.to_thread(self._tried, act, request)
 
-    def shows(self, name: str, token: str, request: Request) -> Response:
+    def show(self, name: str, token: str, request: Request) -> Response:
         after = request.query_params.get("after", "")[:_MOST_VALUE]
 
         def act() -> Response:
-            return _answered(
-                self.pages.shown(self.pages.seat(name, token), self._visit(request), after)
+            return _html_response(
+                self.pages.seat_page(self.pages.seat(name, token), self._visit(request), after)
             )
 
         return self._tried(act, request)
 
-    async def takes(self, name: str, token: str, request: Request) -> Response:
+    async def take(self, name: str, token: str, request: Request) -> Response:
         form = form_of(await request.body())
 
         def do(seat: Seat, words: Words) -> str | None:
             return self.pages.do(seat, form, words)
 
-        return await self.done(name, token, request, form, do)
+        return await self.respond(name, token, request, form, do)
 
-    async def done(
+    async def respond(
         self, name: str, token: str, request: Request, form: Mapping[str, str], do: Do
     ) -> Response:
-        """Do what a form asks; answer with the page that follows, or with this one if there is no query of it."""
+        """Runs a form's act and redirects to the next page, or shows this page again if `do` returns no query."""
 
         def act() -> Response:
             seat = self.pages.seat(name, token)
@@ -453,10 +452,12 @@ class CampaignRoutes:
             try:
                 query = do(seat, visit.words)
                 if query is None:
-                    return _answered(self.pages.shown(seat, visit, typed=form))
+                    return _html_response(self.pages.seat_page(seat, visit, typed=form))
                 return to_seat(seat, query)
             except (VoterError, UnknownBattleError) as error:
-                return _answered(self.pages.shown(seat, visit, error=error, typed=form), 409)
+                return _html_response(
+                    self.pages.seat_page(seat, visit, error=error, typed=form), 409
+                )
 
         return await asyncio.to_thread(self._tried, act, request)
 
@@ -469,25 +470,25 @@ class CampaignRoutes:
         )
 
     def _tried(self, act: Callable[[], Response], request: Request) -> Response:
-        """Answer, or with the page of what went wrong."""
+        """Returns the response of an act, or the page of its error."""
         try:
             return act()
-        except _SHOWN as error:
-            return _answered(self.pages.refused(error, self._visit(request)), 403)
+        except _REFUSALS as error:
+            return _html_response(self.pages.refusal_page(error, self._visit(request)), 403)
 
 
 def routes(pages: CampaignPages) -> APIRouter:
-    """The routes of workers' pages."""
+    """Returns the routes of workers' pages."""
     router = APIRouter()
-    does = CampaignRoutes(pages)
-    router.add_api_route("/c/{name}", does.opens, methods=["GET"])
-    router.add_api_route("/c/{name}", does.enters, methods=["POST"])
-    router.add_api_route("/c/{name}/{token}", does.shows, methods=["GET"])
-    router.add_api_route("/c/{name}/{token}", does.takes, methods=["POST"])
+    handlers = CampaignRoutes(pages)
+    router.add_api_route("/c/{name}", handlers.open_link, methods=["GET"])
+    router.add_api_route("/c/{name}", handlers.enter, methods=["POST"])
+    router.add_api_route("/c/{name}/{token}", handlers.show, methods=["GET"])
+    router.add_api_route("/c/{name}/{token}", handlers.take, methods=["POST"])
     return router
 
 
-def _answered(html: str, status: int = 200) -> HTMLResponse:
+def _html_response(html: str, status: int = 200) -> HTMLResponse:
     return HTMLResponse(
         html, status_code=status, headers={**NO_STORE, "vary": "accept-language, cookie"}
     )
@@ -502,15 +503,17 @@ def _query(request: Request) -> dict[str, str]:
 
 
 def check_charset(request: Request) -> None:
-    """Raise HTTPException for a form in an encoding of its own, which may be any of Python's: browsers name none."""
+    """Raises HTTPException for a form that names its encoding, which could be any of Python's. Browsers name none."""
     if "charset" in request.headers.get("content-type", "").lower():
         raise HTTPException(400, "Its content type names a charset; a form is UTF-8.")
 
 
 def form_of(body: bytes, most: int = _MOST_VALUE) -> dict[str, str]:
-    """The first value of each field, without NUL, which PostgreSQL does not take; what is no form is as if not sent."""
+    """Returns the first value of each field, without NUL, which PostgreSQL doesn't store; no field if it is no form."""
     try:
-        given = parse_qs(body.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=20)
+        fields = parse_qs(
+            body.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=20
+        )
     except ValueError:
         return {}
-    return {name: values[0][:most].replace("\0", "") for name, values in given.items()}
+    return {name: values[0][:most].replace("\0", "") for name, values in fields.items()}

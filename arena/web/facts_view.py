@@ -13,7 +13,7 @@ COLUMN = Column(
     meaning="Maker, number of parameters and licence, as far as they are known. Sorted by parameters. The model's page "
     "has the source of each.",
 )
-"""The column of facts on a board, which a reader may choose to see."""
+"""The one column of facts on a board, for who asks for it."""
 SOURCE_WORDS: Mapping[FactSource, str] = {
     "operator": "stated by the operators",
     "router": "the lowest at Hugging Face's router",

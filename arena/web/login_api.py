@@ -84,7 +84,7 @@ class Errand(Protocol):
         """Returns the path of the page from which a request should come."""
         ...
 
-    async def run(self, act_of: str, grant: Grant, request: Request) -> str:
+    async def run(self, act: str, grant: Grant, request: Request) -> str:
         """Runs an act, and returns the path of the page with its result."""
         ...
 
