@@ -315,7 +315,7 @@ def create_app(context: AppContext) -> FastAPI:
     assert isinstance(mount, Mount)
     mount.app = BuiltPages(
         mount.app,
-        heads.of,
+        heads.head,
         frames={
             VOTE: macros("scene.html").bank,
             OWN: lambda words: macros("live.html").live(MOST_IMAGES, words),
@@ -324,7 +324,9 @@ def create_app(context: AppContext) -> FastAPI:
         layout=layout,
     )
     events = {
-        number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn
+        number: tuple(map(Argument.from_component, fn.inputs))
+        for number, fn in page.fns.items()
+        if fn.fn
     }
     app.add_middleware(
         RequestMiddleware,
@@ -494,7 +496,7 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
             boards=ResultsPages(arena.leaderboard, overview, arena.items, arena.facts, tabs),
             models=context.models,
             battles=BattlePages(arena.outcomes, arena.items, arena.scaled),
-            head=heads.of,
+            head=heads.head,
             voter=arena.voters.known,
             layout=layout,
         ),

@@ -51,7 +51,7 @@ class Argument(NamedTuple):
     """The most characters, or the largest absolute number."""
 
     @classmethod
-    def of(cls, component: Any) -> "Argument":
+    def from_component(cls, component: Any) -> "Argument":
         """Returns the argument for a component of Gradio."""
         taken, types = _TAKEN[component.get_block_name()]
         if getattr(component, "multiselect", False):

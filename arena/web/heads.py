@@ -67,7 +67,7 @@ class Heads:
     leaderboard: Leaderboard
     overview: Overview
 
-    def of(self, address: Address) -> Head:
+    def head(self, address: Address) -> Head:
         """Returns an address's head. Raises DatabaseError."""
         makers = {
             "item": self._item,

@@ -201,7 +201,7 @@ class _Login:
         key = new_key()
         voter_cookie = cookie or self._cookies.new()
         try:
-            attempt = Attempt.of(key, voter_cookie)
+            attempt = Attempt.from_key(key, voter_cookie)
             address = await self._provider.address(attempt, self._back(request), scopes)
         except LoginError as error:
             return self._failed(error, request)
@@ -257,7 +257,7 @@ class _Login:
     async def _grant(self, request: Request, cookie: str) -> Grant:
         """Returns the provider's grant, if this browser began the attempt. Raises LoginError."""
         key = sent_cookie(request.headers, ATTEMPT_COOKIE) or ""
-        attempt = Attempt.of(key, cookie)
+        attempt = Attempt.from_key(key, cookie)
         state = request.query_params.get("state", "")
         code = request.query_params.get("code", "")
         if not hmac.compare_digest(state.encode(), attempt.state.encode()):
