@@ -128,7 +128,7 @@ class BuiltPages:
     async def _built_for(self, address: Address, locale: Locale) -> Mapping[bool, BuiltPage]:
         if address.kind == "page":
             return self._document(address.page, PAGES[address.page], locale)
-        head = await asyncio.to_thread(self._told, address)
+        head = await asyncio.to_thread(self._head_of, address)
         return self._document(address.page, head, locale)
 
     def _document(self, page: str, head: Head, locale: Locale) -> Mapping[bool, BuiltPage]:
@@ -145,27 +145,27 @@ class BuiltPages:
             return RedirectResponse(f"{meant}{query and '?'}{query}")
         return self._layout.nothing_here(request)
 
-    def _told(self, address: Address) -> Head:
+    def _head_of(self, address: Address) -> Head:
         try:
             return self._head(address)
         except DatabaseError:
             return PAGES[address.page]
 
-    def _documented(self, page: str, told: Head) -> Mapping[bool, BuiltPage]:
+    def _documented(self, page: str, head: Head) -> Mapping[bool, BuiltPage]:
         locale = current_locale()
         html = macros("page.html")
         document, described = self._pages[page, locale.language]
         frame = self._frames[page]() if page in self._frames else ""
-        if told == PAGES[VOTE]:
-            told = told._replace(title=t("vote.title"))
+        if head == PAGES[VOTE]:
+            head = head._replace(title=t("vote.title"))
         links = html.links(self._links.style, self._links.script, page == VOTE)
-        head = html.described(told, self._layout.public) + links
+        tags = html.described(head, self._layout.public) + links
         top = html.top(self._layout.doors, page, locale.table("scripts"))
-        title = json.dumps(visible_name(told.title)).replace("<", "\\u003c")
+        title = json.dumps(visible_name(head.title)).replace("<", "\\u003c")
         if frame:
             document = _later(document)
         document = document.replace('lang="en"', f'lang="{locale.language}"', 1)
-        document = document.replace('<base href="./" />', f'<base href="/" />{head}', 1)
+        document = document.replace('<base href="./" />', f'<base href="/" />{tags}', 1)
         document = document.replace("<gradio-app", f"{top}{_CONTENT}{frame}<gradio-app", 1)
         foot = html.foot(list(LOCALES.values()), battles=bool(frame))
         document = document.replace("</gradio-app>", f"</gradio-app>{foot}", 1)

@@ -51,7 +51,7 @@ PROLIFIC = "https://app.prolific.com/submissions/complete?"
 _REFUSALS = (VoterError, UnknownBattleError, CampaignError)
 _MOST_VALUE = 200
 Do = Callable[[Seat], str | None]
-"""What a form asks for; returns the query of the page that follows, None for the same page as it was filled in."""
+"""A form's act. Returns the query of the next page; None for the same page as it was filled in."""
 
 log = logging.getLogger(__name__)
 
@@ -91,12 +91,12 @@ class CampaignPages:
 
     def open_link(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
         """Returns the seat of a link's person, or the page of consent for a new person. Raises CampaignLinkError."""
-        campaign, who = self._arrival(name, query, visit)
-        if not who.is_preview and self.seats.of(campaign, who):
-            return self.seats.enter(campaign, who, visit.network)
+        campaign, worker = self._arrival(name, query, visit)
+        if not worker.is_preview and self.seats.of(campaign, worker):
+            return self.seats.enter(campaign, worker, visit.network)
         self._check_room(campaign)
-        action = "" if who.is_preview else f"/c/{campaign.name}?{urlencode(query)}"
-        with self.worded(campaign):
+        action = "" if worker.is_preview else f"/c/{campaign.name}?{urlencode(query)}"
+        with self.speaking_of(campaign):
             instructions = self.tasks[campaign.task].instructions(campaign)
             entry = HTML.entry(campaign.spec, instructions, self._times(campaign), action)
             return self._page(campaign, "entry", entry)
@@ -133,7 +133,7 @@ class CampaignPages:
         worker = arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in)
         return campaign, worker
 
-    def worded(self, campaign: Campaign) -> AbstractContextManager[None]:
+    def speaking_of(self, campaign: Campaign) -> AbstractContextManager[None]:
         """Makes the texts of the campaign's task the current ones, in the language of the request."""
         return speaking(current_locale().of_tasks(*self.tasks[campaign.task].texts))
 
@@ -146,7 +146,7 @@ class CampaignPages:
         return seat
 
     def do(self, seat: Seat, form: Mapping[str, str]) -> str:
-        """Do what a form asks; return the query of the page that follows. Raises VoterError."""
+        """Runs a form's act, and returns the query of the next page. Raises VoterError."""
         task = self.tasks[seat.campaign.task]
         act = form.get("act", "")
         piece = form.get("piece", "")
@@ -168,37 +168,37 @@ class CampaignPages:
 
     def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str]) -> str:
         number = form.get("number", "")
-        stands = self.qualification.standing(seat)
-        # nothing is asked any more
-        if seat.campaign.ended_at is not None or stands is None or stands.is_waiting:
+        standing = self.qualification.standing(seat)
+        # There is no question left.
+        if seat.campaign.ended_at is not None or standing is None or standing.is_waiting:
             return ""
-        stands, question = self._exam(seat, task)
-        if number != f"{stands.attempt}.{stands.number}":
+        standing, question = self._exam(seat, task)
+        if number != f"{standing.attempt}.{standing.number}":
             return f"?after={number}" if number.replace(".", "").isdigit() else ""
         answer = question.read(form)
-        self.qualification.answer(seat, stands, question.name, answer.text, answer.is_right)
+        self.qualification.answer(seat, standing, question.name, answer.text, answer.is_right)
         return f"?after={number}"
 
     def _exam(self, seat: Seat, task: SeatTask) -> tuple[ExamStanding, ExamQuestion]:
         spec = seat.campaign.spec.qualify
-        stands = self.qualification.standing(seat)
-        assert spec is not None and stands is not None, (
+        standing = self.qualification.standing(seat)
+        assert spec is not None and standing is not None, (
             "a seat that must qualify has a question left"
         )
         names = task.exam_names(spec.items) if spec.items else ()
         name = self.qualification.question(
-            seat, names, stands.attempt, stands.number, task.sample_names(seat)
+            seat, names, standing.attempt, standing.number, task.sample_names(seat)
         )
-        return stands, self._question(seat, task, name)
+        return standing, self._question(seat, task, name)
 
     @staticmethod
     def _question(seat: Seat, task: SeatTask, name: str) -> ExamQuestion:
-        found = task.exam_question(seat, name)
-        if found is None:
+        question = task.exam_question(seat, name)
+        if question is None:
             raise CampaignLinkError(
                 "A practice question was taken out. Tell whoever sent you the link."
             )
-        return found
+        return question
 
     def seat_page(
         self,
@@ -212,10 +212,10 @@ class CampaignPages:
 
         `typed`: the fields of a form that was refused with `error`.
         """
-        with self.worded(seat.campaign):
-            return self._shown(seat, visit, after, error, typed)
+        with self.speaking_of(seat.campaign):
+            return self._current_page(seat, visit, after, error, typed)
 
-    def _shown(
+    def _current_page(
         self,
         seat: Seat,
         visit: Visit,
@@ -224,9 +224,9 @@ class CampaignPages:
         typed: Mapping[str, str],
     ) -> str:
         problem = translated(error) if error else ""
-        told = after and self._told(seat, after)
-        if told:
-            return told
+        result = after and self._result_page(seat, after)
+        if result:
+            return result
         if seat.must_qualify and self.qualification.standing(seat) is None:
             seat = self.seats.note(
                 seat, "qualified" if self.qualification.has_passed(seat) else "failed"
@@ -276,18 +276,18 @@ class CampaignPages:
         spec = seat.campaign.spec
         task = self.tasks[seat.campaign.task]
         position = task.progress(seat)
-        all_of_it = spec.seat.votes + task.checks_wanted(seat)
-        number = min(all_of_it, position.votes + position.checks + (piece.phase == "open"))
+        total = spec.seat.votes + task.checks_wanted(seat)
+        number = min(total, position.votes + position.checks + (piece.phase == "open"))
         minutes = int((now() - seat.arrived_at).total_seconds() // 60)
-        progress = t("worker.progress", number=number, count=all_of_it)
-        lead = HTML.lead(progress, t("worker.took", minutes=minutes), number / all_of_it)
+        progress = t("worker.progress", number=number, count=total)
+        lead = HTML.lead(progress, t("worker.took", minutes=minutes), number / total)
         work = task.dock(seat, piece, path_of(seat), problem, typed)
         times = self._times(seat.campaign)
         foot = HTML.foot(task.instructions(seat.campaign), times, path_of(seat), False)
         return self._page(seat.campaign, "work", lead, piece.html, work, foot)
 
     def _times(self, campaign: Campaign) -> dict[str, str]:
-        """How long a question may take and all of them usually do, where that is known, by what it is called."""
+        """Returns the time limit of a question and the usual time of all, as far as known, by their names."""
         times = {}
         if t("worker.limit"):
             times[t("worker.limit")] = _minutes(campaign.spec.seat.minutes)
@@ -298,7 +298,7 @@ class CampaignPages:
         return times
 
     def _unread_page(self, seat: Seat) -> str:
-        """What a worker wrote waits for an operator."""
+        """Returns the page of a worker whose sample waits for an operator."""
         message = HTML.message(
             t("worker.unread"), t("worker.unread_more"), path_of(seat), t("worker.unread_again")
         )
@@ -310,39 +310,35 @@ class CampaignPages:
         if self.qualification.is_waiting(seat):
             return self._unread_page(seat)
         spec = seat.campaign.spec
-        stands, question = self._exam(seat, self.tasks[seat.campaign.task])
+        standing, question = self._exam(seat, self.tasks[seat.campaign.task])
         assert spec.qualify
-        said_ = ""
-        if stands.last is not None and stands.number == 1:
-            said_ = t(
+        note = ""
+        if standing.last is not None and standing.number == 1:
+            note = t(
                 "worker.read_again",
-                right=stands.last,
-                count=stands.asked,
+                right=standing.last,
+                count=standing.asked,
                 passed=spec.qualify.passed,
             )
-        lead = self._exam_lead(stands.attempt, stands.number, seat)
-        number = f"{stands.attempt}.{stands.number}"
-        form = question.dock(path_of(seat), number, said_, problem, typed)
+        lead = self._exam_lead(standing.attempt, standing.number, seat)
+        number = f"{standing.attempt}.{standing.number}"
+        form = question.dock(path_of(seat), number, note, problem, typed)
         instructions = self.tasks[seat.campaign.task].instructions(seat.campaign)
-        foot = HTML.foot(instructions, {}, path_of(seat), stands.number == 1)
+        foot = HTML.foot(instructions, {}, path_of(seat), standing.number == 1)
         return self._page(seat.campaign, "exam", lead, question.html, form, foot)
 
-    def _told(self, seat: Seat, after: str) -> str:
-        """What was right about an answered practice question; empty if there is none such."""
+    def _result_page(self, seat: Seat, after: str) -> str:
+        """Returns the page with the result of an answered practice question; empty if there is no such answer."""
         attempt, _, number = after.partition(".")
-        if not (
-            attempt.isdecimal()
-            and number.isdecimal()
-            and len(after) < 9
-            and seat.campaign.spec.qualify
-        ):
+        is_name = attempt.isdecimal() and number.isdecimal() and len(after) < 9
+        if not is_name or not seat.campaign.spec.qualify:
             return ""
-        given = self.qualification.stored_answer(seat, int(attempt), int(number))
-        if given is None or given.is_right is None:
+        stored = self.qualification.stored_answer(seat, int(attempt), int(number))
+        if stored is None or stored.is_right is None:
             return ""
-        question = self._question(seat, self.tasks[seat.campaign.task], given.question)
-        answer = ExamAnswer(given.answer, given.is_right)
-        form = question.told(path_of(seat), answer)
+        question = self._question(seat, self.tasks[seat.campaign.task], stored.question)
+        answer = ExamAnswer(stored.answer, stored.is_right)
+        form = question.result(path_of(seat), answer)
         lead = self._exam_lead(int(attempt), int(number), seat)
         return self._page(seat.campaign, "exam", lead, question.html, form)
 
@@ -350,18 +346,20 @@ class CampaignPages:
     def _exam_lead(attempt: int, number: int, seat: Seat) -> str:
         spec = seat.campaign.spec.qualify
         assert spec
-        said_ = t("worker.exam", number=number, count=spec.total)
+        progress = t("worker.exam", number=number, count=spec.total)
         return HTML.lead(
-            said_, t("worker.try", number=attempt, count=spec.tries), number / spec.total
+            progress, t("worker.try", number=attempt, count=spec.tries), number / spec.total
         )
 
     def _end_page(self, seat: Seat) -> str:
         platform = seat.campaign.spec.platform
         code = seat.end_code
-        back = (
-            f"{PROLIFIC}{urlencode({'cc': code})}" if platform.kind == "prolific" and code else ""
-        )
-        reply = seat.reply_to if platform.kind == "mturk" and code else ""
+        back = ""
+        reply = ""
+        if code and platform.kind == "prolific":
+            back = f"{PROLIFIC}{urlencode({'cc': code})}"
+        elif code and platform.kind == "mturk":
+            reply = seat.reply_to
         values = {"assignmentId": seat.session, "code": code, "end": seat.end}
         title = t(f"worker.{seat.end}")
         text = t(f"worker.{seat.end}_more", seat=seat.id)
@@ -370,12 +368,12 @@ class CampaignPages:
         return self._page(seat.campaign, "end", end)
 
     def refusal_page(self, error: Exception, visit: Visit) -> str:
-        """The page of a link that opens nothing."""
+        """Returns the page of a link that is refused."""
         title = t("worker.nothing")
         text = translated(error)
         link = ""
         label = ""
-        # its words are the operator's, with names of models in them
+        # The error's own words are for operators, and name models.
         if isinstance(error, CampaignError):
             log.warning("a campaign cannot go on: %s", error)
             text = t("worker.broken")
@@ -390,8 +388,8 @@ class CampaignPages:
         return self._page(title, "message", HTML.message(title, text, link, label))
 
     @staticmethod
-    def _page(of: Campaign | str, kind: str, *parts: str) -> str:
-        title = of if isinstance(of, str) else t("worker.title", name=of.name)
+    def _page(campaign: Campaign | str, kind: str, *parts: str) -> str:
+        title = campaign if isinstance(campaign, str) else t("worker.title", name=campaign.name)
         locale = current_locale()
         return HTML.document(title, locale.language, LINKS, locale.table("scripts"), kind, parts)
 
@@ -456,7 +454,7 @@ class CampaignRoutes:
             seat = self.pages.seat(name, token)
             visit = self._visit(request)
             try:
-                with self.pages.worded(seat.campaign):
+                with self.pages.speaking_of(seat.campaign):
                     query = do(seat)
                 if query is None:
                     return _html_response(self.pages.seat_page(seat, visit, typed=form))

@@ -45,13 +45,13 @@ def in_short(facts: ModelFacts) -> list[str]:
 
 
 def at_reveal(facts: ModelFacts, cost: int | None = None, answers: int = 1) -> list[str]:
-    """Return what is told of a model with its name; `cost` of its live answers in millionths of a US dollar."""
-    told = in_short(facts)
+    """Returns a model's facts beside its name. `cost`: that of its live answers, in millionths of a US dollar."""
+    texts = in_short(facts)
     if cost and answers == 1:
-        told.append(t("reveal.cost_one", cost=_cost_text(cost)))
+        texts.append(t("reveal.cost_one", cost=_cost_text(cost)))
     elif cost:
-        told.append(t("reveal.cost_many", cost=_cost_text(cost), count=answers))
-    return told
+        texts.append(t("reveal.cost_many", cost=_cost_text(cost), count=answers))
+    return texts
 
 
 def _cost_text(cost: int) -> str:

@@ -126,7 +126,7 @@ class Heads:
 
 
 def standing(line: Standing, only: str = "") -> str:
-    """Return where a model stands, in one sentence; `only`: whom its interval holds for, where not for others."""
+    """Returns a model's rank and rating in one sentence. `only`: the voters for whom alone the interval holds."""
     cast = plural(line.votes, "vote")
     if line.rank is None or line.rating is None:
         return f"Still gathering votes: {needs(line) or 'no rating yet'}, after {cast}."

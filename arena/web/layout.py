@@ -72,7 +72,7 @@ class PageLayout:
         return _answer(request, html.encode(), status, is_kept)
 
     def nothing_here(self, request: Request) -> Response:
-        """Return the page of a wrong address."""
+        """Returns the page of a wrong address."""
         body = HTML.nothing_here(request.scope["path"][:100].replace("\0", "%00"), self.doors)
         return self.page(request, MISSING, body, status=404, is_kept=False)
 

@@ -184,19 +184,19 @@ class LiveApi:
     async def _still(self, request: Request, battle: LiveBattle) -> Response:
         """Returns the scene of a battle without answers in progress."""
         voter = request.state.voter
-        shown = LiveState(battle, False, 0, {})
+        state = LiveState(battle, False, 0, {})
         revealed = await asyncio.to_thread(self._revealed, voter, battle)
-        return JSONResponse(scene(shown, revealed, None), headers=NO_STORE)
+        return JSONResponse(scene(state, revealed, None), headers=NO_STORE)
 
-    def _scene(self, voter: int, shown: LiveState) -> dict[str, object]:
-        """Return all that the page shows of a battle."""
-        battle = shown.battle
+    def _scene(self, voter: int, state: LiveState) -> dict[str, object]:
+        """Returns the scene of a battle with its question."""
+        battle = state.battle
         has_own = (
             battle.item is None and battle.void is None
         )  # Own images go when a battle is void.
         own = self.images.of_battle(voter, battle.id) if has_own else ()
         subject = head_html(battle.turns[0].question, own, self._item(battle), self.scaled)
-        return scene(shown, self._revealed(voter, battle), subject)
+        return scene(state, self._revealed(voter, battle), subject)
 
     def _revealed(self, voter: int, battle: LiveBattle) -> Revealed | None:
         if battle.phase is not Phase.REVEALED:

@@ -241,8 +241,8 @@ class RequestMiddleware:
         if not wait:
             return None
         seconds = str(math.ceil(wait))
-        told = VoterError("Too many requests at the moment. Please come again in {} s.", seconds)
-        return _told(told, scope, 429, {"retry-after": seconds})
+        error = VoterError("Too many requests at the moment. Please come again in {} s.", seconds)
+        return _error_response(error, scope, 429, {"retry-after": seconds})
 
     def _guarded(self, send: Send, cookie: str | None, path: str) -> Send:
         """Wraps `send`: sends pieces with our headers, without headers that would let other sites read the response."""
@@ -297,8 +297,8 @@ class _Body:
             async with asyncio.timeout_at(self._begun + BODY_SECONDS + self._bytes / LEAST_PACE):
                 message = await self._receive()
         except TimeoutError:
-            told = VoterError("What you send comes too slowly. Please try again on a better line.")
-            return self._refused(_told(told, self._scope, 408, {"connection": "close"}))
+            error = VoterError("What you send comes too slowly. Please try again on a better line.")
+            return self._refused(_error_response(error, self._scope, 408, {"connection": "close"}))
         self._bytes += len(message.get("body", b""))
         self._more = message.get("more_body", False)
         if self._bytes > self._most:
@@ -361,13 +361,15 @@ def _pieces(message: Message) -> Iterator[Message]:
 
 
 def _too_large(most: int, scope: Scope) -> PlainTextResponse:
-    return _told(VoterError("At most {} are taken; send less.", size_text(most)), scope, 413)
+    return _error_response(
+        VoterError("At most {} are taken; send less.", size_text(most)), scope, 413
+    )
 
 
-def _told(
+def _error_response(
     error: VoterError, scope: Scope, status: int, headers: Mapping[str, str] | None = None
 ) -> PlainTextResponse:
-    """Return an error in the language of a request."""
+    """Returns an error in the language of a request."""
     return PlainTextResponse(translated(error), status_code=status, headers=headers)
 
 

@@ -197,27 +197,27 @@ def events(
     """Returns a battle's states as server-sent events."""
     growing: defaultdict[Side, GrowingText] = defaultdict(GrowingText)
 
-    def new_words(shown: LiveState) -> Mapping[str, object]:
-        if shown.ahead:
-            return {"kind": "line", "status": waiting_text(shown.ahead)}
-        if shown.loading:
+    def new_words(state: LiveState) -> Mapping[str, object]:
+        if state.ahead:
+            return {"kind": "line", "status": waiting_text(state.ahead)}
+        if state.loading:
             return {"kind": "line", "status": t("live.loading")}
-        sides = {side: growing[side].add(text) for side, text in shown.texts.items()}
+        sides = {side: growing[side].add(text) for side, text in state.texts.items()}
         return {
             "kind": "words",
             "sides": sides,
-            **({"choose": t("live.choose_now")} if shown.choosable else {}),
+            **({"choose": t("live.choose_now")} if state.choosable else {}),
         }
 
     async def lines() -> AsyncIterator[str]:
         yield f"retry: {_BACK_SECONDS * 1000:.0f}\n\n"
         begun = False
         with suppress(*_STATUS):  # the page comes back when the stream ends, and is told then
-            async for shown in states:
-                if not shown.growing or not begun:
-                    yield f"data: {json.dumps(await asyncio.to_thread(scene, shown))}\n\n"
-                if shown.growing:
-                    yield f"data: {json.dumps(await asyncio.to_thread(new_words, shown))}\n\n"
-                begun = shown.growing
+            async for state in states:
+                if not state.growing or not begun:
+                    yield f"data: {json.dumps(await asyncio.to_thread(scene, state))}\n\n"
+                if state.growing:
+                    yield f"data: {json.dumps(await asyncio.to_thread(new_words, state))}\n\n"
+                begun = state.growing
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers=_STREAM)

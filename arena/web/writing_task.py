@@ -92,36 +92,36 @@ class WritingTask(SeatTask):
         return self.writing.whole_seconds(campaign)
 
     def piece(self, seat: Seat, network: str | None) -> Piece | None:
-        found = self.writing.next(seat)
-        if found is None:
+        open_step = self.writing.next(seat)
+        if open_step is None:
             return None
-        token = found.claim.token
-        html = self._shown(found)
+        token = open_step.claim.token
+        html = self._piece_html(open_step)
         return Piece(token, html, token, "open")
 
     def waits(self, seat: Seat) -> bool:
         return self.writing.waits(seat)
 
-    def _shown(self, found: OpenStep) -> str:
-        """What a step needs of the draft, and no more: whoever verifies reads captions last."""
-        state = found.draft.state
-        step = found.claim.step
+    def _piece_html(self, open_step: OpenStep) -> str:
+        """Returns the parts of the draft that a step needs. Verifiers read captions last."""
+        state = open_step.draft.state
+        step = open_step.claim.step
         if step == "instruction":
-            return HTML.example(found.family, self._kept(found.family.pictures))
+            return HTML.example(open_step.family, self._stored_pictures(open_step.family.pictures))
         assert state.instruction
-        shown = HTML.subject(state.instruction.text, self._pictures(state.instruction))
+        subject = HTML.subject(state.instruction.text, self._pictures(state.instruction))
         if step == "caption" or state.instruction.options:
-            return HTML.left(shown)
+            return HTML.left(subject)
         if step == "answer":
-            return HTML.left(shown, HTML.captions(state.captions, True))
+            return HTML.left(subject, HTML.captions(state.captions, True))
         assert state.answer
         return HTML.left(
-            shown,
+            subject,
             HTML.answered(state.answer.text),
             HTML.captions(state.captions, False),
         )
 
-    def _kept(self, pictures: Sequence[str]) -> Sequence[Shown]:
+    def _stored_pictures(self, pictures: Sequence[str]) -> Sequence[Shown]:
         """Returns an operator's pictures by their names in the store."""
         names = (name.partition(".") for name in pictures)
         return shown_images(
@@ -138,33 +138,33 @@ class WritingTask(SeatTask):
     def dock(
         self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:
-        found = self.writing.step(seat, piece.token)
+        open_step = self.writing.step(seat, piece.token)
         spec = project_of_seat(seat)
-        draft = found.draft
-        state = found.draft.state
+        draft = open_step.draft
+        state = open_step.draft.state
         lost = ""
         if typed.get("piece", piece.token) != piece.token:
             texts = [typed[name] for name in sorted(typed) if _is_text(name)]
             lost = "\n\n".join(filter(None, texts))
             typed = {}
         sent = (_address(seat), piece.token)
-        told = HTML.told(problem, typed.get("warned", ""), lost)
+        notices = HTML.told(problem, typed.get("warned", ""), lost)
         way = "writing"
-        if found.claim.step == "instruction":
+        if open_step.claim.step == "instruction":
             brought = _rows(self.writing.store.brought(seat, draft.id), typed)
             terms = (LICENCES, spec.licence, spec.item_kind.most_pictures)
             if spec.is_choice:
                 form = HTML.question(brought, terms, LONGEST, _WRONG, typed)
             else:
                 form = HTML.instruction(brought, terms, LONGEST, typed)
-        elif found.claim.step == "caption":
+        elif open_step.claim.step == "caption":
             assert state.instruction
             texts = [
                 typed.get(f"caption-{number}", "")
                 for number in _numbers(len(state.instruction.pictures))
             ]
             form = HTML.caption(texts, (LEAST_CAPTION, LONGEST["caption"]), _notes(draft))
-        elif found.claim.step == "answer":
+        elif open_step.claim.step == "answer":
             form = HTML.answer(
                 typed.get("text", ""), LONGEST["answer"], _notes(draft), state.failure
             )
@@ -176,7 +176,7 @@ class WritingTask(SeatTask):
             way = "marking"
             blind = state.blind.text if state.blind else ""
             form = HTML.verify(KEYS, blind, LONGEST["note"], typed)
-        return HTML.dock(way, found.claim.step, sent, told, form)
+        return HTML.dock(way, open_step.claim.step, sent, notices, form)
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
         step = self.writing.step(seat, token)
@@ -227,8 +227,8 @@ class WritingTask(SeatTask):
         sample = _samples(seat).get(name)
         if sample is None:
             return self.battles.exam_question(seat, name)
-        shown = HTML.subject(sample.instruction, self._kept([sample.picture]))
-        return SampleQuestion(name, HTML.left(shown), sample, _address(seat))
+        subject = HTML.subject(sample.instruction, self._stored_pictures([sample.picture]))
+        return SampleQuestion(name, HTML.left(subject), sample, _address(seat))
 
 
 def _samples(seat: Seat) -> Mapping[str, SampleSpec]:
@@ -317,12 +317,12 @@ class _WritingRoutes(CampaignRoutes):
 
         linked = await self._linked(campaign, seat, typed)
 
-        def do(of: Seat) -> str | None:
-            is_brought = of.end is None and self._bring(of, typed, files, linked)
+        def do(seat: Seat) -> str | None:
+            is_brought = seat.end is None and self._bring(seat, typed, files, linked)
             if is_brought and typed.get("act") == "bring":
                 return None
             try:
-                return self.pages.do(of, typed)
+                return self.pages.do(seat, typed)
             except WarnedError as error:
                 typed["warned"] = error.text
                 raise
