@@ -51,7 +51,7 @@ from arena.storage import MOUNTS, StorageError, is_full, refuse_network
 
 METADATA = MetaData()
 BUSY_SECONDS = 10
-"""How long a transaction waits while another program writes to the SQLite file."""
+"""The longest wait of a transaction while another program writes to the SQLite file."""
 CACHE_KB = 65_536
 """SQLite page cache of the writer: at a million votes, it holds the upper pages of the indexes of battles."""
 WAL_PAGES = 4000
