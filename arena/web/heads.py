@@ -91,8 +91,8 @@ class Heads:
         if battle is None or item is None:
             return None
         title = f"{battle.names.a} or {battle.names.b}? · {NAME}"
-        told = f"{battle.verdict} {_begun(item.instruction)}"
-        return Head(title, told, f"battle/{token}", picture=_picture(item))
+        description = f"{battle.verdict} {_begun(item.instruction)}"
+        return Head(title, description, f"battle/{token}", picture=_picture(item))
 
     def _board(self, source: str) -> Head | None:
         board, source = self.board(source)
@@ -108,9 +108,9 @@ class Heads:
         board, _ = self.board()
         lines = board.standings if board and board.statistics else ()
         line = next((line for line in lines if line.model == name), None)
-        told = f"How people's blind choices rank {name}: wins, losses, families, battles."
-        told = standing(line, only_for(board)) if board and line else told
-        return Head(f"{name} · {NAME}", told, f"model/{quote(name, safe='')}")
+        description = f"How people's blind choices rank {name}: wins, losses, families, battles."
+        description = standing(line, only_for(board)) if board and line else description
+        return Head(f"{name} · {NAME}", description, f"model/{quote(name, safe='')}")
 
     def board(self, source: str = "", patience: float | None = None) -> tuple[Board | None, str]:
         """Return the board that a source opens with, by default the results', and its source.

@@ -20,7 +20,7 @@ from scoring.benchmarks.spec_benchmark import (
 from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.judges.spec import UNNAMED
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
-from scoring.questions.offered import offer_specs
+from scoring.questions.library import offer_specs
 from scoring.registry import offered, open_upload
 from scoring.specs.files import SPEC_ENDINGS
 from scoring.specs.hub_eval import eval_yaml

@@ -10,10 +10,10 @@ from arena.templates import plural
 from scoring.benchmarks.base import ChoicesError, FileBenchmark, OpenedFile, problem_lines
 from scoring.cli import progress
 from scoring.cli.score_request import ScoreRequest
-from scoring.jobs.report_pictures import asked_pictures
+from scoring.jobs.report_pictures import wanted_pictures
 from scoring.jobs.uploads import UploadedFile
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.opening import given_stamp, joined
+from scoring.questions.opening import joined, question_stamp
 from scoring.registry import BENCHMARKS, open_upload
 
 
@@ -55,7 +55,7 @@ class _Beside:
         assert opened, "a benchmark that is given takes any file"
         if self._path is None:
             return opened
-        return replace(opened, stamp=given_stamp(self._path, self._benchmark))
+        return replace(opened, stamp=question_stamp(self._path, self._benchmark))
 
 
 def _judged(
@@ -88,7 +88,7 @@ def _judged(
         )
         file = UploadedFile(path, opened.name)
         names = benchmark.column_names
-        pictures = serving.shared_images(asked_pictures(file, questions, names, answers, wanted))
+        pictures = serving.shared_images(wanted_pictures(file, questions, names, answers, wanted))
         yield f"Pictures for the judge: {len(pictures):,} of {plural(len(wanted), 'question')}."
         draft = benchmark.with_pictures(draft, pictures)
     return (yield from serving.judged(draft, spec))

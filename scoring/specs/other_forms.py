@@ -31,15 +31,15 @@ def load_benchmarks(path: Path) -> Sequence[Translated]:
 
 def load_benchmark(path: Path, task: str | None) -> Translated:
     """The one benchmark of a file, or the one that `task` names. Raises SpecError."""
-    found = load_benchmarks(path)
-    names = [each.task for each in found]
+    benchmarks = load_benchmarks(path)
+    names = [benchmark.task for benchmark in benchmarks]
     if task is not None and task not in names:
         text = f"expected one of {either(names)}, found {task[:60]!r}"
         raise SpecError([SpecProblem("--task", text)], path.name)
-    if task is None and len(found) > 1:
-        text = f"there are {len(found)} ({', '.join(names)}); choose one with --task NAME"
+    if task is None and len(benchmarks) > 1:
+        text = f"there are {len(benchmarks)} ({', '.join(names)}); choose one with --task NAME"
         raise SpecError([SpecProblem("tasks", text)], path.name)
-    return found[names.index(task) if task is not None else 0]
+    return benchmarks[names.index(task) if task is not None else 0]
 
 
 def own_spec(path: Path, name: str, beside: Beside) -> Spec:

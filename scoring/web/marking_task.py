@@ -1,4 +1,4 @@
-"""Marking task: answers to be marked, labelled or read as people's pages show them: no model, judge or report."""
+"""Marking task: people mark, label or read answers on pages that show no model, judge or report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ TENTHS = range(11)
 
 @dataclass(frozen=True)
 class MarkingTask(SeatTask):
-    """Draws, shows and takes marks, labels and readings. What is said may be changed until the end."""
+    """Draws answers, shows them, and stores marks, labels and readings. People can change theirs until the end."""
 
     kind: MarkKind
     marking: Marking
@@ -47,23 +47,23 @@ class MarkingTask(SeatTask):
         drawn = self.marking.draw(seat)
         if drawn is None:
             return None
-        shown, answer = drawn
+        draw, answer = drawn
         if self.kind == "readings":
-            html = HTML.read(shown.token, answer, shown.round > 1, words)
-            return Piece(shown.token, html, shown.token, "open")
-        folder = f"/c/{seat.campaign.name}/{seat.token}/pictures/{shown.token}"
-        found = self.pictures.files(of_seat(seat)[1], answer)
-        addresses = (f"{folder}/{number}" for number in range(1, len(found) + 1))
+            html = HTML.read(draw.token, answer, draw.round > 1, words)
+            return Piece(draw.token, html, draw.token, "open")
+        folder = f"/c/{seat.campaign.name}/{seat.token}/pictures/{draw.token}"
+        files = self.pictures.files(of_seat(seat)[1], answer)
+        addresses = (f"{folder}/{number}" for number in range(1, len(files) + 1))
         pictures = [Shown(address, address, "") for address in addresses]
         html = HTML.shown(
-            shown.token,
+            draw.token,
             answer,
             pictures,
-            max(len(answer.pictures), len(found)),
-            shown.round > 1,
+            max(len(answer.pictures), len(files)),
+            draw.round > 1,
             words,
         )
-        return Piece(shown.token, html, shown.token, "open")
+        return Piece(draw.token, html, draw.token, "open")
 
     def dock(
         self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
@@ -103,8 +103,8 @@ class MarkingTask(SeatTask):
             self.marking.store.enter(seat, token, MarkEntry(str(int(answer))))
             return
         if self.kind == "readings":
-            shown = self.marking.answer(seat, token)
-            if shown is None or answer not in (*shown.options, NO_OPTION):
+            question = self.marking.answer(seat, token)
+            if question is None or answer not in (*question.options, NO_OPTION):
                 raise MarkError("Nothing was matched: press one of the options.")
             self.marking.store.enter(seat, token, MarkEntry(answer))
             return
@@ -132,21 +132,22 @@ class MarkingTask(SeatTask):
 
 
 def picture_routes(pages: CampaignPages, marking: Marking, pictures: QuestionPictures) -> APIRouter:
-    """Return the router of the pictures that a seat is shown, whose addresses name neither file nor report."""
+    """Returns the router of a seat's pictures, whose addresses name neither file nor report."""
     router = APIRouter()
 
     @router.get("/c/{name}/{seat}/pictures/{token}/{number}")
     def picture(name: str, seat: str, token: str, number: str) -> Response:
         campaign = marking.campaign(name)
-        found = campaign and pages.seats.find(campaign, seat)
-        if not found:
+        seat_record = campaign and pages.seats.find(campaign, seat)
+        if not seat_record:
             return PlainTextResponse("There is no such seat.", status_code=404)
         try:
-            answer = marking.answer(found, token)
+            answer = marking.answer(seat_record, token)
         except MarkError as error:
             return PlainTextResponse(str(error), status_code=404)
-        files = pictures.files(of_seat(found)[1], answer) if answer else ()
-        file = {str(place): one for place, one in enumerate(files, 1)}.get(number)
+        files = pictures.files(of_seat(seat_record)[1], answer) if answer else ()
+        by_number = {str(place): file for place, file in enumerate(files, 1)}
+        file = by_number.get(number)
         if file is None:
             return PlainTextResponse("There is no such picture.", status_code=404)
         if isinstance(file, bytes):

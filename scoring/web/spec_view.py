@@ -1,4 +1,4 @@
-"""Answers to a spec's questions as their report lists them: what was read, by which rule, and what came of it."""
+"""The list of a spec report's answers: each with its reading, its rule and its score."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -25,11 +25,13 @@ def _listed(report: SpecReport, chosen: Chosen) -> Listed:
     spec = spec_of_report(report)
     column = next(iter(spec.groups), "")
     fits = SHOWS.get(chosen.show, SHOWS["all answers"])
-    rows = [
-        (row, item)
-        for row, item in zip(report.rows, report_items(report), strict=True)
-        if fits(row) and (not chosen.group or chosen.group in members(row.row.cells.get(column)))
-    ]
+
+    def is_listed(row: ReadRow) -> bool:
+        groups = members(row.row.cells.get(column))
+        return fits(row) and (not chosen.group or chosen.group in groups)
+
+    rows_with_items = zip(report.rows, report_items(report), strict=True)
+    rows = [(row, item) for row, item in rows_with_items if is_listed(row)]
     return listed_answers(
         rows, len(report.rows), chosen.page, lambda pair: _item(report, pair[0], pair[1])
     )
@@ -40,10 +42,10 @@ def _item(report: SpecReport, row: ReadRow, item: Item) -> str:
     names = [cell_text(row.row.cells.get(column)) for column in spec.groups]
     about = " · ".join(filter(None, map(visible_name, names)))
     replies = list(map(REPORT.quoted, row.replies))
-    asked = f"Replies of {row.model or 'the judge'}" if replies else ""
+    heading = f"Replies of {row.model or 'the judge'}" if replies else ""
     kind, outcome = _outcome(row, has_truth(spec, item))
     words = outcome_words(row.reading)
-    return CHOICE.read_item(item, row.row.answer, about, kind, words, outcome, asked, replies)
+    return CHOICE.read_item(item, row.row.answer, about, kind, words, outcome, heading, replies)
 
 
 def _outcome(row: ReadRow, can_be_scored: bool) -> tuple[str, str]:

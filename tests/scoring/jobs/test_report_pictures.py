@@ -121,7 +121,7 @@ def test_wrong_answers_have_the_pictures_of_the_question_file_beside_them(house,
         written(tmp_path / "POPE.tsv", [{**row, "category": "random"} for row in asked]),
     ]
     job = house.report_beside(*files)
-    numbers = house.pictures.of(job.link)
+    numbers = house.pictures.numbers(job.link)
     assert {*numbers} == {"7", "8", "9"}
     shown = {}
     for question, (number,) in numbers.items():
@@ -200,11 +200,11 @@ def house(database, tmp_path) -> Iterator[House]:
 def test_answers_that_people_label_have_their_pictures_too_and_none_twice(house, tmp_path):
     rows = [row(at, "D", image=picture(RED), category="ocr") for at in range(1, 20)]
     job = house.report(written(tmp_path / "a.tsv", rows))
-    shown = house.pictures.of(job.link)
+    shown = house.pictures.numbers(job.link)
     answers = BENCHMARKS["mmbench"].scored_answers(house.jobs.report(job.link))
     for _ in range(2):
         house.pictures.soon(job, answers[:12])
-        kept = house.pictures.of(job.link)
+        kept = house.pictures.numbers(job.link)
         assert shown.items() <= kept.items() and kept.keys() == {
             *shown,
             *(one.id for one in answers[:12]),
@@ -219,11 +219,11 @@ def test_pictures_are_under_their_reports_link_alone_and_go_with_it(house, tmp_p
     second = house.report(
         written(tmp_path / "b.tsv", [{**one, "image": ""} for one in rows]), "e" * 32
     )
-    numbers = house.pictures.of(first.link)
+    numbers = house.pictures.numbers(first.link)
     report = house.jobs.report(first.link)
     shown = wrong_answers(BENCHMARKS["mmbench"].scored_answers(report))
     assert list(numbers) == [one.id for one in shown] and house.kept() == len(shown) == 5
-    assert house.pictures.of(second.link) == {}
+    assert house.pictures.numbers(second.link) == {}
     for number in range(7):
         assert (house.pictures.picture(first.link, number) is None) == (number not in range(1, 6))
         assert house.pictures.picture(second.link, number) is None
@@ -234,8 +234,8 @@ def test_pictures_are_under_their_reports_link_alone_and_go_with_it(house, tmp_p
 
 def test_a_report_that_is_deleted_meanwhile_gets_none(house, tmp_path):
     job = house.report(written(tmp_path / "a.tsv", [row(1, "D", image="")]))
-    assert house.pictures.of(job.link) == {}
+    assert house.pictures.numbers(job.link) == {}
     house.report(written(tmp_path / "a.tsv", [row(1, "D", image=picture(RED))]))
     house.jobs.delete(OWNER, job.link)
     house.pictures.soon(job)
-    assert house.pictures.of(job.link) == {} and house.kept() == 0
+    assert house.pictures.numbers(job.link) == {} and house.kept() == 0
