@@ -56,7 +56,10 @@ class ScoringContext:
         self.published = PublishedJobs(database)
         self.uploads = UploadStore(settings.uploads_dir)
         self.aside = Aside(LOADED_ASIDE)
-        self.pictures = ReportPictures(database, self.jobs, self.uploads, self.aside)
+        self._library = QuestionLibrary(settings.questions)
+        self.pictures = ReportPictures(
+            database, self.jobs, self.uploads, self.aside, library=self._library
+        )
         operator = operators_judge(judge, self.jobs, prices)
         self.worker = JobWorker(
             self.jobs,
@@ -70,7 +73,6 @@ class ScoringContext:
             is_blind=self.submissions.is_blind,
             opened=self.submissions.opened,
         )
-        self._library = QuestionLibrary(settings.questions)
         offer_specs(settings.questions)
         self.service = JobService(
             question_sets=question_sets(settings.mm_vet, settings.mm_vet_v2),

@@ -19,7 +19,8 @@ from tests.support.forked_app import loaded_by_a_start
 ROOT = Path(__file__).parents[1]
 FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
 
-ARENA = """validation errors formulas interval_text network kept < model_facts < types io markdown < reasoning <
+ARENA = """validation errors formulas interval_text network kept < locale <
+    model_facts < types io markdown < reasoning <
     thinking templates < sheets drawings < drawing_png plots < settings formats inference < ratings storage <
     database < clock < items budget < battles < seats < live fraud server < campaign_battles authoring < admin
     imports < leaderboard < context < web < cli < __main__"""
@@ -44,7 +45,7 @@ DOORS = {
     "openpyxl": r"arena/io/xlsx\.py",
     "html": r"arena/(markdown|formulas)\.py|scoring/.*",
     "jinja2": r"arena/(templates|inference/local_model|web/gradio_import)\.py",
-    "markupsafe": r"arena/(markdown|templates)\.py",
+    "markupsafe": r"arena/(locale|markdown|templates)\.py",
     "pyarrow": r"arena/(formats/parquet|io/parquet_rows)\.py",
     "PIL": r"arena/(drawing_png|io/(drawn_pictures|images|scaled_pictures))\.py|arena/inference/local_model\.py",
     "nh3": r"arena/markdown\.py",
@@ -377,7 +378,10 @@ def test_templates_compile_and_know_every_name():
     for path in TEMPLATES:
         macros(path.name)
         parsed = ENVIRONMENT.parse(path.read_text("utf-8"))
-        unknown += [f"{name_of(path)}: {name}" for name in meta.find_undeclared_variables(parsed)]
+        unknown += [
+            f"{name_of(path)}: {name}"
+            for name in meta.find_undeclared_variables(parsed) - ENVIRONMENT.globals.keys()
+        ]
         for node in parsed.find_all(nodes.FromImport):
             made = macros(node.template.value)
             unknown += [

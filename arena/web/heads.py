@@ -15,11 +15,11 @@ from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import headline, needs, only_for, places_in_words
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
+from arena.locale import t
 from arena.markdown import visible_text
 from arena.templates import plural
 from arena.types import Item
 from arena.web.addresses import NAME, OWN, RESULTS, SCORE, VOTE, Address
-from arena.web.words import ENGLISH
 
 _ASKED = "Which one helped more?"
 VOTE_WORDS = f"Two hidden vision-language models looked at a picture. {_ASKED} Every choice counts."
@@ -43,8 +43,8 @@ class Head(NamedTuple):
 
 
 PAGES = {
-    VOTE: Head(ENGLISH["title"], VOTE_WORDS, "vote"),
-    OWN: Head(f"Your own picture · {NAME}", ENGLISH["live_lead"], "vote"),
+    VOTE: Head(t("vote.title"), VOTE_WORDS, "vote"),
+    OWN: Head(f"Your own picture · {NAME}", t("own.lead"), "vote"),
     RESULTS: Head(
         f"Elo ranking · {NAME}",
         "Elo ratings of vision-language models from people's blind choices, with 95% intervals.",

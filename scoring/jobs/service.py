@@ -43,7 +43,7 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
 from scoring.judges.run import Quote, known_outcomes
 from scoring.judges.spec import UNNAMED, JudgeSpec, Price, known_judges, with_price
-from scoring.questions.library import QuestionLibrary
+from scoring.questions.library import QuestionLibrary, benchmarks_here
 from scoring.registry import BENCHMARKS, benchmark_of
 from scoring.report import Protocol, QuestionSet
 
@@ -133,6 +133,9 @@ class JobService:
         return self._read(
             Source.from_upload(arrived), self.reader.look, arrived, benchmark, questions
         )
+
+    def benchmarks_here(self) -> frozenset[str]:
+        return benchmarks_here(self.question_sets.values(), self.library)
 
     def sets_of(self, benchmark: str) -> list[str]:
         return self.reader.sets_of(benchmark)

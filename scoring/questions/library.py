@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from threading import Lock
@@ -11,6 +11,7 @@ from arena.io.tables import SUFFIXES
 from scoring.benchmarks.spec_benchmark import is_own, spec_benchmark
 from scoring.questions.known_file import BESIDE, KnownFile, QuestionFileError, known_file
 from scoring.registry import BENCHMARKS
+from scoring.report import QuestionSet
 from scoring.specs.files import load_spec
 from scoring.specs.problems import SpecError
 
@@ -45,6 +46,12 @@ class QuestionLibrary:
             for deleted in _READ.keys() - {*paths}:
                 del _READ[deleted]
             return [file for file in map(_read, paths) if file is not None]
+
+
+def benchmarks_here(sets: Iterable[QuestionSet], library: QuestionLibrary) -> frozenset[str]:
+    """The keys of the benchmarks whose questions are on this server, in published sets or in question files."""
+    published = {questions.benchmark for questions in sets if questions.official}
+    return frozenset(published | {file.benchmark for file in library.files()})
 
 
 def _is_table(path: Path) -> bool:

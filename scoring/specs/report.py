@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import StrictInt
 
 from arena.types import grouped
-from scoring.intervals import Ends
+from scoring.intervals import UNIT, Ends
 from scoring.judges.spec import ShownImage
 from scoring.multiple_choice.reader import Problem
 from scoring.no_answers import NO_ANSWER, no_answer
@@ -253,17 +253,17 @@ def told_figures(report: SpecReport) -> Mapping[str, Figure]:
 
 
 def whole_ends(report: SpecReport) -> Ends | None:
-    """The least and the most that the headline can come to once every question has an answer; None where only the
-    missing rows' cells would tell."""
+    """The least and the most that the headline can come to once every question has an answer; None if `why_unbounded`
+    has a reason."""
+    if why_unbounded(report):
+        return None
     spec = spec_of_report(report)
     name = head_figure(report)
     figure = spec.figures[name]
-    counts_rows = figure.mean == "rows" or figure.count == "rows"
-    is_split = any(derived.split for derived in spec.derive.values())
-    if not counts_rows or figure.where or is_split:
-        return None
     line = figure_lines(report)[name]
-    least, most = (figure.factor * end for end in score_ends(spec))
+    ends = _row_ends(spec, figure)
+    least = figure.factor * ends.low
+    most = figure.factor * ends.high
     if figure.count is not None:
         return Ends(line.worst + report.missing * least, line.best + report.missing * most)
     every = line.n + report.missing
@@ -271,6 +271,38 @@ def whole_ends(report: SpecReport) -> Ends | None:
         (line.n * line.worst + report.missing * least) / every,
         (line.n * line.best + report.missing * most) / every,
     )
+
+
+def _row_ends(spec: Spec, figure: Figure) -> Ends:
+    """The least and the most that a row adds to a figure over rows."""
+    if figure.above is not None:
+        return UNIT
+    if figure.mark is not None:
+        ends = [case.rule.mark_ends for case in spec.rule if case.rule.mark_ends]
+        return Ends(min(end.low for end in ends), max(end.high for end in ends))
+    return score_ends(spec)
+
+
+def why_unbounded(report: SpecReport) -> str:
+    """Why the headline has no bounds over all questions, as the end of a sentence; "" if it has some.
+
+    A report keeps no cell of the questions without an answer.
+    """
+    spec = spec_of_report(report)
+    figure = spec.figures[head_figure(report)]
+    if figure.positive is not None:
+        return f"it also depends on how many of the other right answers are {figure.positive}"
+    if figure.all is not None:
+        return "a question without an answer can undo others that it counts together with"
+    if figure.parts or figure.spans:
+        return "it's made of scores of groups, and the others' groups aren't known"
+    if figure.where:
+        return "it counts only some questions, and it isn't known which of the others"
+    if any(derived.split for derived in spec.derive.values()):
+        return "a question counts once in each of its groups, and the others' groups aren't known"
+    if figure.ratio is not None:
+        return "it also depends on the baseline's marks for the others"
+    return ""
 
 
 @remembered

@@ -19,6 +19,7 @@ from pydantic import (
     ValidationError,
 )
 
+from arena.cache import Cache
 from scoring.rules.base import RuleKind, RuleProtocol
 from scoring.rules.kinds import KINDS
 from scoring.rules.prompted import BRACES
@@ -184,14 +185,6 @@ class Spec(BaseModel):
                 yield name, dumped[name]
 
     @property
-    def line(self) -> str:
-        """Its line in a list: name, size, main figure, rule, licence."""
-        head = self.headline_under(self.protocols[0])
-        figure = f"{head} by {', '.join(self.kinds)}"
-        parts = [self.name, self.size, figure, f"licence {self.licence}"]
-        return " · ".join(filter(None, parts))
-
-    @property
     def yaml(self) -> str:
         return write_yaml(self.plain)
 
@@ -276,8 +269,16 @@ def spec_from_json(text: str) -> Spec:
     return spec_of(json.loads(text))
 
 
+_SPECS: Cache[Spec] = Cache(200)
+"""The specs that were read last: an upload's file is opened again for each look at it."""
+
+
 def spec_of(raw: Any) -> Spec:
-    """The spec that a file's value is. Raises SpecError with all its problems."""
+    """The spec that a file's value is, read once for equal values. Raises SpecError with all its problems."""
+    return _SPECS.get(raw, lambda: _spec_of(raw))
+
+
+def _spec_of(raw: Any) -> Spec:
     if not isinstance(raw, Mapping):
         text = "expected names with values, such as `name: Animals`"
         raise SpecError([SpecProblem("", f"{text}, found {quoted(raw)}")])

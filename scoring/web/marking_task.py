@@ -1,29 +1,39 @@
 """Marking task: people mark, label or read answers on pages that show no model, judge or report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse, PlainTextResponse
 
+from arena.locale import ENGLISH, t, translated
+from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 from arena.seats.task import Piece, SeatProgress, SeatTask
 from arena.templates import macros
 from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE
 from arena.web.pictures import Shown
-from arena.web.words import Words
-from scoring.people.errors import ERROR_KINDS
+from scoring.people.errors import DECISION_ORDER, ERROR_KINDS
 from scoring.people.mark_files import CANNOT
 from scoring.people.marking import Marking, of_seat
 from scoring.people.readings import NO_OPTION
 from scoring.people.spec import MarkKind
 from scoring.people.store import LONGEST_NOTE, MarkEntry, MarkError
-from scoring.web.marking_words import CANNOT_REASONS, MARKING_WORDS
+from scoring.report import DATA
 from scoring.web.question_pictures import QuestionPictures
 
 HTML = macros("marking.html")
 TENTHS = range(11)
+CANNOT_REASONS: Mapping[MarkKind, tuple[str, ...]] = {
+    "marks": ("picture", "question_unclear", "dont_know"),
+    "labels": ("picture", "question_unclear", "dont_know"),
+    "readings": ("unclear", "dont_know"),
+}
+"""Reasons why an answer cannot be judged, by the keys of their texts; the English ones are stored."""
+_PROMPT = (DATA.parent / "prompts/mm_vet.txt").read_text("utf-8")
+_EXAMPLES = _PROMPT.split("\n\n", 1)[1].strip().replace("<AND>", "*and*").replace("<OR>", "*or*")
+"""The table of seven examples that MM-Vet's judge is shown (its Table 1)."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +45,24 @@ class MarkingTask(SeatTask):
     pictures: QuestionPictures
 
     @property
-    def words(self) -> Mapping[str, Words]:
-        return MARKING_WORDS[self.kind]
+    def texts(self) -> Sequence[str]:
+        return self.kind, "marking"
+
+    def instructions(self, campaign: Campaign) -> str:
+        if self.kind == "marks":
+            return t("marking.marks_task", examples=_EXAMPLES)
+        if self.kind == "labels":
+            questions = "\n".join(
+                f"1. {translated(question)} *{translated(ERROR_KINDS[kind].title)}*"
+                for question, kind in DECISION_ORDER
+            )
+            return t("marking.labels_task", questions=questions)
+        return t("marking.readings_task")
 
     def progress(self, seat: Seat) -> SeatProgress:
         return self.marking.store.progress(seat)
 
-    def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
+    def piece(self, seat: Seat, network: str | None) -> Piece | None:
         if self.progress(seat).votes >= seat.campaign.spec.seat.votes:
             return None
         drawn = self.marking.draw(seat)
@@ -49,7 +70,7 @@ class MarkingTask(SeatTask):
             return None
         draw, answer = drawn
         if self.kind == "readings":
-            html = HTML.read(draw.token, answer, draw.round > 1, words)
+            html = HTML.read(draw.token, answer, draw.round > 1)
             return Piece(draw.token, html, draw.token, "open")
         folder = f"/c/{seat.campaign.name}/{seat.token}/pictures/{draw.token}"
         files = self.pictures.files(of_seat(seat)[1], answer)
@@ -61,33 +82,31 @@ class MarkingTask(SeatTask):
             pictures,
             max(len(answer.pictures), len(files)),
             draw.round > 1,
-            words,
         )
         return Piece(draw.token, html, draw.token, "open")
 
     def dock(
-        self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
+        self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:
         last = self.marking.store.last(seat)
-        reasons = {name: words[name] for name in CANNOT_REASONS[self.kind]}
+        reasons = {name: t(f"marking.{name}") for name in CANNOT_REASONS[self.kind]}
         last_token = last.token if last else ""
         if self.kind == "marks":
-            return HTML.marks(action, piece.token, last_token, reasons, problem, words)
+            return HTML.marks(action, piece.token, last_token, reasons, problem)
         if self.kind == "readings":
             answer = self.marking.answer(seat, piece.token)
             options = answer.options if answer else {}
             return HTML.readings(
-                options, NO_OPTION, action, piece.token, last_token, reasons, problem, words
+                options, NO_OPTION, action, piece.token, last_token, reasons, problem
             )
         return HTML.labels(
-            kinds=list(ERROR_KINDS),
+            kinds=list(ERROR_KINDS.values()),
             longest=LONGEST_NOTE,
             action=action,
             token=piece.token,
             last=last_token,
             reasons=reasons,
             problem=problem,
-            w=words,
         )
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
@@ -127,7 +146,7 @@ class MarkingTask(SeatTask):
         if reason not in CANNOT_REASONS[self.kind]:
             raise MarkError("Say why it cannot be judged.")
         self.marking.store.enter(
-            seat, token, MarkEntry(CANNOT, (), MARKING_WORDS[self.kind]["en"][str(reason)])
+            seat, token, MarkEntry(CANNOT, (), ENGLISH.text(f"marking.{reason}"))
         )
 
 

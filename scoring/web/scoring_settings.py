@@ -1,6 +1,6 @@
 """Settings of "Score a model": fields for a file's benchmark, protocol and judge, and the choices in them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
@@ -10,6 +10,7 @@ from arena.templates import plural
 from arena.types import Secret
 from arena.web.events import Updates
 from scoring.benchmarks.base import Benchmark
+from scoring.benchmarks.listing import benchmark_line, by_kind
 from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.files import FileChoice
@@ -65,8 +66,7 @@ class ScoringSettings:
         if service.operator:
             judges = [(f"{self._lent}, paid by this site", self._lent), forms.OWN]
         self.benchmark = gr.Dropdown(
-            [(benchmark.line, benchmark.name) for benchmark in BENCHMARKS.values()]
-            + [(OWN_LINE, OWN_BENCHMARK.name)],
+            self._choices(frozenset()),
             value=_FIRST.name,
             label="Benchmark",
             info=BENCHMARK_INFO,
@@ -95,6 +95,21 @@ class ScoringSettings:
             part.elem_id or "": part for part in (questions, missing, reference, context)
         }
 
+    def _choices(self, here: Container[str]) -> list[tuple[str, str]]:
+        """The benchmarks as the page of all lists them, in the same order; `here`: those whose questions are here."""
+        groups = by_kind(offered().values())
+        listed = [
+            (benchmark_line(benchmark, benchmark.key in here), benchmark.name)
+            for benchmarks in groups.values()
+            for benchmark in benchmarks
+        ]
+        return [(OWN_LINE, OWN_BENCHMARK.name), *listed]
+
+    def list_benchmarks(self, **update: Any) -> Updates:
+        """Return the update that shows the list of benchmarks, with where their questions are now."""
+        choices = self._choices(self._service.benchmarks_here())
+        return {self.benchmark: gr.update(visible=True, choices=choices, **update)}
+
     @property
     def judge_fields(self) -> list[Any]:
         return [self.judge, self.url, self.model, self.key, self.try_out]
@@ -113,7 +128,7 @@ class ScoringSettings:
         """Returns the updates that show a benchmark's fields, with the first choices."""
         defaults = self.defaults(form)
         return {
-            self.benchmark: gr.update(value=self.listed_name(form), visible=True),
+            **self.list_benchmarks(value=self.listed_name(form)),
             self.about: gr.update(
                 value="" if is_own(form.key) else about_html(form), visible=not is_own(form.key)
             ),

@@ -194,7 +194,7 @@ class ScoringTab:
                 **self.jobs.blank(),
                 **gone,
                 self.settings.details: mend,
-                self.settings.benchmark: SHOWN,
+                **self.settings.list_benchmarks(),
                 self.make_own: SHOWN,
                 self.problem: problem_html(error),
             }
