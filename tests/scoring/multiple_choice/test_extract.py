@@ -394,6 +394,16 @@ def test_three_unreadable_replies_end_as_the_protocol_does(protocol, letter, rul
     assert decision.trail[-1].span.strip("'").endswith("E"), "the last reply is named"
 
 
+def test_an_unreadable_reply_that_was_cut_short_is_quoted_from_its_end():
+    steps = extraction(QUESTION, "a feline", "strict", SPEC)
+    next(steps)
+    with pytest.raises(StopIteration) as stop:
+        for _ in range(3):
+            steps.send(reply("First the animal, so it is", "length"))
+    (clue,) = [clue for clue in stop.value.value.trail if clue.rule is Rule.UNREAD]
+    assert "so it is' (cut short" in clue.span
+
+
 def test_the_random_assignment_is_fixed_by_seed_and_index():
     drawn = [assigned(ANIMALS, index) for index in range(2000)]
     assert drawn == [assigned(ANIMALS, index) for index in range(2000)]
