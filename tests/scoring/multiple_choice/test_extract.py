@@ -185,6 +185,7 @@ def test_strict_reads_no_letter_where_none_is_meant(prediction):
         ("It has whiskers. " + "It is a cat. " * 9 + "It is a", ANIMALS, None),
         ("It is a cat. It is a cat. It is a cat.", ANIMALS, "B"),
         ("1.000000000", {"A": "1.000000000", "B": "2"}, "A"),
+        ("The answer is 3.\n\\boxed{7}", {"A": "3", "B": "4"}, None),
         ("It is a hot dog", {"A": "dog", "B": "hot dog"}, "B"),
         ("左图是张大千的作品", {"A": "徐悲鸿", "B": "张大千"}, "B"),
         ("Failed to obtain answer via API.", {"A": "o", "B": "p"}, None),
@@ -265,6 +266,15 @@ def test_the_trail_names_what_was_taken_off_and_what_decided():
     assert [clue.span for clue in decision.trail] == ["<think>", decision.span]
     assert [clue.span for clue in extract("B</s><s>A", ANIMALS).trail] == ["special tokens", "B"]
     assert [clue.span for clue in extract("(b)", ANIMALS).trail] == ["(b)"]
+
+
+@pytest.mark.parametrize(
+    ("prediction", "rule"),
+    [("red", Rule.CONFLICT), ("Failed to obtain answer via API.", Rule.FAILED)],
+)
+def test_an_answer_without_a_letter_says_why(prediction, rule):
+    decision = extract(prediction, {"A": "red", "B": "red", "C": "blue"})
+    assert decision.trail == (Clue(rule, None, prediction),)
 
 
 def test_an_answer_before_its_reasoning_is_kept():
