@@ -60,6 +60,11 @@ def test_a_letter_without_an_option_is_no_text_in_a_column_of_letters():
     assert read_truths(cells).letters == ("B", None)
 
 
+def test_a_letter_that_is_an_options_text_counts_beside_a_cell_that_is_none():
+    grades = {"A": "X", "B": "Y", "C": "Z"}
+    assert letters("X", "unknown", "Z", options=grades)[0] == "A-C"
+
+
 def row(index, answer, number=2, **more):
     values = {"index": str(index), "question": "Which?", "answer": answer, "prediction": "A"}
     return Record(number, {**values, **ANIMALS, **more})
