@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 
 from arena.admin.dashboard import StoppedJob
 from arena.budget import Budget, Ceilings
+from arena.cache import tidy
 from arena.context import ArenaContext
 from arena.database import DatabaseError
 from arena.imports.polls import Polls
 from arena.io.aside import Aside
-from arena.kept import tidy
 from scoring.jobs.published import PublishedJobs
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService, operators_judge, question_sets
@@ -24,8 +24,7 @@ from scoring.judges.rate_limit import RateLimits
 from scoring.judges.spec import read_prices
 from scoring.people.agreement_service import AgreementService
 from scoring.people.marking import Marking
-from scoring.questions.library import QuestionLibrary
-from scoring.questions.offered import offer_specs
+from scoring.questions.library import QuestionLibrary, offer_specs
 from scoring.task_map.reports import ReportAccuracies
 
 TIDY_SECONDS = 600.0

@@ -21,8 +21,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from arena.cache import Cache
 from arena.database import DatabaseError
-from arena.kept import Kept
 from arena.markdown import visible_name
 from arena.templates import macros
 from arena.web.addresses import NAME, VOTE, Address, opened, plain
@@ -94,7 +94,7 @@ class BuiltPages:
         self._config = _built(config.encode(), described)
         there = [page for page in PAGES if opened(f"/{page}")]
         self._pages = {page: asyncio.run(_asked(gradio, f"/{page}")) for page in there}
-        self._documents: Kept[Mapping[bool, BuiltPage]] = Kept(_KEPT)
+        self._documents: Cache[Mapping[bool, BuiltPage]] = Cache(_KEPT)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = (
@@ -133,7 +133,7 @@ class BuiltPages:
 
     def _document(self, page: str, head: Head, language: str) -> Mapping[bool, BuiltPage]:
         place = (page, head, language)
-        return self._documents.of(place, lambda: self._documented(page, head, language))
+        return self._documents.get(place, lambda: self._documented(page, head, language))
 
     def _sent_on(self, sent: str, query: str, request: Request) -> Response:
         """Return the way from a wrong address: to itself as it is written here, else the page that says so."""

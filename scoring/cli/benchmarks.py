@@ -23,8 +23,7 @@ from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.jobs.service import question_sets
 from scoring.judges.spec import UNNAMED
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
-from scoring.questions.library import QuestionLibrary, benchmarks_here
-from scoring.questions.offered import offer_specs
+from scoring.questions.library import QuestionLibrary, benchmarks_here, offer_specs
 from scoring.registry import offered, open_upload
 from scoring.specs.file_columns import columns_sheet
 from scoring.specs.files import SPEC_ENDINGS

@@ -56,13 +56,13 @@ _MOST_WAITING = 50
 """Files of which pictures are still to be read; those of others stay unread."""
 _PATIENCE_SECONDS = 5.0
 _REFERENCE = re.compile(r"\d{1,12}")
-"""A cell that is the index of the question whose picture it is."""
+"""A cell with the index of another question, whose picture it shares."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
 
 QuestionFilePaths = Mapping[tuple[str, str], Path]
 """The question files of this server by name and md5."""
 _UNREAD = (RowsError, FileRolesError, SpecError, OSError, DatabaseError, AsideError)
-"""What keeps a file's pictures from being read."""
+"""Errors that keep a file's pictures from being read."""
 
 log = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ MOST_GROUPS = 500
 
 @dataclass(frozen=True, slots=True)
 class ReadRow:
-    """An answer with what was read of it."""
+    """An answer with its reading."""
 
     row: SpecRow
     reading: Reading
@@ -65,7 +65,7 @@ class SpecReport:
     canary_seed: str = ""
     """Draws which questions the canaries are under; "" where the judge is tested by none."""
     canaries: tuple[Judged, ...] = ()
-    """What the judge gave to answers that deserve nothing."""
+    """The judge's outcomes for canaries: answers that deserve nothing."""
     questions: QuestionStamp | None = None
     """The question file; None where the file itself holds its questions."""
 
@@ -85,13 +85,13 @@ def read_rows(
     protocol: RuleProtocol,
     goes_on: Callable[[Iterable[Item]], Iterable[Item]] = iter,
 ) -> tuple[ReadRow, ...]:
-    """What the spec's rule reads of the answers; `goes_on` may stop it between two of them."""
+    """Reads the answers by the spec's rule; `goes_on` may stop it between two of them."""
     items = goes_on(items_of(spec, rows, protocol))
     return tuple(read_row(spec, row, item, protocol) for row, item in zip(rows, items, strict=True))
 
 
 def read_row(spec: Spec, row: SpecRow, item: Item, protocol: RuleProtocol) -> ReadRow:
-    """What the spec's rule reads of an answer. Under `strict`, what is no answer of a model is unscored."""
+    """Reads an answer by the spec's rule. Under `strict`, text that is no answer of a model is unscored."""
     reason = no_answer(row.answer, [*filter(None, [item.truth]), *item.options.values()])
     if reason and protocol == "strict":
         return ReadRow(row, _none_of_a_model(reason), reason)
@@ -126,7 +126,7 @@ def has_truth(spec: Spec, item: Item) -> bool:
 
 
 def wrong_truth(spec: Spec, item: Item) -> str:
-    """Why `strict` can't score a question by its right answer, as the end of a sentence; "" if it can."""
+    """Returns why `strict` can't score a question by its right answer, as the end of a sentence; "" if it can."""
     case = case_of(spec, item.cells)
     return case.rule.wrong_truth(item) if case else ""
 
@@ -139,7 +139,7 @@ def report_items(report: SpecReport) -> Sequence[Item]:
 
 
 def ruled_rows(report: SpecReport) -> Iterator[tuple[ReadRow, RuleKind]]:
-    """Yield each answer with the rule that reads it."""
+    """Yields each answer with the rule that reads it."""
     spec = spec_of_report(report)
     for row in report.rows:
         case = case_of(spec, row.row.cells)
@@ -361,7 +361,7 @@ def splits_of(report: SpecReport) -> Sequence[str]:
 
 @remembered
 def no_answer_lines(report: SpecReport) -> Sequence[ScoreLine]:
-    """How predictions that are no answer of a model score, by the reason."""
+    """Returns the scores of predictions that are no answer of a model, by the reason."""
     reasons = grouped((row.no_answer, row.reading.score) for row in report.rows if row.no_answer)
     return [
         line(reason, np.array([[np.nan if score is None else score] for score in scores]))
@@ -370,7 +370,7 @@ def no_answer_lines(report: SpecReport) -> Sequence[ScoreLine]:
 
 
 def head_figure(report: SpecReport) -> str:
-    """The figure that stands for a report: the spec's, or the first with a value where that has none."""
+    """Returns the headline figure of a report: the spec's, or the first with a value if that has none."""
     lines = figure_lines(report)
     headline = spec_of_report(report).headline_under(report.protocol)
     known = [name for name, line in lines.items() if line.mean is not None] or [*lines]
@@ -378,7 +378,7 @@ def head_figure(report: SpecReport) -> str:
 
 
 def absent_groups(report: SpecReport) -> Iterator[tuple[str, int, int]]:
-    """Yield the figures that sum over groups of which the file lacks some, with how many it has, and of how many."""
+    """Yields the figures that sum over groups of which the file lacks some, with how many it has, and of how many."""
     rows = scored(report)
     for name, figure in told_figures(report).items():
         if figure.over is not None and figure.among is not None and figure.over in rows.cells:

@@ -1,4 +1,4 @@
-"""Settings of "Score a model": fields for how a file is scored and by which judge, and what was chosen in them."""
+"""Settings of "Score a model": fields for a file's benchmark, protocol and judge, and the choices in them."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
@@ -31,12 +31,12 @@ OWN_LINE = f"{OWN_BENCHMARK.name}: your own questions and rule"
 MOST_TITLE = 120
 """Most letters of a model's name, which the page takes; a file's name may have more."""
 Values = Mapping[Any, object]
-"""What the browser sends for each component."""
+"""The browser's values by component."""
 _FIRST = BENCHMARKS["mm-vet"]
 
 
 class ScoringSettings:
-    """Fields as attributes; methods give what was chosen in them. Raises JobServiceError for what is no choice."""
+    """Fields as attributes; methods return the choices in them. Raises JobServiceError for an invalid choice."""
 
     def __init__(self, service: JobService, own_form: OwnBenchmarkForm) -> None:
         self._service = service
@@ -116,7 +116,7 @@ class ScoringSettings:
 
     @property
     def file_fields(self) -> list[Any]:
-        """What is set of a file, whoever judges it."""
+        """The settings of a file, whoever judges it."""
         return [self.benchmark, self.protocol, self.title, self.only, *self.parts.values()]
 
     @property
@@ -125,7 +125,7 @@ class ScoringSettings:
         return [self.about, *self.file_fields]
 
     def of_benchmark(self, form: Benchmark[Any]) -> Updates:
-        """Return the updates that show a benchmark's fields, with the first choices."""
+        """Returns the updates that show a benchmark's fields, with the first choices."""
         defaults = self.defaults(form)
         return {
             **self.list_benchmarks(value=self.listed_name(form)),
@@ -145,7 +145,7 @@ class ScoringSettings:
         }
 
     def of_sets(self, names: Sequence[str], chosen: str) -> Updates:
-        """Return the updates that show the question sets or files of these names."""
+        """Returns the updates that show the question sets or files of these names."""
         value = chosen if chosen in names else None
         update = gr.update(visible=bool(names), choices=[*names], value=value)
         return {self.parts["questions"]: update}
@@ -166,7 +166,7 @@ class ScoringSettings:
         return forms.one_of(self._names, values[self.benchmark])
 
     def chosen(self, values: Values) -> FileChoice:
-        """What a file is scored as, with its question file, or the spec of its owner's fields. Raises SpecError."""
+        """Returns the chosen benchmark and question file, or the spec of the owner's fields. Raises SpecError."""
         benchmark = self.chosen_benchmark(values)
         if not is_own(benchmark):
             return FileChoice(benchmark, self.questions(values))
@@ -183,7 +183,7 @@ class ScoringSettings:
         return str(values[self.only] or "")
 
     def listed(self, form: Benchmark[Any], values: Values) -> Updates:
-        """Say below a list of ids which questions they are. Raises RowsError."""
+        """Returns the update that names the questions below a list of ids. Raises RowsError."""
         only = self.only_ids(values)
         has_sets = "questions" in form.parts
         if not has_sets or not only.strip():
@@ -196,14 +196,14 @@ class ScoringSettings:
         return str(values[self.title] or "")
 
     def options(self, form: Benchmark[Any], values: Values, label: str) -> Options:
-        """Return how answers are judged, with as many runs as the way of this label has."""
+        """Returns how answers are judged, with as many runs as the way of this label has."""
         protocol = self.chosen_protocol(form, values)
         count, sampled = forms.one_of(forms.RUNS, label)
         missing = self._part("missing", forms.MISSING, values)
         return Options(protocol, count, sampled, missing, only=self.only_ids(values))
 
     def comparison(self, form: Benchmark[Any], values: Values, label: str) -> SubmissionRequest:
-        """Return how answers are compared, with the opponents of the way of this label."""
+        """Returns how answers are compared, with the opponents of the way of this label."""
         protocol = self.chosen_protocol(form, values)
         return SubmissionRequest(
             opponents=forms.one_of(forms.OPPONENTS, label),
@@ -229,7 +229,7 @@ class ScoringSettings:
         return not job.own_key or (bool(model) and (model, url) != (job.model, job.address))
 
     def of_job(self, job: Job) -> Updates:
-        """Return the updates that show a stopped job's judge, where another can be chosen."""
+        """Returns the updates that show a stopped job's judge, where another can be chosen."""
         own_judge = {self.url: job.address, self.model: job.model} if job.own_key else {}
         is_own = job.own_key or self._lent == forms.OWN
         return {

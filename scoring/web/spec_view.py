@@ -1,4 +1,4 @@
-"""Answers to a spec's questions as their report lists them: what was read, by which rule, and what came of it."""
+"""The list of a spec report's answers: each with its reading, its rule and its score."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -27,12 +27,14 @@ def _listed(report: SpecReport, chosen: Chosen) -> Listed:
     spec = spec_of_report(report)
     column = next(iter(spec.groups), "")
     fits = SHOWS.get(chosen.show, SHOWS["all answers"])
-    rows = [
-        (row, item)
-        for row, item in zip(report.rows, report_items(report), strict=True)
-        if fits(row, unit_score(spec, row))
-        and (not chosen.group or chosen.group in members(row.row.cells.get(column)))
-    ]
+
+    def is_listed(row: ReadRow) -> bool:
+        groups = members(row.row.cells.get(column))
+        is_in_group = not chosen.group or chosen.group in groups
+        return is_in_group and fits(row, unit_score(spec, row))
+
+    rows_with_items = zip(report.rows, report_items(report), strict=True)
+    rows = [(row, item) for row, item in rows_with_items if is_listed(row)]
     return listed_answers(
         rows, len(report.rows), chosen.page, lambda pair: _item(report, pair[0], pair[1])
     )

@@ -118,7 +118,11 @@ class Life:
 
     def wipe(self) -> tuple[str, timedelta]:
         """Wipe the disk and come back; return what the page said last, and the age of the oldest vote that is lost."""
-        said, died, before = backup_line(self.backup.last_state, self.clock()), self.clock(), self.born
+        said, died, before = (
+            backup_line(self.backup.last_state, self.clock()),
+            self.clock(),
+            self.born,
+        )
         self.backup = backup_of(self._another(), self._server, self.clock, self._folder)
         assert self.backup.restore()
         self.backup.change_log.open()
@@ -228,7 +232,9 @@ def test_after_a_turn_that_failed_the_next_is_a_minute_later(another, tmp_path):
         for _ in range(3):
             server.faults.planned[COMMIT] = ["503"] * 7
             assert not turn(backup, clock) and backup.last_state.problem == "the Hub answered 503"
-            assert "the Hub answered 503; only votes until" in backup_line(backup.last_state, clock())
+            assert "the Hub answered 503; only votes until" in backup_line(
+                backup.last_state, clock()
+            )
         assert turn(backup, clock) and backup.last_state.problem == ""
 
 
