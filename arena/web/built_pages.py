@@ -23,11 +23,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arena.database import DatabaseError
 from arena.kept import Kept
-from arena.locale import LOCALES, Locale, current_locale, speaking, t
+from arena.locale import LOCALES, Locale, current_locale, speaking
 from arena.markdown import visible_name
 from arena.templates import macros
 from arena.web.addresses import NAME, VOTE, Address, gradio_path, opened, plain
-from arena.web.heads import PAGES, Head
+from arena.web.heads import PAGES, Head, page_head
 from arena.web.layout import KEPT, PageLayout, etag_of, is_known
 from arena.web.static_files import Links
 
@@ -129,7 +129,7 @@ class BuiltPages:
 
     async def _built_for(self, address: Address, locale: Locale) -> Mapping[bool, BuiltPage]:
         if address.kind == "page":
-            return self._document(address.page, PAGES[address.page], locale)
+            return self._document(address.page, page_head(address.page), locale)
         head = await asyncio.to_thread(self._told, address)
         return self._document(address.page, head, locale)
 
@@ -151,15 +151,13 @@ class BuiltPages:
         try:
             return self._head(address)
         except DatabaseError:
-            return PAGES[address.page]
+            return page_head(address.page)
 
     def _documented(self, page: str, told: Head) -> Mapping[bool, BuiltPage]:
         locale = current_locale()
         html = macros("page.html")
         document, described = self._pages[page, locale.language]
         frame = self._frames[page]() if page in self._frames else ""
-        if told == PAGES[VOTE]:
-            told = told._replace(title=t("vote.title"))
         links = html.links(self._links.style, self._links.script, page == VOTE)
         head = html.described(told, self._layout.public) + links
         top = html.top(self._layout.doors, page, locale.table("scripts"))

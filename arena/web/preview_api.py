@@ -14,9 +14,10 @@ from arena.io.scaled_pictures import ScaledPictures
 from arena.kept import Kept
 from arena.leaderboard.board import Board
 from arena.leaderboard.chart import chart_png
+from arena.locale import ENGLISH, speaking, t
 from arena.markdown import visible_name
 from arena.web.addresses import NAME, RESULTS, VOTE, Address, described
-from arena.web.heads import VOTE_WORDS, Head, Heads
+from arena.web.heads import Head, Heads
 
 _WIDTH = 600
 _HEIGHT = 315
@@ -41,6 +42,10 @@ class Previews:
 
     def picture(self, path: str) -> bytes | None:
         """Return a picture, None if there is none at this path. Raises DatabaseError."""
+        with speaking(ENGLISH):  # the only language that the font has letters for
+            return self._picture(path)
+
+    def _picture(self, path: str) -> bytes | None:
         name = path.removesuffix(".png")
         address = Address(VOTE) if name == "vote" else described(quote(name))
         head = self._heads.of(address) if address else None
@@ -97,7 +102,7 @@ def _card(title: str, text: str, picture: Path | None) -> bytes:
     width = _WIDTH - 2 * _LEFT - (_PICTURE + _LEFT if picture else 0)
     title, text = (
         shown if is_drawable(shown) else other
-        for shown, other in ((title, _TITLE), (text, VOTE_WORDS))
+        for shown, other in ((title, _TITLE), (text, t("heads.vote")))
     )
     sizes = {size: _lines(title, width, size) for size in (20, 24, 30)}
     size = max((size for size, lines in sizes.items() if len(lines) < 4), default=20)
