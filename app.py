@@ -25,6 +25,7 @@ from starlette.routing import Mount
 from arena.authoring.spec import ITEM_KINDS
 from arena.authoring.spec import KINDS as PROJECTS
 from arena.battles.write_batch import WriteBatch
+from arena.cache import Cache
 from arena.campaign_battles.spec import TASK as BATTLES
 from arena.campaign_battles.spec import BattleSpec
 from arena.context import ArenaContext
@@ -33,7 +34,6 @@ from arena.inference.catalogue import CatalogueError
 from arena.io.aside import AsideError
 from arena.io.images import MAX_BYTES
 from arena.io.tables import RowsError
-from arena.kept import Kept
 from arena.live.images import MOST_IMAGES
 from arena.live.store import LiveModelError
 from arena.locale import LOCALES, speaking
@@ -149,7 +149,7 @@ READ_SCRIPT = StaticFile(
     "read.js",
     [
         *(WEB / f"{name}.js" for name in ("document", "read", "results")),
-        ROOT / "scoring/web/task_map.js",
+        *(ROOT / f"scoring/web/{name}.js" for name in ("benchmarks", "task_map")),
     ],
 )
 """What stands in every page that is read."""
@@ -430,7 +430,7 @@ def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, .
         layout=layout,
         delete=scoring.service.delete,
     )
-    published = PublishedPages(scoring.jobs, context.published, layout, Kept(8_000_000, weigh=len))
+    published = PublishedPages(scoring.jobs, context.published, layout, Cache(8_000_000, weigh=len))
     people = people_api.PeoplePages(scoring.marking, scoring.pictures)
     maps = task_map_api.TaskMapPages(scoring.accuracies, scoring.aside)
     return (

@@ -428,7 +428,7 @@ def test_ruff_finds_nothing(words):
 
 
 def test_caches_take_no_text():
-    """Text of strangers would stay in memory as their key: `arena/kept.py` keeps by digest, in bounds."""
+    """Text of strangers would stay in memory as their key: `arena/cache.py` keeps by digest, in bounds."""
     offenders = []
     for path in FILES:
         for node in functions(path):

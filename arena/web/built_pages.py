@@ -21,8 +21,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from arena.cache import Cache
 from arena.database import DatabaseError
-from arena.kept import Kept
 from arena.locale import LOCALES, Locale, current_locale, speaking
 from arena.markdown import visible_name
 from arena.templates import macros
@@ -98,7 +98,7 @@ class BuiltPages:
             for page in there
             for language in LOCALES
         }
-        self._documents: Kept[Mapping[bool, BuiltPage]] = Kept(_KEPT)
+        self._documents: Cache[Mapping[bool, BuiltPage]] = Cache(_KEPT)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = (
@@ -138,7 +138,7 @@ class BuiltPages:
             with speaking(locale):
                 return self._documented(page, head)
 
-        return self._documents.of((page, head, locale.language), documented)
+        return self._documents.get((page, head, locale.language), documented)
 
     def _sent_on(self, sent: str, query: str, request: Request) -> Response:
         """Return the way from a wrong address: to itself as it is written here, else the page that says so."""

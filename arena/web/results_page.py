@@ -12,9 +12,9 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 
 from arena.battles.voters import NOBODY
+from arena.cache import Cache
 from arena.items.fact_store import FactsSnapshot, FactStore
 from arena.items.store import ItemBank
-from arena.kept import Kept
 from arena.leaderboard.board import Board
 from arena.leaderboard.board_sheet import COLUMNS
 from arena.leaderboard.overview import Overview
@@ -72,8 +72,8 @@ class ResultsPages:
     tabs: ResultsTabs
     _numbers: WeakKeyDictionary[Board, int] = field(default_factory=WeakKeyDictionary)
     _count: "count[int]" = field(default_factory=count)
-    _kept: Kept[BoardParts] = field(
-        default_factory=lambda: Kept(MOST_KEPT, weigh=lambda parts: sum(map(len, parts)))
+    _kept: Cache[BoardParts] = field(
+        default_factory=lambda: Cache(MOST_KEPT, weigh=lambda parts: sum(map(len, parts)))
     )
 
     def html(self, address: ResultsAddress, choice: BoardSelection | None) -> str:
@@ -100,7 +100,7 @@ class ResultsPages:
             address.plot,
             table_state,
         )
-        parts = self._kept.of(made_of, lambda: self._parts(board, choice, address.plot, table))
+        parts = self._kept.get(made_of, lambda: self._parts(board, choice, address.plot, table))
         rule = self.leaderboard.counted.rule
         query = {**board_query(choice), **models.filter.query}
         body = ""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from arena.io.tables import ANSWERS
+from arena.io.tables import ANSWERS, COMMAND_LINE
 from arena.templates import plural
 from scoring.benchmarks.base import ChoicesError, FileBenchmark, OpenedFile, problem_lines
 from scoring.cli import progress
@@ -82,13 +82,26 @@ def _judged(
     draft = benchmark.stamped(report, spec, serving.address.address)
     if wanted := benchmark.pictured(report):
         answers = benchmark.scored_answers(report)
-        path_of_questions = request.questions
-        questions = (
-            UploadedFile(path_of_questions, path_of_questions.name) if path_of_questions else None
+        pictures = serving.shared_images(
+            wanted_pictures(
+                UploadedFile(path, opened.name),
+                _question_file(opened, request),
+                benchmark.column_names,
+                answers,
+                wanted,
+                COMMAND_LINE,
+            )
         )
-        file = UploadedFile(path, opened.name)
-        names = benchmark.column_names
-        pictures = serving.shared_images(wanted_pictures(file, questions, names, answers, wanted))
         yield f"Pictures for the judge: {len(pictures):,} of {plural(len(wanted), 'question')}."
         draft = benchmark.with_pictures(draft, pictures)
     return (yield from serving.judged(draft, spec))
+
+
+def _question_file(opened: OpenedFile, request: ScoreRequest) -> UploadedFile | None:
+    """The question file of the request, else that of `QUESTIONS_PATH` which the answers were joined to."""
+    if request.questions is not None:
+        return UploadedFile(request.questions, request.questions.name)
+    folder = request.settings.questions
+    if opened.stamp is None or folder is None:
+        return None
+    return UploadedFile(folder / opened.stamp.name, opened.stamp.name)

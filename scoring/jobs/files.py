@@ -1,6 +1,6 @@
-"""File reader: what an uploaded file is, its reports and drafts, and what judging it costs.
+"""File reader: recognises an uploaded file, makes its reports and drafts, and prices its judging.
 
-A server has large files read aside (`arena/io/aside.py`), so a reader can be pickled, and what it returns is small.
+A server reads large files aside (`arena/io/aside.py`), so a reader can be pickled, and its results are small.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -83,7 +83,7 @@ LAYOUTS: Mapping[Layout, str] = {
 
 
 class JobServiceError(ValueError):
-    """Invalid request; the message says what to choose instead."""
+    """An invalid request; the message says what to choose instead."""
 
 
 class FileChoice(NamedTuple):
@@ -102,7 +102,7 @@ FROM_FILE = FileChoice()
 
 @dataclass(frozen=True)
 class Recognised:
-    """What an uploaded file is."""
+    """The description of an uploaded file."""
 
     benchmark: str
     """Its key; an edition of MM-Vet for free answers, whose questions are chosen beside the file."""
@@ -165,7 +165,7 @@ class Draft:
 
 @dataclass(frozen=True, eq=False)
 class FileReader:
-    """Reads uploads, and the reports made of them; raises what the stores and readers that it calls raise."""
+    """Reads uploads and their reports; raises the errors of the stores and readers that it calls."""
 
     question_sets: Mapping[str, QuestionSet]
     library: QuestionLibrary
@@ -377,7 +377,7 @@ class FileReader:
 
     # Reports that need no judge.
     def graded(self, arrived: StoredUpload) -> bool:
-        """Whether a file holds grades already, whose report is free."""
+        """Whether a file holds grades already, so that its report is free."""
         return holds_grades(arrived.path, name=arrived.name)
 
     def graded_report(
@@ -394,7 +394,7 @@ class FileReader:
         return written(report_of(self._open(arrived, chosen), protocol, title), is_done=True)
 
     def left(self, link: str) -> int:
-        """How many answers the rules left open in a report."""
+        """Returns the number of answers that the rules left open in a report."""
         report: Any = self.jobs.report(link)
         return report.left if report else 0
 
@@ -460,7 +460,7 @@ class FileReader:
         return _rest(opened.report(protocol, title), spec, address)
 
     def rest(self, owner: str, link: str, spec: JudgeSpec, address: str) -> AnyReport:
-        """Drafts the judging of what the rules left open in a report."""
+        """Drafts the judging of the answers that the rules left open in a report."""
         job = self.jobs.find(link)
         report = self.jobs.report(link)
         ruled = (

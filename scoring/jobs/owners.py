@@ -48,7 +48,7 @@ REPORT_BROWSER = Table(
 OWNED = tuple(
     table(name, column("owner")) for name in ("job", "submission", "mark", "secret_report")
 )
-"""What belongs to an owner."""
+"""The tables whose rows belong to an owner."""
 LASTS = timedelta(minutes=10)
 _LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LENGTH = 20

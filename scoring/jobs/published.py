@@ -28,7 +28,7 @@ class PublishedJobs:
         self._database = database
 
     def at(self, slug: str) -> Job | None:
-        """Return the job of a slug, while its report is published."""
+        """Returns the job of a slug, while its report is published."""
         with self._database.read() as connection:
             row = connection.execute(jobs_shown().where(IS_PUBLIC, JOB.c.slug == slug)).first()
         return job_of(row) if row else None
@@ -43,7 +43,7 @@ class PublishedJobs:
             return tuple(map(job_of, connection.execute(query)))
 
     def titled(self, title: str, most: int) -> Sequence[Job]:
-        """Return reports with this title, the newest first."""
+        """Returns reports with this title, the newest first."""
         query = jobs_shown().where(IS_PUBLIC, JOB.c.title == title).order_by(*_NEWEST).limit(most)
         with self._database.read() as connection:
             return tuple(map(job_of, connection.execute(query)))

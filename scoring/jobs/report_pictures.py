@@ -1,4 +1,4 @@
-"""Report pictures: the pictures of wrong answers that a report shows or people label, if its file holds them.
+"""Report pictures: the pictures of wrong answers that a report shows or people label, of its file or question file.
 
 They are strangers' bytes: decoded and encoded anew, small, and kept in the database until their report is deleted.
 Only people with the report's link can see them; no copy and no export holds them.
@@ -23,7 +23,7 @@ from arena.database import METADATA, Database, DatabaseError
 from arena.io.aside import Aside, AsideError
 from arena.io.images import Picture, PictureError, read_picture
 from arena.io.scaled_pictures import scaled_picture
-from arena.io.tables import JSON, PAGE, RowsError, read_records
+from arena.io.tables import COMMAND_LINE, JSON, PAGE, FileLimits, RowsError, read_records
 from arena.types import grouped
 from scoring.benchmarks.article import ScoredAnswer, wrong_answers
 from scoring.benchmarks.base import ColumnNames, FileBenchmark
@@ -32,8 +32,10 @@ from scoring.jobs.files import Source
 from scoring.jobs.store import JOB, Job, Jobs
 from scoring.jobs.uploads import StoredUpload, UploadedFile, UploadStore
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
+from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import record_id
 from scoring.registry import benchmark_of
+from scoring.report import QuestionStamp
 from scoring.specs.problems import SpecError
 
 REPORT_PICTURE = Table(
@@ -53,13 +55,14 @@ MOST_LABELLED = 90
 _MOST_WAITING = 50
 """Files of which pictures are still to be read; those of others stay unread."""
 _PATIENCE_SECONDS = 5.0
-_CELLS = replace(PAGE, cell=PAGE.line)
 _REFERENCE = re.compile(r"\d{1,12}")
-"""A cell that is the index of the question whose picture it is."""
+"""A cell with the index of another question, whose picture it shares."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
 
+QuestionFilePaths = Mapping[tuple[str, str], Path]
+"""The question files of this server by name and md5."""
 _UNREAD = (RowsError, FileRolesError, SpecError, OSError, DatabaseError, AsideError)
-"""What keeps a file's pictures from being read."""
+"""Errors that keep a file's pictures from being read."""
 
 log = logging.getLogger(__name__)
 
@@ -68,12 +71,18 @@ class ReportPictures:
     """Pictures of reports; files are read one at a time, beside the scoring."""
 
     def __init__(
-        self, database: Database, jobs: Jobs, uploads: UploadStore, aside: Aside | None = None
+        self,
+        database: Database,
+        jobs: Jobs,
+        uploads: UploadStore,
+        aside: Aside | None = None,
+        library: QuestionLibrary | None = None,
     ) -> None:
         self._database = database
         self._jobs = jobs
         self._uploads = uploads
         self._aside = aside
+        self._library = library or QuestionLibrary()
         self._reader = ThreadPoolExecutor(1, "pictures")
         self._waiting: dict[str, Future[None]] = {}
 
@@ -119,9 +128,10 @@ class ReportPictures:
             return connection.scalar(query)
 
     def _keep(self, link: str, arrived: StoredUpload, wanted: Sequence[ScoredAnswer]) -> None:
-        aside = self._aside if Source.from_upload(arrived).is_large else None
         try:
-            read_pictures = partial(report_pictures, self._jobs, link, arrived, wanted)
+            on_server = {(file.name, file.md5): file.path for file in self._library.files()}
+            aside = self._aside if on_server or Source.from_upload(arrived).is_large else None
+            read_pictures = partial(report_pictures, self._jobs, link, arrived, wanted, on_server)
             self._insert(link, aside.run(read_pictures) if aside else read_pictures())
         except _UNREAD as error:
             log.info("the pictures of a report were not read: %s", error)
@@ -141,7 +151,11 @@ class ReportPictures:
 
 
 def report_pictures(
-    jobs: Jobs, link: str, arrived: StoredUpload, wanted: Sequence[ScoredAnswer]
+    jobs: Jobs,
+    link: str,
+    arrived: StoredUpload,
+    wanted: Sequence[ScoredAnswer],
+    on_server: QuestionFilePaths,
 ) -> list[tuple[str, bytes]]:
     """Returns question ids and scaled pictures of the wanted answers in a report's file; without any, of wrong ones.
 
@@ -156,8 +170,13 @@ def report_pictures(
     wanted = wanted or wrong_answers(answers)
     roles = file_roles(arrived)
     questions = UploadedFile(roles.questions, roles.questions_name) if roles.questions else None
+    limits = PAGE
+    stamp: QuestionStamp | None = report.questions
+    if questions is None and stamp is not None and (stamp.name, stamp.md5) in on_server:
+        questions = UploadedFile(on_server[stamp.name, stamp.md5], stamp.name)
+        limits = COMMAND_LINE
     file = UploadedFile(roles.answers, roles.name)
-    pictures = wanted_pictures(file, questions, benchmark.column_names, answers, wanted)
+    pictures = wanted_pictures(file, questions, benchmark.column_names, answers, wanted, limits)
     return [(question, scaled_picture(picture.data, WIDTH)) for question, picture in pictures]
 
 
@@ -167,10 +186,11 @@ def wanted_pictures(
     names: ColumnNames,
     answers: Sequence[ScoredAnswer],
     wanted: Sequence[ScoredAnswer],
+    limits: FileLimits = PAGE,
 ) -> Iterator[tuple[str, Picture]]:
     """Yields question id and picture for the wanted answers of a file.
 
-    A picture comes from the file itself, else from the question file uploaded beside it. Raises RowsError.
+    A picture comes from the file itself, else from its question file, which `limits` are for. Raises RowsError.
     """
     pictured = set()
     for question, picture in file_pictures(file.path, file.name, answers, wanted):
@@ -178,14 +198,14 @@ def wanted_pictures(
         yield question, picture
     left = [answer for answer in wanted if answer.id not in pictured]
     if left and questions is not None:
-        rows = _question_rows(questions, names)
-        yield from _row_pictures(questions.path, questions.name, rows, left)
+        rows = _question_rows(questions, names, limits)
+        yield from _row_pictures(questions.path, questions.name, rows, left, limits)
 
 
-def _question_rows(file: UploadedFile, names: ColumnNames) -> Mapping[str, int]:
+def _question_rows(file: UploadedFile, names: ColumnNames, limits: FileLimits) -> Mapping[str, int]:
     """Returns the row of each question id in a question file, for ids with a row of their own. Raises RowsError."""
     rows: dict[str, int] = {}
-    records = read_records(file.path, PAGE, IMAGE_COLUMNS, file.name, members=True)
+    records = read_records(file.path, limits, IMAGE_COLUMNS, file.name, members=True)
     for place, record in enumerate(records):
         rows.setdefault(record_id(record, names) or str(place), record.row)
     times = Counter(rows.values())
@@ -202,14 +222,18 @@ def file_pictures(
 
 
 def _row_pictures(
-    path: Path, name: str, rows: Mapping[str, int], wanted: Sequence[ScoredAnswer]
+    path: Path,
+    name: str,
+    rows: Mapping[str, int],
+    wanted: Sequence[ScoredAnswer],
+    limits: FileLimits = PAGE,
 ) -> Iterator[tuple[str, Picture]]:
     """Yields question id and picture for the wanted answers; `rows` has a file's row of each id.
 
     A cell may hold another question's index in place of a picture: its row has the picture.
     """
     picture_rows = {answer.id: rows[answer.id] for answer in wanted if answer.id in rows}
-    cells = _cells(path, name, set(picture_rows.values())) if picture_rows else {}
+    cells = _cells(path, name, set(picture_rows.values()), limits) if picture_rows else {}
     references: dict[str, int] = {}
     for id, row in picture_rows.items():
         index = str(cells.get(row)).strip()
@@ -217,17 +241,17 @@ def _row_pictures(
             references[id] = rows[index]
     picture_rows |= references
     if missing := set(references.values()) - cells.keys():
-        cells |= _cells(path, name, missing)
+        cells |= _cells(path, name, missing, limits)
     for id, row in picture_rows.items():
         for data in _decoded(cells.get(row)):
             with suppress(PictureError):
                 yield id, read_picture(data)
 
 
-def _cells(path: Path, name: str, rows: set[int]) -> dict[int, JSON]:
+def _cells(path: Path, name: str, rows: set[int], limits: FileLimits) -> dict[int, JSON]:
     """Returns the picture cells of these rows."""
     cells: dict[int, JSON] = {}
-    for record in read_records(path, _CELLS, name=name, members=True):
+    for record in read_records(path, replace(limits, cell=limits.line), name=name, members=True):
         columns = [column for column in IMAGE_COLUMNS if column in record.values]
         if not columns or len(cells) == len(rows):
             break

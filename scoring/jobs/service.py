@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from arena.battles.lending import Lending, NotLentError
+from arena.cache import Cache
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.aside import Aside
-from arena.kept import Kept
 from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.base import Benchmark, FileBenchmark
 from scoring.benchmarks.mm_vet import Options, OptionsError
@@ -43,7 +43,7 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
 from scoring.judges.run import Quote, known_outcomes
 from scoring.judges.spec import UNNAMED, JudgeSpec, Price, known_judges, with_price
-from scoring.questions.library import QuestionLibrary
+from scoring.questions.library import QuestionLibrary, benchmarks_here
 from scoring.registry import BENCHMARKS, benchmark_of
 from scoring.report import Protocol, QuestionSet
 
@@ -65,7 +65,7 @@ class OwnJudge:
 
 @dataclass(frozen=True, eq=False)
 class JobService:
-    """Scoring requests of users, by the hash of a voter cookie; raises what the stores and readers that it calls raise.
+    """Scoring requests of users, by the hash of a voter cookie; raises the errors of the stores and readers it calls.
 
     The operator's judge is asked unless a user brings an own one; an unknown one is tried out first, which raises
     TrialRuns until it is through, TrialError and JudgeError.
@@ -86,7 +86,7 @@ class JobService:
     library: QuestionLibrary = field(default_factory=QuestionLibrary)
     aside: Aside | None = None
     """Where large files are read; None: here."""
-    page_cache: Kept[Any] = field(default_factory=lambda: Kept(2_000))
+    page_cache: Cache[Any] = field(default_factory=lambda: Cache(2_000))
     """Prices, and all else that each look at the page needs again."""
 
     @property
@@ -94,7 +94,7 @@ class JobService:
         return FileReader(self.question_sets, self.library, self.jobs, self.submissions, self.cache)
 
     def _read(self, source: Source, method: Callable[..., T], *arguments: Any) -> T:
-        """Call a method of the reader, aside where the source is large."""
+        """Calls a method of the reader, aside where the source is large."""
         if self.aside is None or not source.is_large:
             return method(*arguments)
         return self.aside.run(method, *arguments, network=source.network)
@@ -109,7 +109,7 @@ class JobService:
     def _roles(self, arrived: StoredUpload) -> FileRoles:
         paths = [file.path for file in arrived.files]
         read = partial(self._read, Source.from_upload(arrived), file_roles, arrived)
-        return self.page_cache.of(("roles", paths), read)
+        return self.page_cache.get(("roles", paths), read)
 
     def brings_spec(self, owner: str, token: str) -> bool:
         """Whether an upload has a spec. Raises FileRolesError, SpecError and RowsError."""
@@ -133,6 +133,9 @@ class JobService:
         return self._read(
             Source.from_upload(arrived), self.reader.look, arrived, benchmark, questions
         )
+
+    def benchmarks_here(self) -> frozenset[str]:
+        return benchmarks_here(self.question_sets.values(), self.library)
 
     def sets_of(self, benchmark: str) -> list[str]:
         return self.reader.sets_of(benchmark)
@@ -159,7 +162,7 @@ class JobService:
         """Returns an upload's columns, with the fields of an own benchmark guessed from them; None if it has a spec."""
         arrived = self._upload(owner, token)
         read = partial(self._read, Source.from_upload(arrived), own_look, self._roles(arrived))
-        return self.page_cache.of(("own look", [file.path for file in arrived.files]), read)
+        return self.page_cache.get(("own look", [file.path for file in arrived.files]), read)
 
     def own_check(
         self, owner: str, token: str, chosen: FileChoice, judge: OwnJudge | None
@@ -170,12 +173,12 @@ class JobService:
         read = partial(
             self._read, Source.from_upload(arrived), self.reader.own_check, arrived, chosen, asking
         )
-        return self.page_cache.of(("own check", arrived.token, chosen, asking), read)
+        return self.page_cache.get(("own check", arrived.token, chosen, asking), read)
 
     def graded(self, owner: str, token: str) -> bool:
-        """Whether a file holds grades already, whose report is free."""
+        """Whether a file holds grades already, so that its report is free."""
         arrived = self._upload(owner, token)
-        return self.page_cache.of(
+        return self.page_cache.get(
             ("graded", owner, token),
             lambda: self._read(Source.from_upload(arrived), self.reader.graded, arrived),
         )
@@ -183,7 +186,7 @@ class JobService:
     def report_grades(
         self, owner: str, token: str, questions: str, options: Options, title: str
     ) -> Job:
-        """Store the report of a file of grades, as a finished job."""
+        """Stores the report of a file of grades, as a finished job."""
         arrived = self._upload(owner, token)
         make_report = self.reader.graded_report
         report = self._read(
@@ -215,7 +218,7 @@ class JobService:
         return Draft(make_report, lambda: Source.from_upload(arrived))
 
     def extract(self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str) -> Job:
-        """Store the report that rules alone make of a file, as a finished job."""
+        """Stores the report that rules alone make of a file, as a finished job."""
         arrived = self._upload(owner, token)
         self.upload_store.check_disk()
         make_report = self.reader.extracted
@@ -245,13 +248,13 @@ class JobService:
         ruled = isinstance(benchmark_of(job), FileBenchmark)
         if not ruled:
             return 0
-        return self.page_cache.of(
+        return self.page_cache.get(
             ("left", job.link),
             lambda: self._read(self._stored(job.link), self.reader.left, job.link),
         )
 
     def rest(self, owner: str, link: str) -> Draft:
-        """Draft of what the rules left open in a report."""
+        """Draft of the answers that the rules left open in a report."""
         return Draft(partial(self.reader.rest, owner, link), lambda: self._stored(link))
 
     def first_grades(self, job: Job) -> list[tuple[str, str]]:
@@ -284,7 +287,7 @@ class JobService:
         """Returns the cost of judging each draft of a file, or what its options lack."""
         asking = self._asking(owner, judge)
         makes = [draft.make for draft in drafts]
-        return self.page_cache.of(
+        return self.page_cache.get(
             ([draft.cache_key for draft in drafts], asking),
             lambda: self._read(drafts[0].source(), self.reader.prices, makes, asking),
         )
@@ -302,7 +305,7 @@ class JobService:
     def quote(
         self, owner: str, draft: Draft, judge: OwnJudge | None, network: str | None = None
     ) -> Job:
-        """Keep a draft with its cost as a job that its owner may start."""
+        """Keeps a draft with its cost as a job that its owner may start."""
         address, spec = self._judge(owner, judge, network)
         self.upload_store.check_disk()
         asking = Asking(spec, address.address, address.owner, is_own=judge is not None)
@@ -319,7 +322,7 @@ class JobService:
     def with_another_judge(
         self, owner: str, link: str, judge: OwnJudge | None, network: str | None = None
     ) -> Job:
-        """Quote what a stopped job judges for another judge, as a job of its own; the stopped one stays."""
+        """Quotes a stopped job's draft for another judge, as a new job; the stopped one stays."""
         draft = Draft(partial(self.reader.stopped, owner, link), lambda: self._stored(link))
         return self.quote(owner, draft, judge, network)
 
@@ -341,12 +344,12 @@ class JobService:
     def start(
         self, owner: str, link: str, address: Endpoint | None, network: str | None = None
     ) -> None:
-        """Start or resume a job from a network; a job with a user's own judge needs its endpoint and key."""
+        """Starts or resumes a job from a network; a job with a user's own judge needs its endpoint and key."""
         self.page_cache.clear()  # replies that are known cost nothing
         self.worker.begin(owner, link, address, None if address else self._lent(owner, network))
 
     def _lent(self, owner: str, network: str | None = None) -> str | None:
-        """Return the code of the network that pays beside an owner. Raises JobServiceError if nothing is lent."""
+        """Returns the code of the network that pays beside an owner. Raises JobServiceError if nothing is lent."""
         try:
             return self.lending.to_cookie(owner, network)
         except NotLentError as error:
@@ -377,14 +380,14 @@ class JobService:
 
 
 def known(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:
-    """Return a judge's spec from the judges' file or from an earlier job; None if neither has it."""
+    """Returns a judge's spec from the judges' file or from an earlier job; None if neither has it."""
     return known_judges().get(model) or jobs.spec(address.address, model, address.owner)
 
 
 def operators_judge(
     settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Price]
 ) -> Operator | None:
-    """Return the operator's judge, None if none is set. Raises SettingError."""
+    """Returns the operator's judge, None if none is set. Raises SettingError."""
     if not settings.model:
         return None
     try:

@@ -37,9 +37,9 @@ from sqlalchemy import Column as Field
 
 from arena.battles.quotas import Kind, NetworkDays
 from arena.battles.voters import LOGIN
+from arena.cache import Cache
 from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
-from arena.kept import Kept
 from scoring.jobs.owners import ReportOwners
 from scoring.jobs.secret_days import SecretDays, forget_days
 from scoring.jobs.slugs import free_slug, hindrance_to_publish
@@ -189,7 +189,7 @@ class Jobs:
         self.owners = ReportOwners(database)
         self._sealed = SecretDays(database, "sealed")
         self.hidden = SecretDays(database, "hidden")
-        self._reports: Kept[tuple[AnyReport, int]] = Kept(
+        self._reports: Cache[tuple[AnyReport, int]] = Cache(
             20_000_000, 60, weigh=lambda entry: entry[1]
         )
         """Reports and the letters of their texts, while somebody looks at them."""
@@ -265,7 +265,7 @@ class Jobs:
             return job
 
     def start(self, owner: str, link: str, holder: str | None, network: str | None = None) -> Job:
-        """Queue a quoted or stopped job; `holder` is the server with its owner's key. Raises JobError.
+        """Queues a quoted or stopped job; `holder` is the server with its owner's key. Raises JobError.
 
         `network` is the code of the network that pays beside the owner; a job with an own key keeps that of its quote.
         """
@@ -292,7 +292,7 @@ class Jobs:
             )
 
     def cancel(self, owner: str, link: str) -> Job:
-        """Cancel a job; its grades stay, and it can be started again. Raises JobError."""
+        """Cancels a job; its grades stay, and it can be started again. Raises JobError."""
         with self._database.write() as connection:
             take_turn(connection, JOB)
             job = self._own(connection, owner, link)
@@ -303,7 +303,7 @@ class Jobs:
             return self._change(connection, link, state="cancelled", problem="", **_HELD_BY_NOBODY)
 
     def delete(self, owner: str, link: str) -> Job:
-        """Delete a job and its report, and return the deleted job; an active one stops. Raises JobError."""
+        """Deletes a job and its report, and returns the deleted job; an active one stops. Raises JobError."""
         with self._database.write() as connection:
             job = self._own(connection, owner, link)
             connection.execute(delete(JOB).where(JOB.c.link == link))
@@ -311,7 +311,7 @@ class Jobs:
         return job
 
     def publish(self, owner: str, link: str, published: bool) -> Job:
-        """Publish a finished report, or make it private again. Raises JobError."""
+        """Publishes a finished report, or makes it private again. Raises JobError."""
         with self._database.write() as connection:
             job = self._own(connection, owner, link)
             is_withdrawn = published and job.withdrawn is not None
@@ -333,7 +333,7 @@ class Jobs:
             return connection.execute(delete(JOB).where(or_(free, stopped, quoted))).rowcount
 
     def find(self, name: str) -> Job | None:
-        """Return the job of this link, or of this slug while it is published."""
+        """Returns the job of this link, or of this slug while it is published."""
         with self._database.read() as connection:
             row = connection.execute(jobs_shown().where(_named(name))).first()
         return job_of(row) if row else None
@@ -344,7 +344,7 @@ class Jobs:
             return tuple(map(job_of, connection.execute(query)))
 
     def stopped(self, most: int) -> tuple[Job, ...]:
-        """Return the jobs of the operator's judge that stopped last, for the operator."""
+        """Returns the jobs of the operator's judge that stopped last, for the operator."""
         theirs = and_(JOB.c.state == "failed", JOB.c.own_key.is_(False))
         query = jobs_shown().where(theirs).order_by(JOB.c.queued.desc(), JOB.c.link).limit(most)
         with self._database.read() as connection:
@@ -385,10 +385,10 @@ class Jobs:
                 text = connection.scalar(select(column).where(JOB.c.link == link)) or ""
             return read_record(benchmark_named(benchmark).report, text), len(text)
 
-        return self._reports.of((column.name, link), parsed)[0]
+        return self._reports.get((column.name, link), parsed)[0]
 
     def size(self, link: str) -> int:
-        """Return the letters of the draft or report under a link; 0 without any."""
+        """Returns the letters of the draft or report under a link; 0 without any."""
         letters = func.length(JOB.c.draft) + func.length(func.coalesce(JOB.c.report, ""))
         with self._database.read() as connection:
             return connection.scalar(select(letters).where(JOB.c.link == link)) or 0
@@ -496,18 +496,18 @@ class Jobs:
             self._give_back(connection, JOB.c.holder == holder)
 
     def recover(self) -> None:
-        """Return the jobs of a dead server to the queue at start. SQLite only: elsewhere its leases expire."""
+        """Returns the jobs of a dead server to the queue at start. SQLite only: elsewhere its leases expire."""
         if self._database.is_sqlite:
             with self._database.write() as connection:
                 self._give_back(connection, JOB.c.holder.is_not(None))
 
     def lapse(self) -> None:
-        """Return the jobs of servers that died to the queue; those with their owner's key wait for it."""
+        """Returns the jobs of servers that died to the queue; those with their owner's key wait for it."""
         with self._database.write() as connection:
             self._give_back(connection, JOB.c.until < present(connection))
 
     def judged(self, own_key: bool) -> tuple[Job, ...]:
-        """Return the jobs that are judged now, with their owners' keys or with the operator's judge."""
+        """Returns the jobs that are judged now, with their owners' keys or with the operator's judge."""
         theirs = and_(JOB.c.state == "judging", JOB.c.own_key.is_(own_key))
         with self._database.read() as connection:
             return tuple(map(job_of, connection.execute(jobs_shown().where(theirs))))

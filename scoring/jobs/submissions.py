@@ -107,7 +107,7 @@ class Submissions:
     """Reports of submissions, in one database."""
 
     def __init__(self, database: Database, blindness: Blindness | None) -> None:
-        """Without `blindness` every text is shown, as to operators on their own machine."""
+        """`blindness` is None for operators on their own machine, who may see every text."""
         self._database = database
         self._blindness = blindness
         self._lot = database.secret_key("opponents") if blindness else b""
@@ -181,7 +181,7 @@ class Submissions:
     def draft(
         self, owner: str, file: SubmissionFile, request: SubmissionRequest, judge: str, address: str
     ) -> Drafted:
-        """Join a file to the item bank and draw its opponents. Raises UploadError with all problems at once."""
+        """Joins a file to the item bank and draws its opponents. Raises UploadError with all problems at once."""
         bank = self._bank()
         index = ItemIndex(
             {key: (item.instance.instruction, item.names) for key, item in bank.items()}
@@ -235,7 +235,7 @@ class Submissions:
         )
 
     def stored(self) -> tuple[StoredModel, ...]:
-        """Return the models with answers in the item bank, newest source first, then by name."""
+        """Returns the models with answers in the item bank, newest source first, then by name."""
         query = (
             select(MODEL.c.name, SOURCE.c.name.label("source"), SOURCE.c.id)
             .distinct()
@@ -285,7 +285,7 @@ class Submissions:
         return without_texts(report, self._blind_items(report))
 
     def publish_if_complete(self, job: Job, report: AnyReport) -> None:
-        """Add a report to the public board if it is a complete submission graded by the operator's judge."""
+        """Adds a report to the public board if it is a complete submission graded by the operator's judge."""
         if (
             isinstance(report, MatchReport)
             and report.complete
@@ -301,7 +301,7 @@ class Submissions:
             )
 
     def _bank(self) -> Mapping[str, _Stored]:
-        """Return every item by its key, also those without stored images: a judge may read captions."""
+        """Returns every item by its key, also those without stored images: a judge may read captions."""
         image_query = select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position)
         answers: dict[int, dict[str, str]] = {}
         answer_query = select(ANSWER.c.item_id, MODEL.c.name, ANSWER.c.text).join(
@@ -335,7 +335,7 @@ class Submissions:
     def _rivals(
         self, bank: Mapping[str, _Stored], items: Iterable[str], owner: str, title: str, source: str
     ) -> Mapping[str, dict[str, str]]:
-        """Return others' answers by item and model, without the owner's earlier variants of the same model."""
+        """Returns others' answers by item and model, without the owner's earlier variants of the same model."""
         submitted = self.store.submissions(source)
         own = {
             entered.name
@@ -359,7 +359,7 @@ class Submissions:
         judge: JudgeStamp,
         problems: list[str],
     ) -> Drafted:
-        """Return the report with its matches. Raises UploadError with these and all further problems."""
+        """Returns the report with its matches. Raises UploadError with these and all further problems."""
         chosen = {
             item: _opponents(candidate.rivals[item], self._lot + item.encode(), request)
             for item in sorted(candidate.answers)
@@ -442,7 +442,7 @@ def _stamp(request: SubmissionRequest, judge: str, address: str) -> JudgeStamp:
 
 
 def _opponents(rivals: Mapping[str, str], lot: bytes, request: SubmissionRequest) -> dict[str, str]:
-    """Return the opponents' answers by name; the draw depends only on the lot and the names."""
+    """Returns the opponents' answers by name; the draw depends only on the lot and the names."""
     names = sorted(rivals)
     if request.reference == "backed":  # the judge is shown it, so it is no opponent (paper, 4.3)
         names = [name for name in names if name != REFERENCE]

@@ -55,7 +55,7 @@ class Trials:
         self._trials: dict[str, _Trial] = {}
 
     def run_in(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Try judges out in a running loop, until it is closed."""
+        """Tries judges out in a running loop, until it is closed."""
         self._loop = loop
 
     def spec(self, owner: str, address: Endpoint, model: str, network: str | None) -> JudgeSpec:

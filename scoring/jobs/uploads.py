@@ -24,7 +24,7 @@ from scoring.specs.files import SPEC_ENDINGS
 
 PAGE_BYTES = PAGE.bytes or 0
 TAKEN = (*SUFFIXES, *SPEC_ENDINGS, ".txt", ZIP)
-"""How files may end: tables, specs with their prompts, and what packs them."""
+"""Endings of accepted files: tables, specs with their prompts, and zips of these."""
 _MOST_NAME = 200
 _MOST_A_SECOND = 32_000_000
 """Bytes a second of all uploads together: the thread that answers everybody reads and writes each one."""
@@ -130,7 +130,7 @@ class UploadStore:
             raise
 
     def find(self, owner: str, token: str) -> StoredUpload:
-        """Return an owner's upload. Raises UploadStoreError if there is none (any more)."""
+        """Returns an owner's upload. Raises UploadStoreError if there is none (any more)."""
         upload = self._read(self._metadata(token)) if _TOKEN.fullmatch(token) else None
         if upload is None or upload.owner != owner_code(owner):
             raise UploadStoreError("The uploaded file is no longer here; choose it again")
@@ -154,12 +154,12 @@ class UploadStore:
             self.discard(upload)
 
     def check_disk(self) -> None:
-        """Raise UploadStoreError if the free disk space is reserved for votes."""
+        """Raises UploadStoreError if the free disk space is reserved for votes."""
         if full := no_room(self.folder, self.votes_room):
             raise UploadStoreError(full)
 
     def sweep(self, owner: str | None = None) -> None:
-        """Delete all expired uploads, and the owner's if an owner is given."""
+        """Deletes all expired uploads, and the owner's if an owner is given."""
         oldest = time.time() - self.seconds
         mine = owner_code(owner) if owner is not None else None
         for upload in self._stored_uploads():

@@ -115,13 +115,13 @@ class JobWorker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop: running calls may end, jobs return to the queue; a hanging thread is abandoned."""
+        """Stops: running calls may end, jobs return to the queue, and a hanging thread is abandoned."""
         self._ending.set()
         self.wake()
         self._thread.join(GRACE_SECONDS + 1)
 
     def begin(self, owner: str, link: str, own: Endpoint | None, network: str | None = None) -> Job:
-        """Start a job with its owner's key, or with the operator's judge; `network` pays then beside the owner."""
+        """Starts a job with its owner's key, or with the operator's judge, which `network` then pays for too."""
         job = self._jobs.find(link)
         if own and job and own.address != job.address:
             raise JobError(
@@ -261,7 +261,7 @@ class JobWorker:
             await asyncio.to_thread(self._jobs.fail, self.name, link, _UNEXPECTED)
 
     def _forget(self, link: str, address: Endpoint) -> None:
-        """Drop a key, unless its owner has given another one meanwhile."""
+        """Drops a key, unless its owner has given another one meanwhile."""
         if self._own.get(link) is address:
             self._own.pop(link, None)
 

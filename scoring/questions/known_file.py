@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from arena.cache import Cache
 from arena.io.strict_json import RowsError
 from arena.io.tables import ANSWERS, read_records
-from arena.kept import Kept
 from arena.types import folded
 from scoring.benchmarks.base import Answers, AskedQuestion, ChoicesError, FileBenchmark
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
@@ -27,7 +27,7 @@ from scoring.specs.yaml_text import YamlError, read_yaml
 
 BESIDE = ".yaml"
 """Ending of the notes on a question file, behind its whole name."""
-_QUESTIONS: Kept[Mapping[Any, Any]] = Kept(3)
+_QUESTIONS: Cache[Mapping[Any, Any]] = Cache(3)
 """The questions of the files that were used last."""
 
 
@@ -84,7 +84,7 @@ class KnownFile:
         """Returns the questions by id, as the benchmark's reader takes them. Raises RowsError and ChoicesError."""
         state = self.path.stat()
         cache_key = (str(self.path), state.st_mtime_ns, state.st_size, self.benchmark)
-        return _QUESTIONS.of(cache_key, lambda: self.record.own_questions(self.path))
+        return _QUESTIONS.get(cache_key, lambda: self.record.own_questions(self.path))
 
     def has(self, id: str) -> bool:
         return self.place(id) is not None

@@ -36,7 +36,7 @@ _FIGURES = (
 
 
 def report_files(report: SpecReport) -> Mapping[str, Callable[[], bytes]]:
-    """What makes each file, by its name."""
+    """Returns the writers of the files by name."""
     stem = f"{'partial_' if report.missing else ''}{file_stem(report.file)}"
     makers: dict[str, Callable[[], bytes]] = {
         f"{stem}-all-figures.csv": lambda: csv_bytes(_FIGURES, _figure_rows(report), "utf-8"),
@@ -51,7 +51,7 @@ def report_files(report: SpecReport) -> Mapping[str, Callable[[], bytes]]:
 
 
 def _figure_rows(report: SpecReport) -> Iterator[list[object]]:
-    """Yield every figure of the whole file, of each split, and of each group."""
+    """Yields every figure of the whole file, of each split, and of each group."""
     spec = spec_of_report(report)
     source = [report.protocol, spec.digest, spec.licence]
 
@@ -74,7 +74,7 @@ def _figure_rows(report: SpecReport) -> Iterator[list[object]]:
 
 
 def _audit_lines(report: SpecReport) -> Iterator[str]:
-    """Yield what was scored and how, then a line for each answer."""
+    """Yields a line on the report, then a line for each answer."""
     spec = spec_of_report(report)
     head = {
         "benchmark": spec.name,

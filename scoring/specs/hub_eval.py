@@ -201,7 +201,7 @@ def _asked(task: EvalTask) -> str | None:
 
 
 def _left_out(task: EvalTask, ask: str | None) -> Iterator[str]:
-    """Yield what a task's spec does not carry."""
+    """Yields the parts of a task that its spec leaves out."""
     fields = task.field_spec
     yield from (f"field_spec.{name}: not read" for name in _OF_ROWS if getattr(fields, name))
     if fields.choices is not None:
@@ -306,7 +306,7 @@ def _scorer_name(spec: Spec) -> str | None:
 
 
 def _inexpressible(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
-    """Yield what an `eval.yaml` has no words for, and without which a spec would be another benchmark."""
+    """Yields the parts of a spec that an `eval.yaml` can't express and that define the benchmark."""
     case = spec.rule[0]
     if case.when or len(spec.rule) > 1:
         yield SpecProblem("rule", f"{FORM} has one rule for all rows, and no cases")
@@ -331,7 +331,7 @@ def _is_mean(figure: Figure) -> bool:
 
 
 def _unwritten(spec: Spec, is_choice: bool) -> Iterator[str]:
-    """Yield what an `eval.yaml` of a spec does not say."""
+    """Yields the parts of a spec that its `eval.yaml` leaves out."""
     yield f"{spec.name}, spec {spec.digest[:8]}. inspect_ai scores answers by its own rules."
     if not spec.columns.images:
         yield "input_image: the spec names no column. Add it to field_spec if there are pictures."

@@ -22,7 +22,7 @@ _COLUMNS = ("doc_to_text", "doc_to_target")
 _TAKEN = ("task", "dataset_path", "dataset_name", "test_split", "metric_list", *_COLUMNS)
 _METRIC_FIELDS = ("metric", "aggregation", "higher_is_better", "ignore_case")
 _ASKING = ("output_type", "generation_kwargs", "dataset_kwargs", "metadata", "tag", "task_alias")
-"""Fields that say nothing of what a spec says."""
+"""Fields without a counterpart in a spec."""
 _TRUE = ("true", "True", "TRUE", "yes", "on", 1)
 _NOTES: Mapping[str, str] = {
     "filter_list": "what its filters take out of an answer is not taken out here",
@@ -31,7 +31,7 @@ _NOTES: Mapping[str, str] = {
 
 
 def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
-    """A task file's value as a spec; files that it includes lie in the same folder. Raises SpecError."""
+    """Returns a task file's value as a spec; files that it includes are in the same folder. Raises SpecError."""
     task = _with_included(raw, folder, [])
     problems = [*_problems(task)]
     if problems:
@@ -58,7 +58,7 @@ def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
 
 
 def _with_included(raw: Mapping[str, Any], folder: Path, read: list[str]) -> Mapping[str, Any]:
-    """A task with what the files that it includes say; what it says itself counts. Raises SpecError."""
+    """Returns a task with the fields of the files it includes; its own fields come first. Raises SpecError."""
     included = raw.get("include", [])
     task: dict[str, Any] = {}
     for name in reversed(included if isinstance(included, list) else [included]):
@@ -67,7 +67,7 @@ def _with_included(raw: Mapping[str, Any], folder: Path, read: list[str]) -> Map
 
 
 def _included(name: Any, folder: Path, read: list[str]) -> Mapping[str, Any]:
-    """The value of a file beside a task, whose name is added to `read`. Raises SpecError."""
+    """Returns the value of a file beside a task, and adds the file's name to `read`. Raises SpecError."""
     path = file_beside(name, folder) if isinstance(name, str) else None
     if path is None:
         text = f"there is no file {quoted(name)} in its folder; put it there, as no other is read"
@@ -115,7 +115,7 @@ def _metric_problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
 
 
 def _metrics(task: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The metrics that are taken: means of what lmms-eval computes itself."""
+    """The metrics that are read: means of scores that lmms-eval computes itself."""
     return [
         each
         for each in _listed(task.get("metric_list"))
@@ -165,7 +165,7 @@ def _listed(value: Any) -> Sequence[Any]:
 
 
 def _left_out(task: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the task's spec does not carry."""
+    """Yields the parts of a task that its spec leaves out."""
     for field, value in task.items():
         if isinstance(value, Code):
             yield f"{field}: {value}, which is never run"

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from arena.cache import Cache
 from scoring.specs import hub_eval, lmms_task
 from scoring.specs.files import Beside, file_content, named_spec, near
 from scoring.specs.problems import SpecError, SpecProblem, either
@@ -54,9 +55,17 @@ def own_spec(path: Path, name: str, beside: Beside) -> Spec:
     return named_spec(raw, name, beside)
 
 
+_VALUES: Cache[Any] = Cache(50)
+"""The values of the files that were read last, by their content."""
+
+
 def _value_of(path: Path) -> Any:
     """The value of a file, which names code only in another form than ours. Raises YamlError and SpecError."""
     content = file_content(path)
+    return _VALUES.get(content, lambda: _read_value(content))
+
+
+def _read_value(content: bytes) -> Any:
     try:
         return read_yaml(content)
     except YamlError:

@@ -1,4 +1,4 @@
-"""The schema of a spec: a benchmark as a YAML file, with every problem told at once."""
+"""The schema of a spec: a benchmark as a YAML file. All its problems are reported at once."""
 
 import hashlib
 import json
@@ -19,6 +19,7 @@ from pydantic import (
     ValidationError,
 )
 
+from arena.cache import Cache
 from scoring.rules.base import RuleKind, RuleProtocol
 from scoring.rules.kinds import KINDS
 from scoring.rules.prompted import BRACES
@@ -109,7 +110,7 @@ class QuestionFile(BaseModel):
 
 
 class PublishedFigure(BaseModel):
-    """A published number: a model's figure under a protocol, and where it stands."""
+    """A published number: a model's figure under a protocol, and its source."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -146,7 +147,7 @@ class Spec(BaseModel):
     columns: Columns = Columns()
     derive: Annotated[Mapping[Word, Derived], Field(max_length=20)] = {}
     groups: Annotated[Words, Field(max_length=20)] = ()
-    """Columns for whose values every figure is told too."""
+    """Columns whose values are groups, with every figure for each."""
     splits: Word | None = None
     """The column whose values are reported apart."""
     rule: tuple[Case, ...]
@@ -172,7 +173,7 @@ class Spec(BaseModel):
 
     @cached_property
     def plain(self) -> Mapping[str, Any]:
-        """The spec in normal form: written out, without what goes without saying."""
+        """The spec in normal form: written out, without default values."""
         return {name: value for name, value in self._written() if value not in (None, {}, [])}
 
     def _written(self) -> Iterator[tuple[str, Any]]:
@@ -184,14 +185,6 @@ class Spec(BaseModel):
                 yield name, dumped[name]
 
     @property
-    def line(self) -> str:
-        """What a list says of it: name, size, main figure, rule, licence."""
-        head = self.headline_under(self.protocols[0])
-        figure = f"{head} by {', '.join(self.kinds)}"
-        parts = [self.name, self.size, figure, f"licence {self.licence}"]
-        return " · ".join(filter(None, parts))
-
-    @property
     def yaml(self) -> str:
         return write_yaml(self.plain)
 
@@ -201,7 +194,7 @@ class Spec(BaseModel):
         return json.dumps(self.plain)
 
     def headline_under(self, protocol: str) -> str:
-        """The name of the figure that stands for a report under a protocol."""
+        """Returns the name of the headline figure under a protocol."""
         if isinstance(self.headline, str):
             return self.headline
         by_protocol: Mapping[Any, str] = self.headline or {}
@@ -225,7 +218,7 @@ class Spec(BaseModel):
         }
 
     def needs(self, figure: str) -> list[str]:
-        """The columns that a figure and what it is made of need."""
+        """Returns the columns that a figure and its parts need."""
         columns = [*self.figures[figure].columns]
         for part in self.figures[figure].parts:
             columns += self.needs(part)
@@ -276,8 +269,16 @@ def spec_from_json(text: str) -> Spec:
     return spec_of(json.loads(text))
 
 
+_SPECS: Cache[Spec] = Cache(200)
+"""The specs that were read last: an upload's file is opened again for each look at it."""
+
+
 def spec_of(raw: Any) -> Spec:
-    """The spec that a file's value is. Raises SpecError with all its problems."""
+    """The spec that a file's value is, read once for equal values. Raises SpecError with all its problems."""
+    return _SPECS.get(raw, lambda: _spec_of(raw))
+
+
+def _spec_of(raw: Any) -> Spec:
     if not isinstance(raw, Mapping):
         text = "expected names with values, such as `name: Animals`"
         raise SpecError([SpecProblem("", f"{text}, found {quoted(raw)}")])
@@ -453,7 +454,7 @@ def _column_problems(columns: Columns) -> Iterator[SpecProblem]:
 
 
 def _answer_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
-    """Where questions are grouped by what the model said."""
+    """Yields a problem where questions are grouped by the model's answer."""
     answer = read.get("columns", Columns()).answer
     columns_by_place = {"groups": read.get("groups", ()), "splits": [read.get("splits")]}
     columns_by_place |= {

@@ -56,7 +56,7 @@ class ScoredRows:
 
     @cached_property
     def pictures(self) -> Sequence[str]:
-        """What tells each row's picture; "" where nothing does."""
+        """Identity of each row's picture; "" if unknown."""
         return self.frame["picture"].tolist()
 
     @cached_property

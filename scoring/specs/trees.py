@@ -42,7 +42,7 @@ def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
 
 
 def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
-    """Yield the figures as trees, for each chain of columns: whole file, splits if there are several, groups.
+    """Yields the figures as trees, for each chain of columns: whole file, splits if there are several, groups.
 
     Figures of only some rows are left out: within a group, another figure less these would tell the others. So are
     chains whose groups, beside those of the chains before, would tell a few answers.
@@ -146,7 +146,7 @@ def _reveal_few(rows: ScoredRows, within: Mask, chains: Sequence[Sequence[str]])
 
 
 def _groups_of(rows: ScoredRows, within: Mask, columns: Sequence[str]) -> Iterator[Mask]:
-    """Yield the groups of a chain that may be shown, those within each after it."""
+    """Yields the groups of a chain that may be shown, those within each after it."""
     if not columns:
         return
     column, *rest = columns

@@ -26,7 +26,7 @@ def people_html(people: People) -> str:
 
 
 def measures_html(agreement: PeopleAgreement) -> str:
-    """Return Figure 9 as a table, best measure first; "" if no pair has a majority."""
+    """Returns Figure 9 as a table, best measure first; "" if no pair has a majority."""
     if not any(reproduction.overall.n for reproduction in agreement.reproductions):
         return ""
     return sheet_html(measure_sheet(agreement, usual_levels(agreement.people)))

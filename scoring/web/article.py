@@ -30,7 +30,7 @@ _NAMES = 0.43
 _WIDTH = 720
 """Height of a row; where the bars begin, as a share of the width; the width."""
 _TALL = 600
-"""Height from which a figure is printed smaller, so that it stands on the first page."""
+"""Height from which a figure is printed smaller, so that it fits on the first page."""
 _BARS = 0.46
 """Share of the width that the longest bar takes."""
 _PREVIEW = (600, 315)

@@ -96,7 +96,7 @@ def _letter_words(letter: str | None) -> str:
 
 
 def _place(text: str, span: str, last: bool) -> tuple[int, int] | None:
-    """Return the position of a span in a text, ignoring white space and letter forms; whole words come first."""
+    """Returns the position of a span in a text, ignoring white space and letter forms; whole words come first."""
     folded = []
     places = []
     for place, char in enumerate(text):

@@ -1,4 +1,4 @@
-"""Offers for a file on "Score a model": its drafts, and what each way to judge it costs."""
+"""Offers for a file on "Score a model": its drafts, and the price of each way to judge it."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class FileOffers:
         self._stored = stored
 
     def draft(self, owner: str, form: Benchmark[Any], values: Values, label: str) -> Draft:
-        """Make a file's draft for one way to judge it, by label."""
+        """Makes a file's draft for one way to judge it, by label."""
         token = str(values[self._token])
         title = self._settings.report_title(values)
         if form.way == "questions first":

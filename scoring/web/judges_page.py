@@ -7,8 +7,11 @@ from typing import NamedTuple
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from arena.drawings import svg
+from arena.drawings import Drawing, ratings_drawing, svg
+from arena.leaderboard.chart import MOST_BARS
+from arena.leaderboard.headline import ranks_in_words
 from arena.plots import Plot, WinRateCell, family_win_rate_plot
+from arena.ratings.report import BoardRow, bradley_terry_rows
 from arena.templates import macros
 from arena.web.addresses import JUDGES, NAME, RESULTS
 from arena.web.cookies import NO_STORE, owner_of
@@ -27,7 +30,6 @@ from scoring.visit_bench.leaderboard import (
 from scoring.visit_bench.sheets import COLUMNS, PEOPLE, board_sheet
 from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, labels
 from scoring.web.citations import citations
-from scoring.web.judge_board_view import board_chart, board_sentence
 from scoring.web.report_parts import sheet_html
 
 VISIT = macros("visit_bench.html")
@@ -53,6 +55,38 @@ def board_html(
     return VISIT.board(
         board_key, standings, board_sentence(standings.board), drawn, beside.agreement, table, cited
     )
+
+
+def board_sentence(board: AutomaticBoard) -> str:
+    """Returns a sentence with the models of the first ranks, which a board opens with."""
+    ranked, groups = _first_group(board)
+    if len(ranked) < 2:
+        return "No two models have a rank yet: these matches are too few to compare them."
+    ranks = {row.model: row.rank for row in ranked if row.rank is not None}
+    one_of = f"In one of {groups} groups that never met, " if groups > 1 else ""
+    return f"{one_of}{'; '.join(ranks_in_words(ranks))}."
+
+
+def board_chart(board: AutomaticBoard) -> Drawing | None:
+    """Returns a chart of the ratings with intervals; None while no model has both."""
+    rows = list(bradley_terry_rows(row for row in _first_group(board)[0] if row.bt_low is not None))
+    title = "Elo ratings by the judge with 95% intervals, best first"
+    return ratings_drawing(title, board_sentence(board), rows, MOST_BARS) if rows else None
+
+
+def _first_group(board: AutomaticBoard) -> tuple[Sequence[BoardRow], int]:
+    """Returns the ranked models of the first group of models that met, and the number of such groups."""
+    first: list[BoardRow] = []
+    groups = 0
+    before = 0
+    for row in (line.row for line in board.lines if line.row.rank is not None):
+        is_next_group = groups == 0 or (row.rank == 1 and before != 1)
+        if is_next_group:
+            groups += 1
+        if groups == 1:
+            first.append(row)
+        before = row.rank
+    return first, groups
 
 
 def family_plot(board: AutomaticBoard) -> Plot | None:

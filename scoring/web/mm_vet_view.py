@@ -29,7 +29,7 @@ SHOWS: Mapping[str, Callable[[Row], bool]] = {
 def list_questions(
     report: Report, show: str = "all questions", group: str = EVERY, page: int = 1
 ) -> Listed:
-    """Return one page of the matching questions; a filter that does not exist counts as not chosen."""
+    """Returns one page of the matching questions; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all questions"])
     rows = [
         row

@@ -1,4 +1,4 @@
-"""Multiple-choice answers as their report lists them, and what another protocol would have read."""
+"""The list of a multiple-choice report's answers, also as another protocol reads them."""
 
 from collections.abc import Sequence
 
@@ -37,8 +37,8 @@ def _listed(report: ChoiceReport, chosen: Chosen) -> Listed:
     others: list[Protocol] = [
         protocol for protocol in PROTOCOL_WORDS if protocol != report.protocol
     ]
-    chosen_protocols = [protocol for protocol in others if protocol == chosen.protocol]
-    protocol = chosen_protocols[0] if chosen_protocols else others[0]
+    by_name: dict[str, Protocol] = {other: other for other in others}
+    protocol = by_name.get(chosen.protocol, others[0])
     there = reread(report, protocol) if chosen.show == DIFFERS else None
     listed = list_choices(
         report.rows,

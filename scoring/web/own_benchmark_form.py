@@ -101,7 +101,7 @@ class OwnBenchmarkForm:
         return spec_of_fields(self._fields(values))
 
     def filled(self, look: OwnLook | None) -> dict[Any, Any]:
-        """Returns the fields' values for a file; None for a file with a spec, whose fields stay hidden."""
+        """Returns the fields' values for a file; empty for a file with a spec, since the fields stay hidden."""
         if look is None:
             return {**dict.fromkeys(self.inputs), self.groups: []}
         fields = look.fields

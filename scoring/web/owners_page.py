@@ -67,7 +67,7 @@ class OwnersPage:
         return answer
 
     def returns(self) -> Response:
-        """To the page with the forms, for who opens the address of one that was sent."""
+        """Redirects to the page with the forms, when somebody opens the address of a form."""
         return RedirectResponse("/you", status_code=303, headers=NO_STORE)
 
     def _page(

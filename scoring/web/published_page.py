@@ -14,9 +14,9 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
+from arena.cache import Cache
 from arena.drawing_png import png
 from arena.drawings import shortened, svg, svg_file
-from arena.kept import Kept
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE
 from arena.web.facts_view import NamedLink
@@ -52,18 +52,18 @@ class PublishedReports:
 
     jobs: Jobs
     published: PublishedJobs
-    cache: Kept[ShareRecord | None]
+    cache: Cache[ShareRecord | None]
 
     @classmethod
     def from_jobs(cls, jobs: Jobs, published: PublishedJobs) -> "PublishedReports":
-        return cls(jobs, published, Kept(2_000, 3_600))
+        return cls(jobs, published, Cache(2_000, 3_600))
 
     def record(self, job: Job, until: float = math.inf) -> ShareRecord | None:
         """Returns the record of a published job's report; None if the report can't be read any more.
 
         Raises LateError if it would have to be read after `until`, by the monotonic clock.
         """
-        return self.cache.of((job.link, job.slug), lambda: self._read_record(job, until))
+        return self.cache.get((job.link, job.slug), lambda: self._read_record(job, until))
 
     def _read_record(self, job: Job, until: float) -> ShareRecord | None:
         if time.monotonic() > until:
@@ -110,7 +110,7 @@ class PublishedPages:
     jobs: Jobs
     reports: PublishedReports
     layout: PageLayout
-    drawings: Kept[bytes]
+    drawings: Cache[bytes]
 
     def png(self, slug: str, request: Request) -> Response:
         return self._picture(slug, request, "image/png", self._png)
@@ -178,7 +178,7 @@ class PublishedPages:
 
     def _png(self, report: AnyReport) -> bytes:
         drawing = preview_drawing(report)
-        return self.drawings.of(drawing, lambda: png(drawing, 0))
+        return self.drawings.get(drawing, lambda: png(drawing, 0))
 
     def _picture(
         self,

@@ -1,4 +1,4 @@
-"""Readings' view: how often extractors choose what people choose, as a report's page of people shows it."""
+"""Readings' view: agreement of extractors with people, on a report's page of people."""
 
 from collections.abc import Iterator
 

@@ -44,7 +44,7 @@ from scoring.web.published_page import PublishedReports
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.readings_view import readings_line
 from scoring.web.report_parts import PARTS, REPORT, folded_problems_html, sheets_html
-from scoring.web.share_sheet import share_html
+from scoring.web.share_texts import share_html
 from scoring.web.spec_view import READINGS
 from scoring.web.task_map_view import clusters_html
 from scoring.web.visit_bench_view import MATCHES, families_html, match_notes
@@ -105,7 +105,7 @@ def figure_of(report: AnyReport) -> str:
 
 
 def scores_of(opened: Opened) -> str:
-    """Return the tables of a report; "" where it has none."""
+    """Returns the tables of a report; "" if it has none."""
     report = opened.report
     tables = benchmark_of(report).sheets(report)
     if not tables:
@@ -157,7 +157,7 @@ class ReportPages:
         return self._read(link, request, self._answers, is_listed=False)
 
     def publishes(self, link: str, request: Request) -> Response:
-        """Publish a report, and lead its owner to the sheet at its public address."""
+        """Publishes a report, and redirects its owner to the share sheet at its public address."""
         return self._changed(link, request, self._publish)
 
     def hides(self, link: str, request: Request) -> Response:
@@ -278,7 +278,7 @@ class ReportPages:
         return Opened(job, report, name) if job and report else None
 
     def _others(self, job: Job, request: Request) -> list[Choice]:
-        """Return the visitor's other reports of the same benchmark, by title and time."""
+        """Returns the visitor's other reports of the same benchmark, by title and time."""
         return [
             (
                 other.link,
@@ -300,8 +300,12 @@ class ReportPages:
         if isinstance(report, ChoiceReport):
             readings = readings_line(reading_results(self.marking, job, report, beside=False))
         labels = labels_line(label_results(self.marking, job, report, beside=False))
-        nobody = CALIBRATION if report.judge else ("" if labels else NO_PEOPLE)
-        return f"{marks or readings or nobody} {labels}".strip()
+        line = marks or readings
+        if not line and report.judge:
+            line = CALIBRATION
+        elif not line and not labels:
+            line = NO_PEOPLE
+        return f"{line} {labels}".strip()
 
     def _changed(self, name: str, request: Request, change: Callable[[str, str], str]) -> Response:
         """Does an act of a report's owner: `change` gets owner and link, and returns the address to go to."""
@@ -352,7 +356,7 @@ def _sent_to(address: str) -> Response:
 
 
 def _link(typed: str) -> str:
-    """Return the name of a report from itself or its address, `/report/LINK/...` or `/r/SLUG`; else ""."""
+    """Returns the name of a report from itself or its address, `/report/LINK/...` or `/r/SLUG`; else ""."""
     try:
         path = urlsplit(typed[:500]).path
     except ValueError:  # what is no address
@@ -363,7 +367,7 @@ def _link(typed: str) -> str:
 
 
 def routes(pages: ReportPages) -> APIRouter:
-    """Return the router; what changes anything is for the report's owner."""
+    """Returns the router; only a report's owner may change anything."""
     router = APIRouter()
     reads = ["GET", "HEAD"]
     router.add_api_route("/r/{slug}", pages.shows, methods=reads)

@@ -31,12 +31,12 @@ def number(value: float | None, places: int = 1) -> str:
 
 
 def sheet_html(sheet: Sheet) -> str:
-    """Return a table with buttons that copy it."""
+    """Returns a table with buttons that copy it."""
     return as_html(sheet, copies=True)
 
 
 def sheets_html(sheets: Sequence[Sheet]) -> str:
-    """Return a report's tables, each in its place."""
+    """Returns a report's tables, each in its place."""
     tables: dict[Place, list[tuple[str, str]]] = {
         "main": [],
         "beside": [],

@@ -27,8 +27,7 @@ from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.leaderboard import family_table, table
 from scoring.web.agreement_view import reproduction_plot
 from scoring.web.article import wrong_answers_of
-from scoring.web.judge_board_view import board_chart
-from scoring.web.judges_page import family_plot
+from scoring.web.judges_page import board_chart, family_plot
 from scoring.web.question_pictures import QuestionPictures
 
 UPLOADS = "/uploads"
@@ -134,7 +133,7 @@ def board_routes(submissions: Submissions) -> APIRouter:
 
 
 def agreement_routes(service: AgreementService) -> APIRouter:
-    """Return the router; `own` is the token of an uploaded file, accepted from its owner only."""
+    """Returns the router; `own` is the token of an uploaded file, accepted from its owner only."""
     router = APIRouter()
 
     @router.get("/agreement/{name}")
@@ -166,6 +165,6 @@ async def sent_file(request: Request) -> tuple[bytes, str]:
 
 
 def attachment(name: str, content: bytes | str) -> Response:
-    """Return a file to save that neither caches nor search engines keep."""
+    """Returns a file to save that neither caches nor search engines keep."""
     headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}", **NO_STORE}
     return Response(content, media_type="application/octet-stream", headers=headers)

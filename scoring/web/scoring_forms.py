@@ -1,4 +1,4 @@
-"""Forms of "Score a model": the choices of each setting, by label, and what each way to judge a file costs."""
+"""Forms of "Score a model": the choices of each setting, by label, and the price of each way to judge a file."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -52,7 +52,7 @@ class Offer(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Its label and price, and below what it gives and how much that is, or what hinders it."""
+        """Its label and price, and below them what it gives, or what hinders it."""
         head = self.label if self.cost is None else f"{self.label} · {price_text(self.cost)}"
         return "\n".join(filter(None, (head, GIVES[self.label], self.hindrance)))
 

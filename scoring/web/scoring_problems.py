@@ -1,4 +1,4 @@
-"""What "Score a model" says where something cannot be done: the errors that its visitors read."""
+"""Problems on "Score a model": the errors that its visitors read."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -49,7 +49,7 @@ def problem_html(error: Exception, *_: object) -> str:
 
 
 def shows_problems(handler: Callable[..., Updates]) -> Any:
-    """Decorate a handler to show errors, and to end what it has done aside once its page has left."""
+    """Decorates a handler to show errors, and to end its work aside once its page has left."""
 
     @wraps(handler)
     def waited(tab: Any, *values: Any) -> Updates:

@@ -33,7 +33,7 @@ from scoring.web.trial_watch import TrialWatch, waits_for_trial
 
 SHOWN = gr.update(visible=True)
 _LEEWAY = 1.02
-"""A job draws answers of known worth anew, so that its cost is never quite what was told."""
+"""A job draws canaries anew, so that its cost is never quite the one that was shown."""
 _UNFOLDED = gr.update(visible=True, open=True, label="Details")
 _NAME_IT = JobServiceError("Give your judge's address, model and key above, and press again")
 
@@ -55,7 +55,7 @@ class ScoringTab:
             self._build(copied)
 
     def _owner(self, request: gr.Request) -> str:
-        """Return whose jobs a visitor sees. Raises NoVisitorError."""
+        """Returns the owner of a visitor's jobs. Raises NoVisitorError."""
         return self._service.jobs.owners.owner_of(sent_hash(request.headers))
 
     def _job_updates(self, link: str, request: gr.Request) -> Updates:
@@ -84,7 +84,7 @@ class ScoringTab:
         gr.HTML(SCORING.more(), padding=False)
 
     def listen(self, page: gr.Blocks) -> None:
-        """Bind the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
+        """Binds the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
         settings = self.settings
         form = {
             self.token,
@@ -194,7 +194,7 @@ class ScoringTab:
                 **self.jobs.blank(),
                 **gone,
                 self.settings.details: mend,
-                self.settings.benchmark: SHOWN,
+                **self.settings.list_benchmarks(),
                 self.make_own: SHOWN,
                 self.problem: problem_html(error),
             }
@@ -205,12 +205,12 @@ class ScoringTab:
 
     @shows_problems
     def on_own(self, values: Values, request: gr.Request) -> Updates:
-        """Show the fields of an own benchmark, filled in as far as the file tells."""
+        """Shows the fields of an own benchmark, filled in from the file."""
         return self._read(values, request, FileChoice(OWN))
 
     @shows_problems
     def on_questions(self, values: Values, request: gr.Request) -> Updates:
-        """Read the file beside another question file; of free answers only the price changes."""
+        """Reads the file with another question file; for free answers only the price changes."""
         if isinstance(self._benchmark(values, request), FileBenchmark):
             return self._read(values, request, self.settings.chosen(values))
         return self.on_change(values, request)
@@ -245,7 +245,7 @@ class ScoringTab:
         }
 
     def on_offer(self, values: Values) -> Updates:
-        """Show the fields of an own judge for what the operator does not pay."""
+        """Shows the fields of an own judge for an offer that the operator doesn't pay."""
         dollars = forms.quoted_dollars(values[self.prices], values[self.offers])
         judge = values[self.settings.judge]
         key = values[self.settings.key]
@@ -324,7 +324,7 @@ class ScoringTab:
     @shows_problems
     @waits_for_trial
     def on_start(self, values: Values, request: gr.Request) -> Updates:
-        """Start a job, or go on with a stopped one; with another judge, it is quoted anew."""
+        """Starts a job, or continues a stopped one; with another judge, it is quoted anew."""
         owner = self._owner(request)
         link = str(values[self.link])
         job = self._service.jobs.find(link)
@@ -348,7 +348,7 @@ class ScoringTab:
 
     @shows_problems
     def on_tried(self, values: Values, request: gr.Request) -> Updates:
-        """Go on with what was pressed, once the judge that it names was tried out."""
+        """Continues the pressed button's act, once its judge was tried out."""
         owner = self._owner(request)
         pressed = self.watch.waiting(
             {"on_check": self.on_check, "on_rest": self.on_rest, "on_start": self.on_start}, values
@@ -376,7 +376,7 @@ class ScoringTab:
 
     @shows_problems
     def on_look(self, link: object, token: object, request: gr.Request) -> Updates:
-        """Show the job's progress and the user's reports; a page about a file or a newer job stays as it is.
+        """Shows the job's progress and the user's reports; a page about a file or a newer job stays as it is.
 
         The answer may arrive after the user's next action: then the link stays, and the next tick corrects the rest.
         """
@@ -395,7 +395,7 @@ class ScoringTab:
     def _started(
         self, job: Job, dollars: float | None, values: Values, request: gr.Request
     ) -> Updates:
-        """Start a job whose price was told; where it costs more, or was not told, show the price and ask once more."""
+        """Starts a job at the price that was shown; if it costs more, or had none, shows the price and asks again."""
         cost = job.quote.dollars
         if cost is None or cost > (dollars or 0) * _LEEWAY + 0.01:
             return {
@@ -406,7 +406,7 @@ class ScoringTab:
         return self._go(job, job.link, values, request)
 
     def _begun(self, link: str, request: gr.Request) -> Updates:
-        """Show a job in place of the file that it scores."""
+        """Shows a job in place of the file that it scores."""
         choice = (self.offers, self.settings.own, self.settings.details, self.check, self.stored)
         gone = {
             **dict.fromkeys(choice, HIDDEN),
@@ -423,7 +423,7 @@ class ScoringTab:
         }
 
     def _benchmark(self, values: Values, request: gr.Request) -> Benchmark[Any]:
-        """Return what a file is to be scored as. Raises what reading a spec raises."""
+        """Returns the benchmark to score a file by. Raises the errors of reading a spec."""
         chosen = self.settings.chosen(values)
         return self._service.form(self._owner(request), str(values[self.token]), chosen)
 
@@ -484,7 +484,7 @@ class ScoringTab:
         }
 
     def _read_own(self, values: Values, request: gr.Request) -> Updates:
-        """Show a file with the fields of an own benchmark, or with the spec that came with it."""
+        """Shows a file with the fields of an own benchmark, or with the spec that came with it."""
         look = self._service.own_look(self._owner(request), str(values[self.token]))
         sent = {
             **values,
@@ -509,7 +509,7 @@ class ScoringTab:
         }
 
     def _checked(self, values: Values, request: gr.Request) -> Updates:
-        """Show what a file comes to by an own benchmark, with its price, or what is to be corrected first."""
+        """Shows the check of a file by an own benchmark, with its price, or the problems to correct first."""
         owner = self._owner(request)
         judge = self.settings.own_judge(owner, values)
         unpriced = dict.fromkeys((self.offers, self.settings.own, self.check), HIDDEN)
@@ -534,7 +534,7 @@ class ScoringTab:
         return {**check_updates, **title_update, **priced}
 
     def _priced(self, form: Benchmark[Any], values: Values, request: gr.Request) -> Updates:
-        """Return what is to be chosen for a file, with prices, or what keeps it from being judged."""
+        """Returns the choices for a file with their prices, or the problems that keep it from being judged."""
         owner = self._owner(request)
         operator = self._service.operator
         details = [form.name, str(values[self.settings.protocol] or "")]

@@ -1,20 +1,23 @@
-"""Share texts: a published report in READMEs, papers and frames, all built from one record.
+"""Share texts: a published report in READMEs, papers and frames, and its page's button for them, from one record.
 
 Titles, models' and benchmarks' names are anybody's words: they are cut, and escaped for where they go. A score that
 should not be trusted never appears without the reason.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from arena.drawings import shortened
 from arena.interval_text import bracketed, spanned
 from arena.sheets import latex_text, markdown_text
-from arena.templates import plural
+from arena.templates import macros, plural
 from scoring.jobs.written import score_text
+from scoring.publish.hub_files import is_open
 from scoring.publish.refusals import Refusal, refusals, stopped
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport, Report, ScoreLine
 
+SHARE = macros("share.html")
 TITLE_LETTERS = 80
 EDITION_LETTERS = 60
 """Most letters of a model's and of a benchmark's name."""
@@ -114,7 +117,7 @@ def _n(head: ScoreLine) -> str:
 
 
 def markdown(record: ShareRecord) -> str:
-    """Return a sentence for a README or a model card."""
+    """Returns a sentence for a README or a model card."""
     before = "".join(f"{markdown_text(warning)} " for warning in record.warnings)
     interval = f" {record.interval}" if record.interval else ""
     return (
@@ -124,7 +127,7 @@ def markdown(record: ShareRecord) -> str:
 
 
 def badge_markdown(record: ShareRecord) -> str:
-    """Return the badge as a link to the report."""
+    """Returns the badge as a link to the report."""
     words = markdown_text(f"{record.edition} {record.value}")
     return f"[![{words}]({record.badge})]({record.address})"
 
@@ -138,3 +141,27 @@ def latex(record: ShareRecord) -> str:
     if record.warnings:
         about = f"{about}. {' '.join(record.warnings)} {record.n}"
     return f"{model} & ${number}$ \\\\ % {about}, {record.address}"
+
+
+class ShareTexts(NamedTuple):
+    """Texts to copy."""
+
+    markdown: str
+    latex: str
+    badge: str
+
+
+def share_html(
+    at: str, record: ShareRecord | None, is_owner: bool, is_own: bool, withdrawn: str | None
+) -> str:
+    """Returns the button with its sheet.
+
+    `at`: path of the report; `record`: None for a private report; `is_own`: whether its benchmark is its owner's own,
+    which keeps it private; `withdrawn`: why the operators made it private, for its owner to read.
+    """
+    if record is None:
+        can_publish = is_owner and not is_own and withdrawn is None
+        reason = withdrawn if is_owner else None
+        return SHARE.sheet(at, None, is_owner, can_publish, is_own, False, None, reason)
+    texts = ShareTexts(markdown(record), latex(record), badge_markdown(record))
+    return SHARE.sheet(at, record, is_owner, False, is_own, not is_open(record.base), texts)

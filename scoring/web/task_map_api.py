@@ -9,9 +9,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
+from arena.cache import Cache
 from arena.io.aside import Aside, AsideError, while_waited
 from arena.io.strict_json import RowsError
-from arena.kept import Kept
 from arena.templates import plural
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE
@@ -88,7 +88,7 @@ class TaskMapPages:
     def __init__(self, reports: ReportAccuracies, aside: Aside | None = None) -> None:
         self._reports = reports
         self._aside = aside
-        self._cache: Kept[str] = Kept(16_000_000, weigh=len)
+        self._cache: Cache[str] = Cache(16_000_000, weigh=len)
 
     def page(
         self, query: Mapping[str, str], link: str = "", network: str | None = None
@@ -121,7 +121,7 @@ class TaskMapPages:
             back=back,
             downloads=files,
         )
-        body = self._cache.of(
+        body = self._cache.get(
             ("page", link, map_request.cache_key),
             lambda: self._run_aside(network, map_html, map_page, chosen.linkage),
         )
@@ -135,7 +135,7 @@ class TaskMapPages:
         if map_request is None:
             return None
         chosen = map_request.chosen
-        return self._cache.of(
+        return self._cache.get(
             (name, link, map_request.cache_key),
             lambda: self._run_aside(
                 network, map_file, name, map_request.accuracies, chosen.linkage, chosen.clusters
@@ -249,7 +249,7 @@ AT_ONCE = 2
 
 
 class _MapRoutes:
-    """What the routes do."""
+    """The handlers of the routes."""
 
     def __init__(self, pages: TaskMapPages, layout: PageLayout) -> None:
         self._pages = pages

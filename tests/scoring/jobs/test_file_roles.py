@@ -10,6 +10,7 @@ from arena.io.tables import RowsError
 from scoring.jobs.file_roles import FileRolesError, file_roles
 from scoring.jobs.uploads import StoredUpload, UploadedFile
 from scoring.specs.problems import SpecError
+from scoring.specs.schema import spec_of
 
 ANSWERS = "index,prediction\n1,A\n2,B\n"
 QUESTIONS = "index,question,A,B,answer\n1,Which?,x,y,A\n2,And?,x,y,A\n"
@@ -145,3 +146,16 @@ def test_each_problem_of_a_spec_is_told_with_its_place(tmp_path, files, problems
 def test_a_table_that_cannot_be_read_is_told_by_its_name(tmp_path):
     with pytest.raises(RowsError, match=r"^b\.csv: expected data, found an empty file"):
         file_roles(upload(tmp_path, a_csv=ANSWERS, b_csv=""))
+
+
+def test_an_equal_spec_is_read_once_and_a_changed_one_anew(tmp_path):
+    own = upload(tmp_path, m_csv=REPLIES, z_yaml=SPEC, grade_txt=PROMPT, paper_csv=PAPER)
+    first = file_roles(own).spec
+    assert first is not None
+    assert file_roles(own).spec is first
+    assert spec_of(json.loads(first.json_text)) is spec_of(json.loads(first.json_text))
+    (prompt,) = (file.path for file in own.files if file.name == "grade.txt")
+    prompt.write_text("Is {answer} a plant?")
+    changed = file_roles(own).spec
+    assert changed is not None
+    assert changed.digest != first.digest

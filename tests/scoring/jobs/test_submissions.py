@@ -40,8 +40,14 @@ from scoring.visit_bench.matches import MatchReport, Response, Verdict
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, labels
 from scoring.web.article import preview_drawing
-from scoring.web.judge_board_view import board_chart, board_sentence
-from scoring.web.judges_page import VISIT, Beside, board_html, family_plot
+from scoring.web.judges_page import (
+    VISIT,
+    Beside,
+    board_chart,
+    board_html,
+    board_sentence,
+    family_plot,
+)
 from scoring.web.visit_bench_view import list_matches
 from tests.support.judging_process import SPEC
 from tests.support.planting import Planted, plant
