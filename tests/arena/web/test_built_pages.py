@@ -222,7 +222,7 @@ def test_the_terms_have_a_head_and_caches_know_that_they_differ_by_language(serv
 
 def test_a_page_is_in_the_languages_in_which_it_is_whole(server):
     asked = {"accept-language": "zh"}
-    for path, language in (("/", "zh"), ("/results", "en"), ("/score", "zh"), ("/run", "en")):
+    for path, language in (("/", "zh"), ("/results", "zh"), ("/score", "zh"), ("/run", "en")):
         page = httpx.get(server.address + path, headers=asked).text
         assert f'lang="{language}"' in page[:200], path
         assert (CHINESE.text("pages.door_vote") in page) == (language == "zh"), path
