@@ -38,6 +38,7 @@ from tests.support.servers import ROOT
 from tests.support.voter import Voter
 
 HOST_PAGE = ROOT / "docs/host.md"
+ITEMS_PAGE = ROOT / "docs/write-items.md"
 LOGIN = {"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": "secret"}
 
 
@@ -208,7 +209,7 @@ def test_every_promise_of_the_host_page_names_a_test_that_exists():
 
 
 def test_the_limits_on_the_host_page_are_the_programs():
-    page = HOST_PAGE.read_text("utf-8")
+    page = HOST_PAGE.read_text("utf-8") + ITEMS_PAGE.read_text("utf-8")
     kilo, mega = 1_000, 1_000_000
     limits = (
         f"| {MOST_BODY // kilo} kB, except uploads: a file to *Score a model* {PAGE_BYTES // mega} MB, "

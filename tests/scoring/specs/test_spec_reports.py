@@ -17,7 +17,6 @@ from scoring.specs.files import load_folder
 from scoring.specs.problems import SpecError
 from scoring.specs.report import SpecReport, figure_lines, spec_of_report
 from scoring.specs.schema import read_spec, spec_of
-from tests.support.choice_tables import ChoiceCommand
 
 DOC = Path(__file__).parents[3] / "docs" / "add-a-benchmark.md"
 PAIRS = b"""
@@ -70,20 +69,6 @@ def blocks(names):
     """The code blocks of the recipe that follow these words, in order."""
     text = DOC.read_text()
     return [text.split(f"{name}", 1)[1].split("```")[1].partition("\n")[2] for name in names]
-
-
-def test_the_recipe_does_what_it_says(tmp_path, monkeypatch):
-    spec, table, line, printed = blocks(
-        ["`animals.yaml`:", "`animals.csv`:", "## 2. Try it", "prints\n"]
-    )
-    (tmp_path / "animals.yaml").write_text(spec)
-    (tmp_path / "animals.csv").write_text(table)
-    command = ChoiceCommand(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    words = line.split()[3:-2]
-    done = command(*words)
-    wanted = printed.replace("files are in results", f"files are in {command.out}")
-    assert (done.code, done.out.strip()) == (0, wanted.strip())
 
 
 def test_a_yaml_file_is_a_benchmark_without_a_line_of_the_registry(tmp_path):
