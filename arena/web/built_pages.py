@@ -93,11 +93,8 @@ class BuiltPages:
         config, described = asyncio.run(_asked(gradio, "/config"))
         self._config = _built(config.encode(), described)
         there = [page for page in PAGES if opened(f"/{page}")]
-        self._pages = {
-            (page, language): asyncio.run(_asked(gradio, f"/{gradio_path(page, language)}"))
-            for page in there
-            for language in LOCALES
-        }
+        paths = dict.fromkeys(gradio_path(page, language) for page in there for language in LOCALES)
+        self._pages = {path: asyncio.run(_asked(gradio, f"/{path}")) for path in paths}
         self._documents: Cache[Mapping[bool, BuiltPage]] = Cache(_KEPT)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -114,7 +111,7 @@ class BuiltPages:
         query = scope["query_string"].decode("latin-1")
         sent = scope["raw_path"].decode("latin-1")
         address = opened(sent, query)
-        if address is not None and (address.page, "en") not in self._pages:
+        if address is not None and address.page not in self._pages:
             address = None
         if address is None and path.rstrip("/") != "/config":
             is_lost = "text/html" in headers.get("accept", "") and not _GRADIOS.match(path)
@@ -156,7 +153,7 @@ class BuiltPages:
     def _documented(self, page: str, told: Head) -> Mapping[bool, BuiltPage]:
         locale = current_locale()
         html = macros("page.html")
-        document, described = self._pages[page, locale.language]
+        document, described = self._pages[gradio_path(page, locale.language)]
         frame = self._frames[page]() if page in self._frames else ""
         links = html.links(self._links.style, self._links.script, page == VOTE)
         head = html.described(told, self._layout.public) + links
