@@ -22,11 +22,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arena.cache import Cache
 from arena.database import DatabaseError
-from arena.locale import LOCALES, Locale, current_locale, speaking, t
+from arena.locale import LOCALES, Locale, current_locale, speaking
 from arena.markdown import visible_name
 from arena.templates import macros
 from arena.web.addresses import NAME, VOTE, Address, gradio_path, opened, plain
-from arena.web.heads import PAGES, Head
+from arena.web.heads import PAGES, Head, page_head
 from arena.web.layout import KEPT, PageLayout, etag_of, is_known
 from arena.web.static_files import Links
 
@@ -93,11 +93,10 @@ class BuiltPages:
         config, described = asyncio.run(_gradio_answer(gradio, "/config"))
         self._config = _built(config.encode(), described)
         served = [page for page in PAGES if opened(f"/{page}")]
-        self._pages = {}
-        for page in served:
-            for language in LOCALES:
-                path = f"/{gradio_path(page, language)}"
-                self._pages[page, language] = asyncio.run(_gradio_answer(gradio, path))
+        paths = dict.fromkeys(
+            gradio_path(page, language) for page in served for language in LOCALES
+        )
+        self._pages = {path: asyncio.run(_gradio_answer(gradio, f"/{path}")) for path in paths}
         self._documents: Cache[Mapping[bool, BuiltPage]] = Cache(_MOST_DOCUMENTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -112,7 +111,7 @@ class BuiltPages:
         query = scope["query_string"].decode("latin-1")
         sent = scope["raw_path"].decode("latin-1")
         address = opened(sent, query)
-        if address is not None and (address.page, "en") not in self._pages:
+        if address is not None and address.page not in self._pages:
             address = None
         if address is None and path.rstrip("/") != "/config":
             is_lost = "text/html" in headers.get("accept", "") and not _GRADIOS.match(path)
@@ -127,7 +126,7 @@ class BuiltPages:
 
     async def _built_for(self, address: Address, locale: Locale) -> Mapping[bool, BuiltPage]:
         if address.kind == "page":
-            return self._document(address.page, PAGES[address.page], locale)
+            return self._document(address.page, page_head(address.page), locale)
         head = await asyncio.to_thread(self._head_of, address)
         return self._document(address.page, head, locale)
 
@@ -149,15 +148,13 @@ class BuiltPages:
         try:
             return self._head(address)
         except DatabaseError:
-            return PAGES[address.page]
+            return page_head(address.page)
 
     def _documented(self, page: str, head: Head) -> Mapping[bool, BuiltPage]:
         locale = current_locale()
         html = macros("page.html")
-        document, described = self._pages[page, locale.language]
+        document, described = self._pages[gradio_path(page, locale.language)]
         frame = self._frames[page]() if page in self._frames else ""
-        if head == PAGES[VOTE]:
-            head = head._replace(title=t("vote.title"))
         links = html.links(self._links.style, self._links.script, page == VOTE)
         tags = html.described(head, self._layout.public) + links
         top = html.top(self._layout.doors, page, locale.table("scripts"))

@@ -23,7 +23,7 @@ from arena.battles.quotas import Networks
 from arena.battles.voters import Voters
 from arena.database import now
 from arena.errors import VoterError
-from arena.locale import current_locale, speaking, t, translated
+from arena.locale import LOCALES, current_locale, speaking, t, translated
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import Arrival, CampaignLinkError, LoginNeededError, account_arrival, arrival
 from arena.seats.qualification import ExamStanding, Qualification
@@ -391,7 +391,9 @@ class CampaignPages:
     def _page(campaign: Campaign | str, kind: str, *parts: str) -> str:
         title = campaign if isinstance(campaign, str) else t("worker.title", name=campaign.name)
         locale = current_locale()
-        return HTML.document(title, locale.language, LINKS, locale.table("scripts"), kind, parts)
+        texts = locale.table("scripts")
+        languages = list(LOCALES.values())
+        return HTML.document(title, locale.language, languages, LINKS, texts, kind, parts)
 
 
 def _minutes(number: int) -> str:

@@ -14,11 +14,11 @@ COLUMN = Column(
     "has the source of each.",
 )
 """The one column of facts on a board, for who asks for it."""
-SOURCE_WORDS: Mapping[FactSource, str] = {
-    "operator": "stated by the operators",
-    "router": "the lowest at Hugging Face's router",
-    "card": "from the operators' models file",
-    "hub": "from the Hugging Face Hub",
+SOURCE_KEYS: Mapping[FactSource, str] = {
+    "operator": "facts.from_operator",
+    "router": "facts.from_router",
+    "card": "facts.from_card",
+    "hub": "facts.from_hub",
 }
 
 
@@ -71,14 +71,14 @@ def fact_rows(facts: ModelFacts) -> list[FactRow]:
     on_hub = None if facts.released else facts.text(ON_HUB)
     link = facts.text("link") or ""
     rows = (
-        _row(facts, "Maker", "organisation", facts.organisation),
-        _row(facts, "Licence", "licence", facts.licence, _licence_link(facts)),
-        _row(facts, "Weights", "open", weights_text(facts)),
-        _row(facts, "Parameters", "parameters", _parameters_text(facts)),
-        _row(facts, "Released", "released", facts.released),
-        _row(facts, "On the Hub since", ON_HUB, on_hub),
-        _row(facts, "Price", "completion_price", _price_text(facts)),
-        _row(facts, "Link", "link", link.removeprefix("https://"), link),
+        _row(facts, t("facts.maker"), "organisation", facts.organisation),
+        _row(facts, t("facts.licence"), "licence", facts.licence, _licence_link(facts)),
+        _row(facts, t("facts.weights"), "open", weights_text(facts)),
+        _row(facts, t("facts.parameters"), "parameters", _parameters_text(facts)),
+        _row(facts, t("facts.released"), "released", facts.released),
+        _row(facts, t("facts.on_hub"), ON_HUB, on_hub),
+        _row(facts, t("facts.price"), "completion_price", _price_text(facts)),
+        _row(facts, t("facts.link"), "link", link.removeprefix("https://"), link),
     )
     return [row for row in rows if row]
 
@@ -89,13 +89,18 @@ def _row(
     fact = facts.facts.get(field)
     if fact is None or not value:
         return None
-    return FactRow(name, value, f"{SOURCE_WORDS[fact.source]}, {fact.read_at:%Y-%m-%d}", link)
+    return FactRow(
+        name,
+        value,
+        t("facts.source", source=t(SOURCE_KEYS[fact.source]), day=f"{fact.read_at:%Y-%m-%d}"),
+        link,
+    )
 
 
 def weights_text(facts: ModelFacts) -> str:
     if not facts.is_open:
-        return "closed"
-    return "open, gated" if facts.is_gated else "open"
+        return t("facts.closed")
+    return t("facts.gated" if facts.is_gated else "facts.open")
 
 
 def _licence_link(facts: ModelFacts) -> str:
@@ -106,7 +111,11 @@ def _licence_link(facts: ModelFacts) -> str:
 
 
 def _parameters_text(facts: ModelFacts) -> str | None:
-    return f"{facts.size}, {size_text(facts.active)} active" if facts.active else facts.size
+    return (
+        facts.size
+        if not facts.active
+        else t("facts.active", size=facts.size, active=size_text(facts.active))
+    )
 
 
 def _price_text(facts: ModelFacts) -> str:
@@ -114,7 +123,7 @@ def _price_text(facts: ModelFacts) -> str:
     completion = facts.text("completion_price")
     if prompt is None or completion is None:
         return ""
-    return f"{_dollars(prompt)} in, {_dollars(completion)} out, for a million tokens"
+    return t("facts.prices", prompt=_dollars(prompt), completion=_dollars(completion))
 
 
 def _dollars(text: str) -> str:

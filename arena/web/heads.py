@@ -15,14 +15,11 @@ from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import headline, needs, only_for, places_in_words
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
-from arena.locale import t
+from arena.locale import t, translated
 from arena.markdown import visible_text
-from arena.templates import plural
 from arena.types import Item
 from arena.web.addresses import NAME, OWN, RESULTS, SCORE, VOTE, Address
 
-_ASKED = "Which one helped more?"
-VOTE_WORDS = f"Two hidden vision-language models looked at a picture. {_ASKED} Every choice counts."
 _LETTERS = 110
 """The most letters of an instruction in a title or a description."""
 
@@ -43,19 +40,18 @@ class Head(NamedTuple):
 
 
 PAGES = {
-    VOTE: Head(t("vote.title"), VOTE_WORDS, "vote"),
-    OWN: Head(f"Your own picture · {NAME}", t("own.lead"), "vote"),
-    RESULTS: Head(
-        f"Elo ranking · {NAME}",
-        "Elo ratings of vision-language models from people's blind choices, with 95% intervals.",
-        "results",
-    ),
-    SCORE: Head(
-        f"Score a model · {NAME}",
-        "Upload a model's answers to MM-Vet, MMBench, MMT-Bench or VisIT-Bench and get them scored.",
-        "score",
-    ),
+    VOTE: ("vote.title", "heads.vote", "vote"),
+    OWN: ("heads.own", "own.lead", "vote"),
+    RESULTS: ("heads.results", "heads.results_more", "results"),
+    SCORE: ("heads.score", "heads.score_more", "score"),
 }
+"""The keys of each page's title and description, and its preview."""
+
+
+def page_head(page: str) -> Head:
+    """Return the head of a page that is about no one thing."""
+    title, description, preview = PAGES[page]
+    return Head(t(title), t(description), preview)
 
 
 @dataclass(frozen=True)
@@ -76,31 +72,30 @@ class Heads:
             "battle": self._battle,
         }
         made = makers[address.kind](address.name) if address.kind in makers else None
-        return made or PAGES[address.page]
+        return made or page_head(address.page)
 
     def _item(self, key: str) -> Head | None:
         item = self.items.bank().by_key(key)
         if item is None:
             return None
         title = f"{_begun(item.instruction)} · {NAME}"
-        return Head(title, VOTE_WORDS, f"item/{key}", picture=_picture(item))
+        return Head(title, t("heads.vote"), f"item/{key}", picture=_picture(item))
 
     def _battle(self, token: str) -> Head | None:
         battle = self.outcomes.finished(token)
         item = battle and self.items.bank().items.get(battle.item)
         if battle is None or item is None:
             return None
-        title = f"{battle.names.a} or {battle.names.b}? · {NAME}"
-        description = f"{battle.verdict} {_begun(item.instruction)}"
-        return Head(title, description, f"battle/{token}", picture=_picture(item))
+        title = t("battle.title", a=battle.names.a, b=battle.names.b)
+        description = f"{translated(battle.verdict)} {_begun(item.instruction)}"
+        return Head(f"{title} · {NAME}", description, f"battle/{token}", picture=_picture(item))
 
     def _board(self, source: str) -> Head | None:
         board, source = self.board(source)
         if board is None:
             return None
-        return Head(
-            f"{source} · Elo ranking · {NAME}", headline(board), f"results/{quote(source, safe='')}"
-        )
+        title = f"{source} · {t('results.ranking')} · {NAME}"
+        return Head(title, headline(board), f"results/{quote(source, safe='')}")
 
     def _model(self, name: str) -> Head | None:
         if not self.items.is_model(name, self.leaderboard.closed()):
@@ -108,7 +103,7 @@ class Heads:
         board, _ = self.board()
         lines = board.standings if board and board.statistics else ()
         line = next((line for line in lines if line.model == name), None)
-        description = f"How people's blind choices rank {name}: wins, losses, families, battles."
+        description = t("heads.model", model=name)
         description = standing(line, only_for(board)) if board and line else description
         return Head(f"{name} · {NAME}", description, f"model/{quote(name, safe='')}")
 
@@ -127,14 +122,18 @@ class Heads:
 
 def standing(line: Standing, only: str = "") -> str:
     """Returns a model's rank and rating in one sentence. `only`: the voters for whom alone the interval holds."""
-    cast = plural(line.votes, "vote")
+    cast = t("board.votes", count=line.votes)
     if line.rank is None or line.rating is None:
-        return f"Still gathering votes: {needs(line) or 'no rating yet'}, after {cast}."
+        return t("heads.gathering", needed=needs(line) or t("heads.no_rating"), votes=cast)
     rank = line.rank
     rating = line.rating
-    places = f"{rank.value:.0f}" + (f" ({places_in_words(rank)})" if rank.low != rank.high else "")
-    interval = interval_text(rating.low, rating.high, ".0f") + (f" {only}" if only else "")
-    return f"Rank {places}, Elo rating {rating.value:.0f} ({interval}) by {cast} of people."
+    place = f"{rank.value:.0f}"
+    if rank.low != rank.high:
+        place = t("heads.place", place=place, places=places_in_words(rank))
+    interval = interval_text(rating.low, rating.high, ".0f")
+    if only:
+        interval = f"{interval} {only}"
+    return t("heads.rank", place=place, rating=rating.value, interval=interval, votes=cast)
 
 
 def _begun(instruction: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fastapi import Request, Response
 
-from arena.locale import LOCALES, current_locale, speaking
+from arena.locale import LOCALES, current_locale, speaking, t
 from arena.templates import macros
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE, over_https
@@ -19,7 +19,6 @@ KEPT = {"cache-control": "private, no-cache", "vary": "accept-encoding, accept-l
 """A page that a browser keeps, and asks about each time."""
 WHOLE = tuple(LOCALES)
 """The languages of a page that is whole in all of them."""
-MISSING = Head(f"Nothing here · {NAME}", "", is_private=True)
 _THEMES = ("dark", "light")
 
 
@@ -74,7 +73,8 @@ class PageLayout:
     def nothing_here(self, request: Request) -> Response:
         """Returns the page of a wrong address."""
         body = HTML.nothing_here(request.scope["path"][:100].replace("\0", "%00"), self.doors)
-        return self.page(request, MISSING, body, status=404, is_kept=False)
+        head = Head(f"{t('pages.nothing')} · {NAME}", "", is_private=True)
+        return self.page(request, head, body, languages=WHOLE, status=404, is_kept=False)
 
 
 def etag_of(body: bytes) -> str:
