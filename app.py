@@ -25,6 +25,7 @@ from starlette.routing import Mount
 from arena.authoring.spec import ITEM_KINDS
 from arena.authoring.spec import KINDS as PROJECTS
 from arena.battles.write_batch import WriteBatch
+from arena.cache import Cache
 from arena.campaign_battles.spec import TASK as BATTLES
 from arena.campaign_battles.spec import BattleSpec
 from arena.context import ArenaContext
@@ -33,9 +34,9 @@ from arena.inference.catalogue import CatalogueError
 from arena.io.aside import AsideError
 from arena.io.images import MAX_BYTES
 from arena.io.tables import RowsError
-from arena.kept import Kept
 from arena.live.images import MOST_IMAGES
 from arena.live.store import LiveModelError
+from arena.locale import LOCALES, speaking
 from arena.seats.campaigns import CampaignStore
 from arena.seats.qualification import Qualification
 from arena.seats.seats import SeatStore
@@ -63,13 +64,12 @@ from arena.web import (
     terms,
     writing_task,
 )
-from arena.web.addresses import DOORS, NAME, OWN, SCORE, VOTE
+from arena.web.addresses import DOORS, NAME, OWN, SCORE, VOTE, gradio_path
 from arena.web.admin_auth import Operators
 from arena.web.battle_page import BattlePages
 from arena.web.battle_task import BattleTask
 from arena.web.built_pages import BuiltPages
 from arena.web.campaign_api import CampaignPages
-from arena.web.choice_words import PROJECT_WORDS
 from arena.web.cookies import NO_STORE, VoterCookies
 from arena.web.events import Argument
 from arena.web.gradio_patches import keep_no_sessions, without_server_apps
@@ -79,6 +79,7 @@ from arena.web.live_api import IMAGES, LiveApi
 from arena.web.middleware import RequestMiddleware
 from arena.web.model_page import ModelPages
 from arena.web.rate_limit import RateLimiter
+from arena.web.request_locale import RequestLocale
 from arena.web.results_page import ResultsPages
 from arena.web.results_view import ResultsTabs
 from arena.web.reveal import Reveal
@@ -110,8 +111,7 @@ from scoring.web import (
 from scoring.web.agreement_page import AgreementPage
 from scoring.web.benchmarks_page import BenchmarksPage
 from scoring.web.judges_page import JudgesPage
-from scoring.web.marking_task import MarkingTask
-from scoring.web.marking_words import MARKING_WORDS
+from scoring.web.marking_task import CANNOT_REASONS, MarkingTask
 from scoring.web.owners_page import OwnersPage
 from scoring.web.publish_api import HubPages, PublishErrand
 from scoring.web.published_page import PublishedPages, PublishedReports
@@ -149,7 +149,7 @@ READ_SCRIPT = StaticFile(
     "read.js",
     [
         *(WEB / f"{name}.js" for name in ("document", "read", "results")),
-        ROOT / "scoring/web/task_map.js",
+        *(ROOT / f"scoring/web/{name}.js" for name in ("benchmarks", "task_map")),
     ],
 )
 """What stands in every page that is read."""
@@ -195,7 +195,7 @@ class AppContext:
         )
         self.signer = Signer(self.arena.database.secret_key("signer"))
         self.hub_models = HubModels()
-        self.published = PublishedReports.of(self.scoring.jobs, self.scoring.published)
+        self.published = PublishedReports.from_jobs(self.scoring.jobs, self.scoring.published)
         self.models = ModelPages(
             self.arena.leaderboard,
             self.arena.items,
@@ -217,15 +217,15 @@ class AppContext:
         battles = BattleTask(arena.campaign_battles, arena.scaled, self.terms.version)
         specs: dict[str, type[CampaignSpec]] = {BATTLES: BattleSpec, **PROJECTS}
         tasks: dict[str, SeatTask] = {BATTLES: battles}
-        for kind, words in PROJECT_WORDS.items():
-            tasks[ITEM_KINDS[kind].task] = WritingTask(
+        for kind, item_kind in ITEM_KINDS.items():
+            tasks[item_kind.task] = WritingTask(
+                kind=kind,
                 writing=arena.writing,
                 scaled=arena.scaled,
                 battles=battles,
-                worded=words,
                 answerable=arena.draft_worker.soon,
             )
-        for kind in MARKING_WORDS:
+        for kind in CANNOT_REASONS:
             task = MarkingTask(kind, marking, self.question_pictures)
             specs[task.kind] = MarkSpec
             tasks[task.kind] = task
@@ -318,7 +318,7 @@ def create_app(context: AppContext) -> FastAPI:
         heads.of,
         frames={
             VOTE: macros("scene.html").bank,
-            OWN: lambda words: macros("live.html").live(MOST_IMAGES, words),
+            OWN: lambda: macros("live.html").live(MOST_IMAGES),
         },
         links=Links(STYLE.address, SCRIPT.address),
         layout=layout,
@@ -339,6 +339,7 @@ def create_app(context: AppContext) -> FastAPI:
         events=events,
         nothing_here=layout.nothing_here,
     )
+    app.add_middleware(RequestLocale)
     return app
 
 
@@ -370,7 +371,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         items=arena.items,
         sampler=arena.sampler,
         terms=context.terms.version,
-        copy=lambda: arena.backup.seen if arena.backup else None,
+        copy=lambda: arena.backup.last_state if arena.backup else None,
         reveal=Reveal(arena.battles, arena.items, arena.outcomes, arena.leaderboard, arena.facts),
         scaled=arena.scaled,
         batch=WriteBatch(arena.battles),
@@ -429,7 +430,7 @@ def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, .
         layout=layout,
         delete=scoring.service.delete,
     )
-    published = PublishedPages(scoring.jobs, context.published, layout, Kept(8_000_000, weigh=len))
+    published = PublishedPages(scoring.jobs, context.published, layout, Cache(8_000_000, weigh=len))
     people = people_api.PeoplePages(scoring.marking, scoring.pictures)
     maps = task_map_api.TaskMapPages(scoring.accuracies, scoring.aside)
     return (
@@ -539,9 +540,10 @@ def build_page(context: AppContext) -> gr.Blocks:
         battle.battle_place()
     with page.route("Your own picture", OWN):
         battle.battle_place()
-    with page.route("Score a model", SCORE):
-        scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
-        scored.listen(page)
+    for language, locale in LOCALES.items():
+        with speaking(locale), page.route("Score a model", gradio_path(SCORE, language)):
+            scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
+            scored.listen(page)
     page.queue(api_open=False, max_size=64)
     # seconds; Gradio looks for work each millisecond: 9% of a core without visitors
     page._queue.sleep_when_free = 0.02

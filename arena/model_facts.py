@@ -159,7 +159,6 @@ class StatedFacts(BaseModel, frozen=True, extra="forbid", strict=True):
 
 
 NOTHING_STATED = StatedFacts()
-FIELDS = (*StatedFacts.model_fields, ON_HUB)
 
 
 def stored(value: Any) -> str:

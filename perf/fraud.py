@@ -16,8 +16,8 @@ import numpy as np
 
 from arena.fraud.cohorts import Cohort, in_cohorts
 from arena.fraud.crowds import crowds
-from arena.fraud.detectors import ENOUGH, OF_CROWD, Suspicion, VoterChoices, evidence
-from arena.fraud.review import left_out, review
+from arena.fraud.detectors import ENOUGH, OF_CROWD, Flag, Suspicion, VoterChoices, evidence
+from arena.fraud.review import review
 from arena.ratings.bradley_terry import bradley_terry
 
 RUNS = 100
@@ -156,6 +156,17 @@ class Outcome(NamedTuple):
     """Share of others of whom votes about the model are left out."""
     moved: int
     """Ranks by which the weakest model still moves."""
+
+
+def left_out(choices: VoterChoices, flags: Sequence[Flag]) -> np.ndarray:
+    """Return the mask of the choices that flags leave out, as `arena.fraud.flags` does on votes."""
+    whole = np.array([flag.voter for flag in flags if flag.reason not in OF_CROWD], np.int64)
+    out = np.isin(choices.voter, whole)
+    for model in {flag.model for flag in flags if flag.reason in OF_CROWD}:
+        crowd = [flag.voter for flag in flags if flag.reason in OF_CROWD and flag.model == model]
+        is_met = (choices.a == model) | (choices.b == model)
+        out |= is_met & np.isin(choices.voter, crowd)
+    return out
 
 
 def reviewed(whole: VoterChoices, cohorts: Sequence[Cohort]) -> Outcome:

@@ -51,8 +51,6 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
     from arena.ratings import votes as ratings
 
     votes = ratings.Votes(battles.a, battles.b, battles.outcome, battles.models, battles.item)
-    fit = fitting.bradley_terry(fitting.win_matrix(votes))
-    found = intervals.intervals(fit, votes, "item")
     score = dict(zip(OUTCOMES, ratings.SCORES.tolist(), strict=True))
 
     def elo_from_names() -> dict[str, float]:
@@ -80,9 +78,6 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
         "elo from names": elo_from_names,
         "bt": bt,
         "bt and intervals": bt_and_intervals,
-        "bootstrap bt": lambda: by_name(
-            intervals.percentiles(intervals.bootstrap(fit, found, ROUNDS, 0).ratings).low
-        ),
         "category boards": categories,
     }
 

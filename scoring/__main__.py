@@ -44,7 +44,7 @@ COMMANDS = {
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; `scoring/cli/progress.py` names those that are not 0 or 2."""
+    """Runs one command and returns its exit code; `scoring/cli/progress.py` names those that are not 0 or 2."""
     code = LazyGroup("python -m scoring", "The scoring command line.", COMMANDS).run(words)
     if code == INTERRUPTED:
         typer.echo(

@@ -154,7 +154,7 @@ def test_an_empty_bank_gives_a_clear_page_and_a_database_that_fails_one_sentence
     server = start_server(DEMO_BANK="off")
     with Voter(server.address) as voter:
         parts = voter.load()["parts"]
-        assert "Nothing to vote on yet." in parts["subject"]
+        assert "No battles here yet" in parts["subject"]
         assert "python" not in parts["subject"], "what operators do is in their checklist"
         assert voter.scene["phase"] == "none" and parts["a"] == parts["b"] == ""
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:

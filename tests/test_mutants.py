@@ -40,11 +40,8 @@ def test_a_change_has_the_line_of_the_file():
     assert changed_line(SOURCE, "box.xǁBoxǁarea__mutmut_1", CHANGE_OF_METHOD) == 3
 
 
-def test_a_module_meets_its_folders_tests_and_those_that_import_it():
-    tests = pick_tests(["arena/budget.py"])
-    assert "tests/arena/test_budget.py" in tests
-    assert (
-        "tests/arena/live/test_sessions.py" in tests
-        or "tests/scoring/jobs/test_budgets.py" in tests
-    )
-    assert not any("/web/" in test or "/cli/" in test for test in tests)
+def test_a_module_meets_its_own_tests_then_its_folders_and_those_that_import_it():
+    near, far = pick_tests(["arena/budget.py"])
+    assert near == ["tests/arena/test_budget.py"]
+    assert {"tests/arena/test_kept.py", "tests/scoring/jobs/test_budgets.py"} <= set(far)
+    assert not any("/web/" in test or "/cli/" in test for test in far)

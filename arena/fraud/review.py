@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from arena.fraud.cohorts import Cohort, in_cohorts
 from arena.fraud.crowds import VotingCrowd, crowds
-from arena.fraud.detectors import ENOUGH, OF_CROWD, Flag, Suspicion, VoterChoices, evidence
+from arena.fraud.detectors import ENOUGH, Flag, Suspicion, VoterChoices, evidence
 from arena.ratings.votes import Codes
 
 SURE = 0.995
@@ -30,17 +30,6 @@ def review(choices: VoterChoices, models: int, cohorts: Sequence[Cohort]) -> tup
     out = np.array([flag.voter for flag in flags], np.int64)
     flags += [flag for crowd in voting_crowds for flag in _doubtful(crowd, out)]
     return tuple({(flag.voter, flag.reason): flag for flag in reversed(flags)}.values())
-
-
-def left_out(choices: VoterChoices, flags: Sequence[Flag]) -> NDArray[np.bool_]:
-    """Returns the mask of the choices that flags leave out."""
-    whole = np.array([flag.voter for flag in flags if flag.reason not in OF_CROWD], np.int64)
-    out = np.isin(choices.voter, whole)
-    for model in {flag.model for flag in flags if flag.reason in OF_CROWD}:
-        crowd = [flag.voter for flag in flags if flag.reason in OF_CROWD and flag.model == model]
-        is_met = (choices.a == model) | (choices.b == model)
-        out |= is_met & np.isin(choices.voter, crowd)
-    return out
 
 
 def _set_aside(choices: VoterChoices, voting_crowds: Sequence[VotingCrowd]) -> NDArray[np.bool_]:

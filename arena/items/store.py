@@ -239,13 +239,6 @@ class ItemBank:
             self._checked = time.monotonic()
             return self._bank
 
-    def answer_texts(self, answers: Sequence[int]) -> tuple[str, ...]:
-        """Returns the texts of answers by id, in the same order."""
-        with self._database.read() as connection:
-            rows = connection.execute(_ANSWERS, {"answers": answers})
-            texts = {row.id: row.text for row in rows}
-        return tuple(texts[answer] for answer in answers)
-
     def shown_answers(self, answers: Sequence[int]) -> tuple[ShownAnswer, ...]:
         """Returns answers by id as people read them, in the same order."""
         with self._database.read() as connection:

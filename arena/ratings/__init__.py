@@ -1,1 +1,1 @@
-"""Ratings from votes: Bradley-Terry, Elo, intervals, bootstrap, fragility, agreement, reports."""
+"""Ratings from votes: Bradley-Terry, Elo, intervals, fragility, agreement, reports."""

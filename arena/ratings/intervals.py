@@ -1,4 +1,4 @@
-"""Intervals: sandwich intervals of Bradley-Terry strengths, ranks, and draws of ratings as spread as the intervals.
+"""Intervals: sandwich intervals of Bradley-Terry strengths, and the ranks that follow.
 
 The sandwich (Huber 1967; for clusters Liang and Zeger 1986) puts the spread of the clusters' scores between two inverse
 curvatures of the likelihood. Its width depends on the clusters of votes (`clusters.py`). Clustered by item, an interval
@@ -370,25 +370,3 @@ def student_quantile(clusters: Floats) -> Floats:
     from scipy.special import stdtrit
 
     return np.where(several, stdtrit(np.maximum(clusters - 1, 1), (1 + LEVEL) / 2), NORMAL)
-
-
-@dataclass(frozen=True, eq=False)
-class Bootstrap:
-    """Draws of a fit's ratings."""
-
-    ratings: Floats
-    """Rounds x models."""
-
-
-def bootstrap(fit: Strengths, intervals: Intervals, rounds: int, seed: int) -> Bootstrap:
-    """Draws ratings around a fit's, spread like its intervals.
-
-    Each draw gives every cluster's score a normal weight (Kline and Santos 2012), which moves the ratings by a normal
-    with the covariance of the intervals.
-    """
-    if rounds < 1:
-        raise ValueError("a bootstrap takes at least one round")
-    size, direction = np.linalg.eigh(intervals.covariance)
-    normal = np.random.default_rng(seed).standard_normal((rounds, len(size)))
-    moved = normal * np.sqrt(np.maximum(size, 0)) @ direction.T
-    return Bootstrap(fit.ratings + moved)

@@ -11,8 +11,13 @@ AGREEMENT = "agreement"
 SCORE = "score"
 RUN = "run"
 """The pages, by their path."""
-DOORS = ((VOTE, "door_vote"), (OWN, "door_own"), (RESULTS, "door_results"), (SCORE, "door_score"))
-"""Pages in the bar, with the words for them; who runs the server has one more."""
+DOORS = (
+    (VOTE, "pages.door_vote"),
+    (OWN, "pages.door_own"),
+    (RESULTS, "pages.door_results"),
+    (SCORE, "pages.door_score"),
+)
+"""Pages in the bar, with the keys of their names; who runs the server has one more."""
 NAME = "Stereoscope"
 
 
@@ -33,6 +38,11 @@ TAKES_FILES = frozenset({f"/{AGREEMENT}"})
 """Pages that are read, and take a visitor's own file: they give a cookie, by which it is theirs."""
 MOST_NAME = 200
 """Most letters of a model's name in an imported file; longer ones, which a bank may hold, have no page."""
+
+
+def gradio_path(page: str, language: str) -> str:
+    """Returns the path of Gradio's page: one with labels made in Python is built once a language."""
+    return f"{page}-{language}" if page == SCORE and language != "en" else page
 
 
 class Address(NamedTuple):

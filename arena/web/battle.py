@@ -10,7 +10,6 @@ from arena.templates import macros
 from arena.web.cookies import NO_STORE
 from arena.web.scenes import ACTS, Actor, BattleScenes
 from arena.web.visitor_api import JsonBody, ToldRoute, sent_voter
-from arena.web.words import words_of
 
 FIELDS = ("battle", "value", "family", "item", "shown")
 MOST_SENT = 500
@@ -39,7 +38,7 @@ def routes(scenes: BattleScenes, voters: Voters, networks: Networks) -> APIRoute
 
         def actor() -> Actor:
             voter = sent_voter(voters.voter, request.headers)
-            return Actor(voter, words_of(request.headers), networks.of(request))
+            return Actor(voter, networks.of(request))
 
         return JSONResponse(await scenes.act(act, sent, actor), headers=NO_STORE)
 

@@ -21,15 +21,15 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from arena.cache import Cache
 from arena.database import DatabaseError
-from arena.kept import Kept
+from arena.locale import LOCALES, Locale, current_locale, speaking, t
 from arena.markdown import visible_name
 from arena.templates import macros
-from arena.web.addresses import NAME, VOTE, Address, opened, plain
+from arena.web.addresses import NAME, VOTE, Address, gradio_path, opened, plain
 from arena.web.heads import PAGES, Head
 from arena.web.layout import KEPT, PageLayout, etag_of, is_known
 from arena.web.static_files import Links
-from arena.web.words import LANGUAGES, NAMES, Words, language_of, script_words
 
 _ROOT = "http://root.invalid"
 """Address under which Gradio is asked."""
@@ -77,7 +77,7 @@ class BuiltPages:
         self,
         gradio: ASGIApp,
         head: Callable[[Address], Head],
-        frames: Mapping[str, Callable[[Words], str]],
+        frames: Mapping[str, Callable[[], str]],
         links: Links,
         layout: PageLayout,
     ) -> None:
@@ -93,8 +93,12 @@ class BuiltPages:
         config, described = asyncio.run(_asked(gradio, "/config"))
         self._config = _built(config.encode(), described)
         there = [page for page in PAGES if opened(f"/{page}")]
-        self._pages = {page: asyncio.run(_asked(gradio, f"/{page}")) for page in there}
-        self._documents: Kept[Mapping[bool, BuiltPage]] = Kept(_KEPT)
+        self._pages = {
+            (page, language): asyncio.run(_asked(gradio, f"/{gradio_path(page, language)}"))
+            for page in there
+            for language in LOCALES
+        }
+        self._documents: Cache[Mapping[bool, BuiltPage]] = Cache(_KEPT)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = (
@@ -110,30 +114,31 @@ class BuiltPages:
         query = scope["query_string"].decode("latin-1")
         sent = scope["raw_path"].decode("latin-1")
         address = opened(sent, query)
-        if address is not None and address.page not in self._pages:
+        if address is not None and (address.page, "en") not in self._pages:
             address = None
         if address is None and path.rstrip("/") != "/config":
             is_lost = "text/html" in headers.get("accept", "") and not _GRADIOS.match(path)
             return self._sent_on(sent, query, Request(scope)) if is_lost else None
         built = self._config
         if address is not None:
-            # only pages of battles are whole in another language
-            language = language_of(headers) if address.page in self._frames else "en"
-            built = await self._built_for(address, language)
+            built = await self._built_for(address, current_locale())
         accepted = {
             coding.strip() for coding in headers.get("accept-encoding", "").lower().split(",")
         }
         return built["gzip" in accepted].answer(headers)
 
-    async def _built_for(self, address: Address, language: str) -> Mapping[bool, BuiltPage]:
+    async def _built_for(self, address: Address, locale: Locale) -> Mapping[bool, BuiltPage]:
         if address.kind == "page":
-            return self._document(address.page, PAGES[address.page], language)
+            return self._document(address.page, PAGES[address.page], locale)
         head = await asyncio.to_thread(self._told, address)
-        return self._document(address.page, head, language)
+        return self._document(address.page, head, locale)
 
-    def _document(self, page: str, head: Head, language: str) -> Mapping[bool, BuiltPage]:
-        place = (page, head, language)
-        return self._documents.of(place, lambda: self._documented(page, head, language))
+    def _document(self, page: str, head: Head, locale: Locale) -> Mapping[bool, BuiltPage]:
+        def documented() -> Mapping[bool, BuiltPage]:
+            with speaking(locale):
+                return self._documented(page, head)
+
+        return self._documents.get((page, head, locale.language), documented)
 
     def _sent_on(self, sent: str, query: str, request: Request) -> Response:
         """Return the way from a wrong address: to itself as it is written here, else the page that says so."""
@@ -148,23 +153,23 @@ class BuiltPages:
         except DatabaseError:
             return PAGES[address.page]
 
-    def _documented(self, page: str, told: Head, language: str) -> Mapping[bool, BuiltPage]:
-        words = LANGUAGES[language]
+    def _documented(self, page: str, told: Head) -> Mapping[bool, BuiltPage]:
+        locale = current_locale()
         html = macros("page.html")
-        document, described = self._pages[page]
-        frame = self._frames[page](words) if page in self._frames else ""
+        document, described = self._pages[page, locale.language]
+        frame = self._frames[page]() if page in self._frames else ""
         if told == PAGES[VOTE]:
-            told = told._replace(title=words["title"])
+            told = told._replace(title=t("vote.title"))
         links = html.links(self._links.style, self._links.script, page == VOTE)
         head = html.described(told, self._layout.public) + links
-        top = html.top(self._layout.doors, page, words, script_words(words))
+        top = html.top(self._layout.doors, page, locale.table("scripts"))
         title = json.dumps(visible_name(told.title)).replace("<", "\\u003c")
         if frame:
             document = _later(document)
-        document = document.replace('lang="en"', f'lang="{language}"', 1)
+        document = document.replace('lang="en"', f'lang="{locale.language}"', 1)
         document = document.replace('<base href="./" />', f'<base href="/" />{head}', 1)
         document = document.replace("<gradio-app", f"{top}{_CONTENT}{frame}<gradio-app", 1)
-        foot = html.foot(words, NAMES, battles=True) if frame else html.foot(words, ())
+        foot = html.foot(list(LOCALES.values()), battles=bool(frame))
         document = document.replace("</gradio-app>", f"</gradio-app>{foot}", 1)
         return _built(document.replace(_TITLE, f'"title":{title}', 1).encode(), described)
 

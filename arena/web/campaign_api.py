@@ -8,7 +8,8 @@ a reload sends nothing twice.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import parse_qs, urlencode
@@ -22,6 +23,7 @@ from arena.battles.quotas import Networks
 from arena.battles.voters import Voters
 from arena.database import now
 from arena.errors import VoterError
+from arena.locale import current_locale, speaking, t, translated
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import Arrival, CampaignLinkError, LoginNeededError, account_arrival, arrival
 from arena.seats.qualification import ExamStanding, Qualification
@@ -30,10 +32,8 @@ from arena.seats.sheet import state_of
 from arena.seats.spec import CampaignError, PlatformKind
 from arena.seats.task import ExamAnswer, ExamQuestion, Piece, SeatTask
 from arena.templates import macros
-from arena.web.campaign_words import campaign_words
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.static_files import Links, StaticFile
-from arena.web.words import LANGUAGES, Words, language_of, said, script_words
 
 HTML = macros("campaign.html")
 _HERE = Path(__file__).parent
@@ -50,7 +50,7 @@ PLATFORMS: Mapping[PlatformKind, str] = {"prolific": "Prolific", "mturk": "MTurk
 PROLIFIC = "https://app.prolific.com/submissions/complete?"
 _SHOWN = (VoterError, UnknownBattleError, CampaignError)
 _MOST_VALUE = 200
-Do = Callable[[Seat, Words], str | None]
+Do = Callable[[Seat], str | None]
 """What a form asks for; returns the query of the page that follows, None for the same page as it was filled in."""
 
 log = logging.getLogger(__name__)
@@ -70,8 +70,6 @@ class FullError(CampaignLinkError):
 class Visit:
     """One request of a worker."""
 
-    words: Words
-    language: str
     network: str | None
     cookie: str
     """Hash of the browser's cookie; nobody's without one."""
@@ -94,14 +92,14 @@ class CampaignPages:
     def opened(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
         """What a link opens: the seat that its person has, or the page of consent. Raises CampaignLinkError."""
         campaign, who = self._arrival(name, query, visit)
-        visit = self.worded(campaign, visit)
         if not who.is_preview and self.seats.of(campaign, who):
             return self.seats.enter(campaign, who, visit.network)
         self._check_room(campaign)
         action = "" if who.is_preview else f"/c/{campaign.name}?{urlencode(query)}"
-        times = self._times(campaign, visit.words)
-        entry = HTML.entry(campaign.spec, times, action, visit.words)
-        return self._page(campaign, "entry", visit, entry)
+        with self.worded(campaign):
+            instructions = self.tasks[campaign.task].instructions(campaign)
+            entry = HTML.entry(campaign.spec, instructions, self._times(campaign), action)
+            return self._page(campaign, "entry", entry)
 
     def enter(self, name: str, query: Mapping[str, str], visit: Visit) -> Seat:
         """Take the seat of a link's person. Raises CampaignLinkError."""
@@ -136,11 +134,9 @@ class CampaignPages:
             campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in
         )
 
-    def worded(self, campaign: Campaign, visit: Visit) -> Visit:
-        """A visit in the words of the campaign's task."""
-        return replace(
-            visit, words={**visit.words, **self.tasks[campaign.task].words.get(visit.language, {})}
-        )
+    def worded(self, campaign: Campaign) -> AbstractContextManager[None]:
+        """Makes the texts of the campaign's task the current ones, in the language of the request."""
+        return speaking(current_locale().of_tasks(*self.tasks[campaign.task].texts))
 
     def seat(self, name: str, token: str) -> Seat:
         """The seat of an address. Raises CampaignLinkError."""
@@ -150,7 +146,7 @@ class CampaignPages:
             raise CampaignLinkError("There is no such seat. Open the link exactly as you got it.")
         return found
 
-    def do(self, seat: Seat, form: Mapping[str, str], words: Words) -> str:
+    def do(self, seat: Seat, form: Mapping[str, str]) -> str:
         """Do what a form asks; return the query of the page that follows. Raises VoterError."""
         task = self.tasks[seat.campaign.task]
         act = form.get("act", "")
@@ -160,7 +156,7 @@ class CampaignPages:
         if act == "withdraw":
             self.seats.note(seat, "withdrew")
         elif seat.must_qualify:
-            return self._answer_exam(seat, task, form, words)
+            return self._answer_exam(seat, task, form)
         elif act == "undo":
             task.undo(seat, piece)
         elif act == "finish":
@@ -171,22 +167,20 @@ class CampaignPages:
             task.take(seat, piece, form)
         return ""
 
-    def _answer_exam(
-        self, seat: Seat, task: SeatTask, form: Mapping[str, str], words: Words
-    ) -> str:
+    def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str]) -> str:
         number = form.get("number", "")
         stands = self.qualification.standing(seat)
         # nothing is asked any more
         if seat.campaign.ended_at is not None or stands is None or stands.is_waiting:
             return ""
-        stands, question = self._exam(seat, task, words)
+        stands, question = self._exam(seat, task)
         if number != f"{stands.attempt}.{stands.number}":
             return f"?after={number}" if number.replace(".", "").isdigit() else ""
         answer = question.read(form)
         self.qualification.answer(seat, stands, question.name, answer.text, answer.is_right)
         return f"?after={number}"
 
-    def _exam(self, seat: Seat, task: SeatTask, words: Words) -> tuple[ExamStanding, ExamQuestion]:
+    def _exam(self, seat: Seat, task: SeatTask) -> tuple[ExamStanding, ExamQuestion]:
         spec = seat.campaign.spec.qualify
         stands = self.qualification.standing(seat)
         assert spec is not None and stands is not None, (
@@ -196,11 +190,11 @@ class CampaignPages:
         name = self.qualification.question(
             seat, names, stands.attempt, stands.number, task.sample_names(seat)
         )
-        return stands, self._question(seat, task, name, words)
+        return stands, self._question(seat, task, name)
 
     @staticmethod
-    def _question(seat: Seat, task: SeatTask, name: str, words: Words) -> ExamQuestion:
-        found = task.exam_question(seat, name, words)
+    def _question(seat: Seat, task: SeatTask, name: str) -> ExamQuestion:
+        found = task.exam_question(seat, name)
         if found is None:
             raise CampaignLinkError(
                 "A practice question was taken out. Tell whoever sent you the link."
@@ -213,15 +207,25 @@ class CampaignPages:
         visit: Visit,
         after: str = "",
         error: Exception | None = None,
-        typed: Words = MappingProxyType({}),
+        typed: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
         """The page of a seat as it stands; `after`: the practice question that was answered last.
 
         `typed`: the form that was not taken because of an error.
         """
-        visit = self.worded(seat.campaign, visit)
-        problem = said(error, visit.words) if error else ""
-        told = after and self._told(seat, after, visit)
+        with self.worded(seat.campaign):
+            return self._shown(seat, visit, after, error, typed)
+
+    def _shown(
+        self,
+        seat: Seat,
+        visit: Visit,
+        after: str,
+        error: Exception | None,
+        typed: Mapping[str, str],
+    ) -> str:
+        problem = translated(error) if error else ""
+        told = after and self._told(seat, after)
         if told:
             return told
         if seat.must_qualify and self.qualification.standing(seat) is None:
@@ -229,33 +233,32 @@ class CampaignPages:
                 seat, "qualified" if self.qualification.has_passed(seat) else "failed"
             )
         if seat.must_qualify and seat.campaign.ended_at is None:
-            return self._exam_page(seat, visit, problem, typed)
+            return self._exam_page(seat, problem, typed)
         if seat.end is None:
             task = self.tasks[seat.campaign.task]
-            piece = task.piece(seat, visit.network, visit.words)
+            piece = task.piece(seat, visit.network)
             if piece is not None:
-                return self._work_page(seat, piece, visit, problem, typed)
+                return self._work_page(seat, piece, problem, typed)
             if task.progress(seat).votes >= seat.campaign.spec.seat.votes:
                 seat = self.seats.note(seat, "done")
             elif self._is_full(seat, task):
                 seat = self.seats.note(seat, "full")
             else:
-                return self._without_code(seat, visit)
-        return self._end_page(seat, visit)
+                return self._without_code(seat)
+        return self._end_page(seat)
 
-    def _without_code(self, seat: Seat, visit: Visit) -> str:
-        words = visit.words
+    def _without_code(self, seat: Seat) -> str:
         campaign = seat.campaign
         must_confirm = campaign.spec.platform.must_confirm
         if campaign.ended_at is not None:
-            message = HTML.message(words["c_full"], words["c_away"])
+            message = HTML.message(t("worker.full"), t("worker.away"))
         elif must_confirm and self.tasks[campaign.task].is_full(campaign):
-            message = HTML.message(words["c_waiting"], said(FullError(), words))
+            message = HTML.message(t("worker.waiting"), translated(FullError()))
         else:
             message = HTML.message(
-                words["c_nothing"], words["c_nothing_more"], path_of(seat), words["c_again"]
+                t("worker.nothing"), t("worker.nothing_more"), path_of(seat), t("worker.again")
             )
-        return self._page(campaign, "message", visit, message)
+        return self._page(campaign, "message", message)
 
     def _is_full(self, seat: Seat, task: SeatTask) -> bool:
         """Whether a seat without a piece is paid: its campaign ended while it was at work, or has nothing for it."""
@@ -270,58 +273,62 @@ class CampaignPages:
         only_skipped = given.votes + given.skipped >= seat.campaign.spec.seat.votes
         return last is not None and not only_skipped and not task.waits(seat)
 
-    def _work_page(self, seat: Seat, piece: Piece, visit: Visit, problem: str, typed: Words) -> str:
+    def _work_page(self, seat: Seat, piece: Piece, problem: str, typed: Mapping[str, str]) -> str:
         spec = seat.campaign.spec
-        words = visit.words
         task = self.tasks[seat.campaign.task]
         given = task.progress(seat)
         all_of_it = spec.seat.votes + task.checks_wanted(seat)
         number = min(all_of_it, given.votes + given.checks + (piece.phase == "open"))
         minutes = int((now() - seat.arrived_at).total_seconds() // 60)
-        progress = words["c_progress"].format(number, all_of_it)
-        lead = HTML.lead(progress, words["c_took"].format(minutes), number / all_of_it)
-        work = task.dock(seat, piece, path_of(seat), problem, words, typed)
-        times = self._times(seat.campaign, words)
-        foot = HTML.foot(spec, times, path_of(seat), False, words)
-        return self._page(seat.campaign, "work", visit, lead, piece.html, work, foot)
+        progress = t("worker.progress", number=number, count=all_of_it)
+        lead = HTML.lead(progress, t("worker.took", minutes=minutes), number / all_of_it)
+        work = task.dock(seat, piece, path_of(seat), problem, typed)
+        times = self._times(seat.campaign)
+        foot = HTML.foot(task.instructions(seat.campaign), times, path_of(seat), False)
+        return self._page(seat.campaign, "work", lead, piece.html, work, foot)
 
-    def _times(self, campaign: Campaign, words: Words) -> dict[str, str]:
+    def _times(self, campaign: Campaign) -> dict[str, str]:
         """How long a question may take and all of them usually do, where that is known, by what it is called."""
         times = {}
-        if words["c_limit"]:
-            times[words["c_limit"]] = _minutes(campaign.spec.seat.minutes, words)
+        if t("worker.limit"):
+            times[t("worker.limit")] = _minutes(campaign.spec.seat.minutes)
         seconds = self.tasks[campaign.task].whole_seconds(campaign)
         if seconds is not None:
             minutes = max(1, round(seconds / 60))
-            times[words["c_whole"]] = words["c_about"].format(_minutes(minutes, words))
+            times[t("worker.whole")] = t("worker.about", time=_minutes(minutes))
         return times
 
-    def _unread_page(self, seat: Seat, visit: Visit) -> str:
+    def _unread_page(self, seat: Seat) -> str:
         """What a worker wrote waits for an operator."""
-        words = visit.words
         message = HTML.message(
-            words["c_unread"], words["c_unread_more"], path_of(seat), words["c_unread_again"]
+            t("worker.unread"), t("worker.unread_more"), path_of(seat), t("worker.unread_again")
         )
-        foot = HTML.foot(seat.campaign.spec, {}, path_of(seat), False, words)
-        return self._page(seat.campaign, "message", visit, message, foot)
+        instructions = self.tasks[seat.campaign.task].instructions(seat.campaign)
+        foot = HTML.foot(instructions, {}, path_of(seat), False)
+        return self._page(seat.campaign, "message", message, foot)
 
-    def _exam_page(self, seat: Seat, visit: Visit, problem: str, typed: Words) -> str:
+    def _exam_page(self, seat: Seat, problem: str, typed: Mapping[str, str]) -> str:
         if self.qualification.is_waiting(seat):
-            return self._unread_page(seat, visit)
-        words = visit.words
+            return self._unread_page(seat)
         spec = seat.campaign.spec
-        stands, question = self._exam(seat, self.tasks[seat.campaign.task], words)
+        stands, question = self._exam(seat, self.tasks[seat.campaign.task])
         assert spec.qualify
         said_ = ""
         if stands.last is not None and stands.number == 1:
-            said_ = words["c_read_again"].format(stands.last, stands.asked, spec.qualify.passed)
-        lead = self._exam_lead(stands.attempt, stands.number, seat, words)
+            said_ = t(
+                "worker.read_again",
+                right=stands.last,
+                count=stands.asked,
+                passed=spec.qualify.passed,
+            )
+        lead = self._exam_lead(stands.attempt, stands.number, seat)
         number = f"{stands.attempt}.{stands.number}"
-        form = question.dock(path_of(seat), number, said_, problem, words, typed)
-        foot = HTML.foot(spec, {}, path_of(seat), stands.number == 1, words)
-        return self._page(seat.campaign, "exam", visit, lead, question.html, form, foot)
+        form = question.dock(path_of(seat), number, said_, problem, typed)
+        instructions = self.tasks[seat.campaign.task].instructions(seat.campaign)
+        foot = HTML.foot(instructions, {}, path_of(seat), stands.number == 1)
+        return self._page(seat.campaign, "exam", lead, question.html, form, foot)
 
-    def _told(self, seat: Seat, after: str, visit: Visit) -> str:
+    def _told(self, seat: Seat, after: str) -> str:
         """What was right about an answered practice question; empty if there is none such."""
         attempt, _, number = after.partition(".")
         if not (
@@ -334,22 +341,22 @@ class CampaignPages:
         given = self.qualification.stored_answer(seat, int(attempt), int(number))
         if given is None or given.is_right is None:
             return ""
-        words = visit.words
-        question = self._question(seat, self.tasks[seat.campaign.task], given.question, words)
+        question = self._question(seat, self.tasks[seat.campaign.task], given.question)
         answer = ExamAnswer(given.answer, given.is_right)
-        form = question.told(path_of(seat), answer, words)
-        lead = self._exam_lead(int(attempt), int(number), seat, words)
-        return self._page(seat.campaign, "exam", visit, lead, question.html, form)
+        form = question.told(path_of(seat), answer)
+        lead = self._exam_lead(int(attempt), int(number), seat)
+        return self._page(seat.campaign, "exam", lead, question.html, form)
 
     @staticmethod
-    def _exam_lead(attempt: int, number: int, seat: Seat, words: Words) -> str:
+    def _exam_lead(attempt: int, number: int, seat: Seat) -> str:
         spec = seat.campaign.spec.qualify
         assert spec
-        said_ = words["c_exam"].format(number, spec.total)
-        return HTML.lead(said_, words["c_try"].format(attempt, spec.tries), number / spec.total)
+        said_ = t("worker.exam", number=number, count=spec.total)
+        return HTML.lead(
+            said_, t("worker.try", number=attempt, count=spec.tries), number / spec.total
+        )
 
-    def _end_page(self, seat: Seat, visit: Visit) -> str:
-        words = visit.words
+    def _end_page(self, seat: Seat) -> str:
         platform = seat.campaign.spec.platform
         code = seat.end_code
         back = (
@@ -357,42 +364,41 @@ class CampaignPages:
         )
         reply = seat.reply_to if platform.kind == "mturk" and code else ""
         values = {"assignmentId": seat.session, "code": code, "end": seat.end}
-        title = words[f"c_{seat.end}"]
-        text = words[f"c_{seat.end}_more"].format(seat.id)
+        title = t(f"worker.{seat.end}")
+        text = t(f"worker.{seat.end}_more", seat=seat.id)
         name = PLATFORMS.get(platform.kind, "")
-        end = HTML.end(title, text, code, name, back, reply, values, words)
-        return self._page(seat.campaign, "end", visit, end)
+        end = HTML.end(title, text, code, name, back, reply, values)
+        return self._page(seat.campaign, "end", end)
 
     def refused(self, error: Exception, visit: Visit) -> str:
         """The page of a link that opens nothing."""
-        words = visit.words
-        title = words["c_nothing"]
-        text = said(error, words)
+        title = t("worker.nothing")
+        text = translated(error)
         link = ""
         label = ""
         # its words are the operator's, with names of models in them
         if isinstance(error, CampaignError):
             log.warning("a campaign cannot go on: %s", error)
-            text = words["c_broken"]
+            text = t("worker.broken")
         elif isinstance(error, LoginNeededError):
-            title = words["c_login"]
+            title = t("worker.login")
             link = f"/login?{urlencode({'back': visit.address})}"
-            label = words["login"]
+            label = t("pages.login")
         elif isinstance(error, FullError):
-            title = words["c_waiting"]
+            title = t("worker.waiting")
         elif isinstance(error, CampaignLinkError):
-            title = words["c_no_entry"]
-        return self._page(title, "message", visit, HTML.message(title, text, link, label))
+            title = t("worker.no_entry")
+        return self._page(title, "message", HTML.message(title, text, link, label))
 
     @staticmethod
-    def _page(of: Campaign | str, kind: str, visit: Visit, *parts: str) -> str:
-        title = of if isinstance(of, str) else visit.words["c_title"].format(of.name)
-        texts = script_words(LANGUAGES[visit.language])
-        return HTML.document(title, visit.language, LINKS, texts, kind, parts)
+    def _page(of: Campaign | str, kind: str, *parts: str) -> str:
+        title = of if isinstance(of, str) else t("worker.title", name=of.name)
+        locale = current_locale()
+        return HTML.document(title, locale.language, LINKS, locale.table("scripts"), kind, parts)
 
 
-def _minutes(number: int, words: Words) -> str:
-    return words["c_minute"] if number == 1 else words["c_minutes"].format(number)
+def _minutes(number: int) -> str:
+    return t("worker.minutes", count=number)
 
 
 def path_of(seat: Seat) -> str:
@@ -437,8 +443,8 @@ class CampaignRoutes:
     async def takes(self, name: str, token: str, request: Request) -> Response:
         form = form_of(await request.body())
 
-        def do(seat: Seat, words: Words) -> str | None:
-            return self.pages.do(seat, form, words)
+        def do(seat: Seat) -> str | None:
+            return self.pages.do(seat, form)
 
         return await self.done(name, token, request, form, do)
 
@@ -449,9 +455,10 @@ class CampaignRoutes:
 
         def act() -> Response:
             seat = self.pages.seat(name, token)
-            visit = self.pages.worded(seat.campaign, self._visit(request))
+            visit = self._visit(request)
             try:
-                query = do(seat, visit.words)
+                with self.pages.worded(seat.campaign):
+                    query = do(seat)
                 if query is None:
                     return _answered(self.pages.shown(seat, visit, typed=form))
                 return to_seat(seat, query)
@@ -461,12 +468,8 @@ class CampaignRoutes:
         return await asyncio.to_thread(self._tried, act, request)
 
     def _visit(self, request: Request) -> Visit:
-        words = campaign_words(request.headers)
-        language = language_of(request.headers)
         address = f"{request.url.path}?{request.url.query}"
-        return Visit(
-            words, language, self.pages.networks.of(request), owner_of(request.headers), address
-        )
+        return Visit(self.pages.networks.of(request), owner_of(request.headers), address)
 
     def _tried(self, act: Callable[[], Response], request: Request) -> Response:
         """Answer, or with the page of what went wrong."""

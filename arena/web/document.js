@@ -4,9 +4,10 @@ const byId = (id) => document.getElementById(id);
 const stored = (storage, name) => { try { return window[storage].getItem(name); } catch { return null; } };
 const store = (storage, name, value) => { try { value === null ? window[storage].removeItem(name) : window[storage].setItem(name, value); } catch { /* refused */ } };
 let texts = null;
-const word = (name, ...values) => {
+const filled = (text, values) => text.replace(/\{(\w+)\}/g, (place, name) => values[name] ?? place);
+const word = (name, values = {}) => {
   texts ??= JSON.parse(byId("words").textContent);
-  return texts[name].replaceAll("{}", () => values.shift());
+  return filled(texts[name], values);
 };
 
 // The switches in the footer, kept in the browser, and the language.

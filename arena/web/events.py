@@ -25,8 +25,6 @@ RAW: Mapping[str, Any] = {
 Gradio would refuse a choice that an event added to a list."""
 LATEST: Mapping[str, Any] = {**RAW, "trigger_mode": "always_last"}
 """For choosing, typing or sending: a trigger during an answer runs after it."""
-EACH: Mapping[str, Any] = {**RAW, "trigger_mode": "multiple"}
-"""For actions that run as often as they are triggered."""
 
 REFUSED = "The server refused that or was not reached. Wait a moment, then load the page again."
 """What a page says after an event that a proxy or the limits refused: Gradio hides its own word for it."""

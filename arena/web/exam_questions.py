@@ -6,10 +6,10 @@ from typing import NamedTuple
 from arena.authoring.checks import LONGEST, check_caption
 from arena.authoring.known import alternatives, lacking
 from arena.authoring.spec import SampleSpec
+from arena.locale import t
 from arena.seats.qualification import QualificationError
 from arena.seats.task import ExamAnswer
 from arena.templates import macros
-from arena.web.words import Words
 
 CHOICE = macros("campaign.html")
 WRITING = macros("writing.html")
@@ -33,14 +33,14 @@ class ChoiceQuestion(NamedTuple):
         return ExamAnswer(answer, answer == self.right)
 
     def dock(
-        self, action: str, number: str, said: str, problem: str, words: Words, typed: Words
+        self, action: str, number: str, said: str, problem: str, typed: Mapping[str, str]
     ) -> str:
         sent = {"number": number}
-        return CHOICE.exam(action, sent, self.shown, "open", said, "", problem, words)
+        return CHOICE.exam(action, sent, self.shown, "open", said, "", problem)
 
-    def told(self, action: str, answer: ExamAnswer, words: Words) -> str:
-        verdict = words["c_right" if answer.is_right else "c_wrong"].format(self.right.upper())
-        return CHOICE.exam(action, {}, self.shown, "revealed", verdict, self.right, "", words)
+    def told(self, action: str, answer: ExamAnswer) -> str:
+        verdict = t("worker.right" if answer.is_right else "worker.wrong", side=self.right.upper())
+        return CHOICE.exam(action, {}, self.shown, "revealed", verdict, self.right, "")
 
 
 class SampleQuestion(NamedTuple):
@@ -58,24 +58,24 @@ class SampleQuestion(NamedTuple):
         return ExamAnswer(caption, not lacking(caption, known) if known else None)
 
     def dock(
-        self, action: str, number: str, said: str, problem: str, words: Words, typed: Words
+        self, action: str, number: str, said: str, problem: str, typed: Mapping[str, str]
     ) -> str:
         # a page kept from before another question was answered sends its own number
         text = typed.get("caption-1", "") if typed.get("number") == number else ""
         seat = action.rpartition("/")[2].partition(".")[0]
         sent = {"number": number, "piece": f"{seat}.{number}"}
         least = (self.sample.least, LONGEST["caption"])
-        form = WRITING.caption([text], least, (), words)
-        return WRITING.sample(self.address, sent, said, problem, form, words)
+        form = WRITING.caption([text], least, ())
+        return WRITING.sample(self.address, sent, said, problem, form)
 
-    def told(self, action: str, answer: ExamAnswer, words: Words) -> str:
+    def told(self, action: str, answer: ExamAnswer) -> str:
         known = self.sample.known
         lacks = lacking(answer.text, known)
-        verdict = words["i_sample_right" if answer.is_right else "i_sample_wrong"]
-        named = words["i_sample_names"].format(_listed(known, words)) if known else ""
-        left_out = words["i_sample_lacks"].format(_listed(lacks, words)) if lacks else ""
-        return WRITING.sample_told(action, verdict, named, left_out, answer.text, words)
+        verdict = t("writing.sample_right" if answer.is_right else "writing.sample_wrong")
+        named = t("writing.sample_names", names=_listed(known)) if known else ""
+        left_out = t("writing.sample_lacks", names=_listed(lacks)) if lacks else ""
+        return WRITING.sample_told(action, verdict, named, left_out, answer.text)
 
 
-def _listed(known: Sequence[str], words: Words) -> str:
-    return words["i_sample_comma"].join(alternatives(one)[0] for one in known)
+def _listed(known: Sequence[str]) -> str:
+    return t("writing.sample_comma").join(alternatives(one)[0] for one in known)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from arena.locale import t
 from arena.model_facts import ON_HUB, FactSource, ModelFacts, size_text
 from arena.sheets import Column
-from arena.web.words import Words
 
 COLUMN = Column(
     "facts",
@@ -44,15 +44,13 @@ def in_short(facts: ModelFacts) -> list[str]:
     return list(filter(None, (facts.organisation, facts.size, facts.licence)))
 
 
-def at_reveal(
-    facts: ModelFacts, words: Words, cost: int | None = None, answers: int = 1
-) -> list[str]:
+def at_reveal(facts: ModelFacts, cost: int | None = None, answers: int = 1) -> list[str]:
     """Return what is told of a model with its name; `cost` of its live answers in millionths of a US dollar."""
     told = in_short(facts)
     if cost and answers == 1:
-        told.append(words["cost_one"].format(_cost_text(cost)))
+        told.append(t("reveal.cost_one", cost=_cost_text(cost)))
     elif cost:
-        told.append(words["cost_many"].format(_cost_text(cost), answers))
+        told.append(t("reveal.cost_many", cost=_cost_text(cost), count=answers))
     return told
 
 

@@ -15,11 +15,11 @@ from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import headline, needs, only_for, places_in_words
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
+from arena.locale import t
 from arena.markdown import visible_text
 from arena.templates import plural
 from arena.types import Item
 from arena.web.addresses import NAME, OWN, RESULTS, SCORE, VOTE, Address
-from arena.web.words import ENGLISH
 
 _ASKED = "Which one helped more?"
 VOTE_WORDS = f"Two hidden vision-language models looked at a picture. {_ASKED} Every choice counts."
@@ -43,8 +43,8 @@ class Head(NamedTuple):
 
 
 PAGES = {
-    VOTE: Head(ENGLISH["title"], VOTE_WORDS, "vote"),
-    OWN: Head(f"Your own picture · {NAME}", ENGLISH["live_lead"], "vote"),
+    VOTE: Head(t("vote.title"), VOTE_WORDS, "vote"),
+    OWN: Head(f"Your own picture · {NAME}", t("own.lead"), "vote"),
     RESULTS: Head(
         f"Elo ranking · {NAME}",
         "Elo ratings of vision-language models from people's blind choices, with 95% intervals.",
@@ -91,8 +91,8 @@ class Heads:
         if battle is None or item is None:
             return None
         title = f"{battle.names.a} or {battle.names.b}? · {NAME}"
-        told = f"{battle.verdict} {_begun(item.instruction)}"
-        return Head(title, told, f"battle/{token}", picture=_picture(item))
+        description = f"{battle.verdict} {_begun(item.instruction)}"
+        return Head(title, description, f"battle/{token}", picture=_picture(item))
 
     def _board(self, source: str) -> Head | None:
         board, source = self.board(source)
@@ -108,9 +108,9 @@ class Heads:
         board, _ = self.board()
         lines = board.standings if board and board.statistics else ()
         line = next((line for line in lines if line.model == name), None)
-        told = f"How people's blind choices rank {name}: wins, losses, families, battles."
-        told = standing(line, only_for(board)) if board and line else told
-        return Head(f"{name} · {NAME}", told, f"model/{quote(name, safe='')}")
+        description = f"How people's blind choices rank {name}: wins, losses, families, battles."
+        description = standing(line, only_for(board)) if board and line else description
+        return Head(f"{name} · {NAME}", description, f"model/{quote(name, safe='')}")
 
     def board(self, source: str = "", patience: float | None = None) -> tuple[Board | None, str]:
         """Return the board that a source opens with, by default the results', and its source.

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from fastapi import Request, Response
 
+from arena.locale import LOCALES, current_locale, speaking
 from arena.templates import macros
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE, over_https
 from arena.web.heads import Head
 from arena.web.static_files import Links
-from arena.web.words import ENGLISH, LANGUAGES, NAMES, language_of, script_words
 
 HTML = macros("page.html")
 KEPT = {"cache-control": "private, no-cache", "vary": "accept-encoding, accept-language, cookie"}
 """A page that a browser keeps, and asks about each time."""
-WHOLE = tuple(LANGUAGES)
+WHOLE = tuple(LOCALES)
 """The languages of a page that is whole in all of them."""
 MISSING = Head(f"Nothing here · {NAME}", "", is_private=True)
 _THEMES = ("dark", "light")
@@ -29,7 +29,7 @@ class PageLayout:
 
     links: Links
     doors: Sequence[tuple[str, str]] = ()
-    """The pages in the bar: their paths, and the words for them."""
+    """The pages in the bar: their paths, and the keys of their names."""
     public: str = ""
     """The address at which the world reaches this server, if that is known: previews of links need it."""
 
@@ -54,26 +54,25 @@ class PageLayout:
         `body` is HTML, `here` the path of its door if it is one, `languages` those in which it is whole.
         `is_kept`: whether a browser may keep it, to ask only whether it has changed.
         """
-        language = language_of(request.headers)
-        language = language if language in languages else languages[0]
-        words = LANGUAGES[language]
-        html = HTML.document(
-            head,
-            body,
-            language,
-            theme=_theme(request),
-            links=self.links,
-            public=self.public,
-            top=HTML.top(self.doors, here, words, script_words(words), heading="p"),
-            foot=HTML.foot(words, [name for name in NAMES if name[0] in languages]),
-        )
+        locale = current_locale()
+        if locale.language not in languages:
+            locale = LOCALES[languages[0]]
+        with speaking(locale):
+            html = HTML.document(
+                head,
+                body,
+                locale.language,
+                theme=_theme(request),
+                links=self.links,
+                public=self.public,
+                top=HTML.top(self.doors, here, locale.table("scripts"), heading="p"),
+                foot=HTML.foot([LOCALES[language] for language in languages]),
+            )
         return _answer(request, html.encode(), status, is_kept)
 
     def nothing_here(self, request: Request) -> Response:
         """Return the page of a wrong address."""
-        body = HTML.nothing_here(
-            request.scope["path"][:100].replace("\0", "%00"), self.doors, ENGLISH
-        )
+        body = HTML.nothing_here(request.scope["path"][:100].replace("\0", "%00"), self.doors)
         return self.page(request, MISSING, body, status=404, is_kept=False)
 
 

@@ -1,4 +1,4 @@
-"""Leaderboard view: a board as HTML, with its summary, its table, and the meaning of the columns."""
+"""Leaderboard view: a board as HTML, with its table and the sentences about its numbers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -30,7 +30,6 @@ from arena.web.facts_view import in_short
 from arena.web.results_address import board_query, model_addresses
 
 HTML = macros("leaderboard.html")
-PARTS = macros("parts.html")
 
 
 COUNTED: Mapping[CountRule, str] = {
@@ -38,7 +37,7 @@ COUNTED: Mapping[CountRule, str] = {
     "logged-in": "logged-in voters",
     "campaign": "campaign voters",
 }
-"""Whose votes count, by the rules that leave some out."""
+"""The voters whose votes count, by rule."""
 CROWD = (
     "One person can vote under many new cookies. In simulations 100 of them, with ten votes each for the last of six "
     "models beside 5,000 honest votes, moved it by at most one place, from however many networks and days they came. "
@@ -58,12 +57,12 @@ VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
 
 
 class BoardTable(NamedTuple):
-    """Which models a board's table shows, and whether with what is known of them."""
+    """The models in a board's table, and their facts."""
 
     facts: Mapping[str, ModelFacts] | None = None
-    """For their column; None: without it."""
+    """The facts by model; None for a table without the column of facts."""
     models: frozenset[str] | None = None
-    """None: all."""
+    """The models in the table; None for all."""
 
     def shows(self, line: Standing) -> bool:
         return self.models is None or line.model in self.models
@@ -73,83 +72,81 @@ WHOLE_TABLE = BoardTable()
 
 
 def board_html(board: Board, choice: BoardSelection, table: BoardTable = WHOLE_TABLE) -> str:
-    """Render a board of some votes: table, downloads, and what its numbers can and cannot tell."""
-    title = f"{choice.source}, {'several pictures' if board.key.multi else 'one picture'}{_narrowed(choice)}"
+    """Returns a board with votes: table, downloads, and the meaning and limits of its numbers."""
+    pictures = "several pictures" if board.key.multi else "one picture"
+    title = f"{choice.source}, {pictures}{_narrowed(choice)}"
     sheet = board_sheet(board, title)
     model, rank, *others = sheet.columns
-    about = () if table.facts is None else (FACTS,)
-    columns = (rank, model, *about, *others)
+    facts = () if table.facts is None else (FACTS,)
+    columns = (rank, model, *facts, *others)
     query = board_query(choice)
     links = model_addresses(board, query)
-    tells = HTML.summary(paragraphs(board), written(line.model for line in board.standings))
+    summary = HTML.summary(paragraphs(board), written(line.model for line in board.standings))
     bodies = [*_bodies(board, sheet, table)]
-    return HTML.board(title, board.votes, tells, columns, bodies, query, links)
+    return HTML.board(title, board.votes, summary, columns, bodies, query, links)
 
 
 def facts_of(board: Board, model: str) -> list[tuple[Column, "TableCell"]]:
-    """Return a model's cells of its board's table with their columns, but for its name and rank."""
+    """Returns the columns and cells of a model in its board's table, without name and rank."""
     sheet = board_sheet(board)
-    lines = zip(board.standings, sheet.rows, strict=True)
-    line, row = next((line, row) for line, row in lines if line.model == model)
+    place = [line.model for line in board.standings].index(model)
+    line = board.standings[place]
+    row = list(sheet.rows)[place]
     cells = _cells(line, row, sheet.columns, _scale([line]))
-    return [
-        (column, cells[column.key])
-        for column in sheet.columns
-        if column.key in cells and column.key not in ("model", "rank")
-    ]
+    columns = [column for column in sheet.columns if column.key not in ("model", "rank")]
+    return [(column, cells[column.key]) for column in columns if column.key in cells]
 
 
 def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
-    """Return sentences on what the numbers of a board can and cannot tell."""
+    """Returns paragraphs of sentences on the meaning and the limits of a board's numbers."""
     statistics = board.statistics
-    told = (*import_notes(board), *own_notes(board))
+    notes = (*import_notes(board), *own_notes(board))
     if statistics is None or not has_intervals(board):
-        return (told,)
+        return (notes,)
+    any_time = [ANY_TIME] if has_orders(board) else []
     lead = (
-        *_whose(board, statistics),
+        *_few_voters(board, statistics),
         *_overturn(board),
         *_takeover(board),
-        *([ANY_TIME] if has_orders(board) else []),
+        *any_time,
         *_sides(board),
         *_lack_of_fit(board, statistics),
     )
-    apart = f"{len(board.groups)} groups of models never met, not even through others: each has ranks of its own."
-    return lead, told, (_limits(board, statistics), *([apart] if len(board.groups) > 1 else []))
+    limits = [_limits(board, statistics)]
+    if len(board.groups) > 1:
+        groups = len(board.groups)
+        limits.append(
+            f"{groups} groups of models never met, not even through others: each has ranks of its own."
+        )
+    return lead, notes, limits
 
 
-# Sentences on what the numbers tell.
+# Sentences on the numbers.
 def cast_sentence(board: Board) -> str:
-    """Say how many votes there are, by whom and on how many items, as far as the votes tell."""
+    """Returns a sentence on the number of votes, voters and items, as far as the votes name them."""
     if board.statistics is None:
         return f"{plural(board.votes, 'vote')}. Intervals and ranks are being computed."
-    statistics = board.statistics
     crowd = board.statistics.crowd
-    of_busiest = crowd.busiest / statistics.votes
-    busiest = (
-        f"; the busiest cast {of_busiest:.0%} of them"
-        if crowd.voters > 1 and crowd.busiest > 1 and of_busiest >= 0.01
-        else ""
-    )
-    by = (
-        " by a judge model"
-        if _by_judge(board)
-        else f" by {plural(crowd.voters, 'person')}"
-        if crowd.voters
-        else ""
-    )
+    voters = ""
+    if _is_by_judge(board):
+        voters = " by a judge model"
+    elif crowd.voters:
+        voters = f" by {plural(crowd.voters, 'person')}"
     items = f" on {plural(crowd.items, 'item')}" if crowd.items else ""
-    return HTML.cast(board.votes, f"{by}{items}{busiest}")
+    busiest = ""
+    share = crowd.busiest / board.statistics.votes
+    if crowd.voters > 1 and crowd.busiest > 1 and share >= 0.01:
+        busiest = f"; the busiest cast {share:.0%} of them"
+    return HTML.cast(board.votes, f"{voters}{items}{busiest}")
 
 
 def _limits(board: Board, statistics: Statistics) -> str:
-    """Say what the intervals cover, and what no interval covers."""
+    """Returns the sentences on the reach of the intervals."""
     if not statistics.crowd.items:
         unit = "voters, not a voter's votes," if statistics.for_new_voters else "each vote"
         return (
             f"The 95% intervals take {unit} for independent: no vote says which item it is about."
         )
-    others = "a person or another judge" if _by_judge(board) else "other people or other tasks"
-    where = "there" if board.key.kind == "imported" else "here"
     crowd = statistics.crowd
     cases = f"the {plural(crowd.items, 'item')} for independent, not the votes on one item"
     if crowd.pictures < crowd.items:
@@ -157,22 +154,26 @@ def _limits(board: Board, statistics: Statistics) -> str:
             f"the {plural(crowd.pictures, 'picture')} for independent, not the {crowd.items:,} items on them (near "
             "copies are one) nor the votes on one item"
         )
+    if _is_by_judge(board):
+        others = "a person or another judge would agree"
+    else:
+        where = "there" if board.key.kind == "imported" else "here"
+        others = f"other people or other tasks would agree: whoever came {where} voted"
     return (
         f"The 95% intervals hold for new items of this kind, judged by {judges(board, statistics)}: they take "
-        f"{cases}. They do not tell whether "
-        f"{others} would agree{'' if _by_judge(board) else f': whoever came {where} voted'}."
+        f"{cases}. They do not tell whether {others}."
     )
 
 
 def judges(board: Board, statistics: Statistics) -> str:
-    """Return whose choices a board's intervals hold for: of one voter or unnamed ones, no others'."""
-    if _by_judge(board):
+    """Returns the voters for whom a board's intervals hold: no others than these if one person cast all votes."""
+    if _is_by_judge(board):
         return "the same judge"
     return "voters like these" if statistics.for_new_voters else "these voters only"
 
 
-def _whose(board: Board, statistics: Statistics) -> Iterator[str]:
-    """Warn where intervals hold for the voters of these votes only."""
+def _few_voters(board: Board, statistics: Statistics) -> Iterator[str]:
+    """Yields a warning if the intervals hold for no other voters."""
     if not only_for(board):
         return
     crowd = statistics.crowd
@@ -183,102 +184,108 @@ def _whose(board: Board, statistics: Statistics) -> Iterator[str]:
     )
 
 
-def _by_judge(board: Board) -> bool:
+def _is_by_judge(board: Board) -> bool:
     return board.import_summary is not None and board.import_summary.judge
 
 
 def _overturn(board: Board) -> Iterator[str]:
-    """Say how many votes the first place depends on."""
-    ranked = [line for line in (board.groups[0] if board.groups else ()) if line.rank is not None]
-    overturn = board.statistics and board.statistics.overturn
-    if ranked and overturn and overturn.leader == ranked[0].code and board.statistics is not None:
-        rival = next((line.model for line in board.standings if line.code == overturn.rival), "")
-        without = plural(overturn.votes, "vote")
-        share = overturn.votes / board.statistics.votes
-        speak = "speaks" if overturn.votes == 1 else "speak"
-        yield f"Without {without} ({share:.1%}) that {speak} most for {ranked[0].model}, {rival} would come first."
+    """Yields a sentence on the number of votes that the first place depends on."""
+    statistics = board.statistics
+    if statistics is None or statistics.overturn is None:
+        return
+    overturn = statistics.overturn
+    first_group = board.groups[0] if board.groups else ()
+    ranked = [line for line in first_group if line.rank is not None]
+    if not ranked or overturn.leader != ranked[0].code:
+        return
+    models = {line.code: line.model for line in board.standings}
+    rival = models.get(overturn.rival, "")
+    votes = plural(overturn.votes, "vote")
+    share = overturn.votes / statistics.votes
+    speak = "speaks" if overturn.votes == 1 else "speak"
+    yield f"Without {votes} ({share:.1%}) that {speak} most for {ranked[0].model}, {rival} would come first."
 
 
 def _takeover(board: Board) -> Iterator[str]:
-    """Say how many new voters can put another model first."""
-    found = board.statistics and board.statistics.takeover
+    """Yields a sentence on the number of new voters who can put another model first."""
+    takeover = board.statistics and board.statistics.takeover
     models = {line.code: line.model for line in board.standings}
-    if not found or not {found.leader, found.rival} <= models.keys():
+    if not takeover or not {takeover.leader, takeover.rival} <= models.keys():
         return
-    rival = models[found.rival]
-    is_one = found.voters == 1
-    voters = f"{plural(found.voters, 'new voter')} with {EACH} votes{'' if is_one else ' each'}"
-    if found.is_noticed:
+    rival = models[takeover.rival]
+    is_one = takeover.voters == 1
+    voters = f"{plural(takeover.voters, 'new voter')} with {EACH} votes{'' if is_one else ' each'}"
+    if takeover.is_noticed:
         yield f"{rival} would come first if {voters} always chose it, but the board would notice this crowd."
     else:
         yield f"{voters} who always {'chooses' if is_one else 'choose'} {rival} could put it first unnoticed."
 
 
 def _lack_of_fit(board: Board, statistics: Statistics) -> Iterator[str]:
-    """Say how far pairs differ from what the ratings expect of them."""
-    found = statistics.lack_of_fit
-    if found is None:
+    """Yields a sentence on the pair that differs most from its expected result."""
+    lack_of_fit = statistics.lack_of_fit
+    if lack_of_fit is None:
         return
     models = {line.code: line.model for line in board.standings}
-    words = found.in_words(
-        names([models.get(statistics.codes[found.winner], "")]),
-        names([models.get(statistics.codes[found.loser], "")]),
-    )
+    winner = models.get(statistics.codes[lack_of_fit.winner], "")
+    loser = models.get(statistics.codes[lack_of_fit.loser], "")
+    words = lack_of_fit.in_words(names([winner]), names([loser]))
     yield f"{words[0].upper()}{words[1:]}."
 
 
 def _sides(board: Board) -> Iterator[str]:
-    """Warn of a side bias that the votes show."""
+    """Yields a warning if one side wins more often than by chance."""
     left = board.left
-    noise = "sides are drawn, so this adds noise"
+    if left is None or left.low <= 0.5 <= left.high:
+        return
+    side = "left" if left.low > 0.5 else "right"
+    share = f"{left.value:.0%}, {interval_text(left.low, left.high, '.0%')}"
+    effect = "sides are drawn, so this adds noise"
     if board.key.kind == "imported":
-        noise = "a model that stood there more often may have gained by it"
-    if left is not None and not left.low <= 0.5 <= left.high:
-        side = "left" if left.low > 0.5 else "right"
-        told = f"{left.value:.0%}, {interval_text(left.low, left.high, '.0%')}"
-        yield f"The {side} answer won more often than by chance (left: {told}); {noise}."
+        effect = "a model that stood there more often may have gained by it"
+    yield f"The {side} answer won more often than by chance (left: {share}); {effect}."
 
 
 # Sentences on imported votes and excluded votes.
 def import_notes(board: Board) -> Iterator[str]:
-    """Yield sentences on the origin of a board's imported votes, how they count, and what they leave open."""
-    told = board.import_summary
-    if told is None:
+    """Yields sentences on a board's imported votes: their origin, their weight, and their gaps."""
+    imports = board.import_summary
+    if imports is None:
         return
     if board.key.kind == "imported":
         yield "These votes were imported: they were cast elsewhere, not in this arena."
     else:
-        yield HTML.imported(_votes(told.votes, " of these votes"), told.sources)
-    halves = [plural(told.ties, "tie")] if told.ties else []
-    halves += [f"{told.both_bad:,} \u201cboth bad\u201d"] if told.both_bad else []
+        yield HTML.imported(_votes_were(imports.votes, " of these votes"), imports.sources)
+    halves = [plural(imports.ties, "tie")] if imports.ties else []
+    halves += [f"{imports.both_bad:,} \u201cboth bad\u201d"] if imports.both_bad else []
     if halves:
         yield f"{' and '.join(halves)} count half to each side."
-    if told.both_bad_out:
-        yield f"{told.both_bad_out:,} \u201cboth bad\u201d are left out."
-    yield from _gaps(told)
+    if imports.both_bad_out:
+        yield f"{imports.both_bad_out:,} \u201cboth bad\u201d are left out."
+    yield from _gaps(imports)
 
 
 def own_notes(board: Board) -> Iterator[str]:
-    """Yield sentences on which of this arena's votes a board counts, and which it excludes."""
+    """Yields sentences on the arena's own votes: the counted and the excluded ones."""
     out = board.left_out
     if board.key.kind == "live":
-        what = (
-            "on pictures that visitors brought"
-            if board.key.source == LIVE_OWN
-            else "on items of the bank"
-        )
-        yield f"Two models answered live, {what}."
-        reasons = [f"{out.stopped:,} on answers that were stopped"] if out.stopped else []
-        reasons += [f"{out.named:,} where an answer told which model gave it"] if out.named else []
+        is_own = board.key.source == LIVE_OWN
+        where = "on pictures that visitors brought" if is_own else "on items of the bank"
+        yield f"Two models answered live, {where}."
+        reasons = []
+        if out.stopped:
+            reasons.append(f"{out.stopped:,} on answers that were stopped")
+        if out.named:
+            reasons.append(f"{out.named:,} where an answer told which model gave it")
         if reasons:
-            yield f"{_votes(out.stopped + out.named)} kept outside the ranking: {', '.join(reasons)}."
+            yield f"{_votes_were(out.stopped + out.named)} kept outside the ranking: {', '.join(reasons)}."
     yield from _counted(board)
-    who = plural(out.voters, "flagged voter")
+    voters = plural(out.voters, "flagged voter")
     cast = plural(out.flagged, "vote")
     if out.voters and board.key.unflagged:
-        yield f"Without {who} ({cast}): they fail check items or choose as no reader does. Their votes stay stored."
+        yield f"Without {voters} ({cast}): they fail check items or choose as no reader does. Their votes stay stored."
     elif out.voters:
-        yield f"With {who} ({cast}), whom the board leaves out by default."
+        yield f"With {voters} ({cast}), whom the board leaves out by default."
     yield from _crowds(board)
     has_ranks = any(line.rank for line in board.standings)
     if has_ranks and out.rule == "everyone" and board.key.kind != "imported":
@@ -286,7 +293,7 @@ def own_notes(board: Board) -> Iterator[str]:
 
 
 def _crowds(board: Board) -> Iterator[str]:
-    """Say how many votes a board leaves out because of crowds, and which models they are about."""
+    """Yields a sentence on the votes of crowds, and the models that they are about."""
     out = board.left_out
     if not out.of_crowd:
         return
@@ -303,65 +310,61 @@ def _crowds(board: Board) -> Iterator[str]:
 
 
 def _counted(board: Board) -> Iterator[str]:
-    """Say whose votes a board shows, and how many of all, where there are two boards."""
+    """Yields a sentence on the number of counted votes, if there is a counted board and one of everyone."""
     out = board.left_out
     imports = board.import_summary
-    shown = board.votes - (imports.votes if imports else 0)
+    votes = board.votes - (imports.votes if imports else 0)
     suspect = out.flagged + out.of_crowd if board.key.unflagged else 0
-    cast = shown + out.uncounted + suspect
+    cast = votes + out.uncounted + suspect
     if not cast:
         return
-    of_all = f"{shown:,} of {plural(cast, 'vote')}"
+    of_all = f"{votes:,} of {plural(cast, 'vote')}"
     if out.rule != "everyone":
         yield f"Counted: {of_all}, those of {COUNTED[out.rule]}; everyone's board has the others too."
     elif board.key.everyone:
         yield f"Everyone: {of_all}, whoever cast them; the counted board has only some of them."
 
 
-def _gaps(told: ImportSummary) -> Iterator[str]:
-    """Say how many votes were left out, or lack data that the numbers rest on."""
-    if told.alone:
-        yield f"{_votes(told.alone)} on a model against itself and left out."
-    if told.repeated:
-        yield f"{_votes(told.repeated)} given again by their voter on the same conversation: the last counts."
-    if told.named:
-        yield f"{_votes(told.named)} cast with the names in view."
-    for count, what in (
-        (
-            told.no_item,
-            "which item they are about: each is taken for an item of its own, which may be too narrow",
-        ),
-        (0 if told.judge else told.no_voter, "who cast them: they are taken for one person's"),
-        (
-            told.no_time,
-            "when they were cast: they are on no board of some days, nor in the plot over time",
-        ),
-        (told.no_images, "how many pictures were shown: they stand with those of one picture"),
-    ):
-        if count == told.votes and count:
-            yield f"The imported votes do not say {what}."
-        elif count:
-            yield f"{count:,} of the imported votes do not say {what}."
+def _gaps(imports: ImportSummary) -> Iterator[str]:
+    """Yields sentences on imported votes that were left out, or that lack data."""
+    if imports.alone:
+        yield f"{_votes_were(imports.alone)} on a model against itself and left out."
+    if imports.repeated:
+        yield f"{_votes_were(imports.repeated)} given again by their voter on the same conversation: the last counts."
+    if imports.named:
+        yield f"{_votes_were(imports.named)} cast with the names in view."
+    no_voter = 0 if imports.judge else imports.no_voter
+    lacks = {
+        "which item they are about: each is taken for an item of its own, which may be too narrow": imports.no_item,
+        "who cast them: they are taken for one person's": no_voter,
+        "when they were cast: they are on no board of some days, nor in the plot over time": imports.no_time,
+        "how many pictures were shown: they stand with those of one picture": imports.no_images,
+    }
+    for lack, count in lacks.items():
+        if not count:
+            continue
+        votes = "The" if count == imports.votes else f"{count:,} of the"
+        yield f"{votes} imported votes do not say {lack}."
 
 
-def _votes(count: int, of: str = "") -> str:
-    return f"1{of or ' vote'} was" if count == 1 else f"{count:,}{of or ' votes'} were"
+def _votes_were(count: int, noun: str = "") -> str:
+    return f"1{noun or ' vote'} was" if count == 1 else f"{count:,}{noun or ' votes'} were"
 
 
 # The table.
 class TableCell(NamedTuple):
-    """A cell of the table: its value, by which the browser sorts, and what it shows."""
+    """A cell of the table. The browser sorts by `value` and shows the text `shown`."""
 
     value: float | str
     shown: str
     beside: str
     hint: str = ""
-    """The meaning of what stands beside it."""
+    """The meaning of `beside`."""
     doubts: Sequence[str] = ()
     facts: Sequence[str] = ()
-    """What is known of the model."""
+    """The facts of the model, in the column of facts."""
     bar: tuple[str, ...] = ()
-    """The ends of a rating's interval and the rating, as percentages of the group's scale: from, at, to."""
+    """The low end, the rating and the high end, as percentages of the group's scale."""
 
 
 TableRow = tuple[Standing, Mapping[str, TableCell]]
@@ -370,18 +373,21 @@ TableRow = tuple[Standing, Mapping[str, TableCell]]
 def _bodies(
     board: Board, sheet: Sheet, table: BoardTable
 ) -> Iterator[tuple[list[str], list[TableRow]]]:
-    """Yield the bodies of the table with their headings: each group's trusted models, and its provisional ones."""
+    """Yields the bodies of the table with their headings: each group's trusted models, and its provisional ones."""
     rows = sheet.rows
     for number, group in enumerate(board.groups, 1):
-        told = f"Group {number} of {len(board.groups)}: {len(group)} models, not comparable with the others"
-        headings = [told] if len(board.groups) > 1 else []
+        heading = f"Group {number} of {len(board.groups)}: {len(group)} models, not comparable with the others"
+        headings = [heading] if len(board.groups) > 1 else []
         scale = _scale(group)
-        cells = [(line, _cells(line, next(rows), sheet.columns, scale)) for line in group]
-        lines = [(line, _with_facts(line, row, table)) for line, row in cells if table.shows(line)]
-        for trust, shown in groupby(lines, key=lambda line: line[0].trust):
+        lines = []
+        for line in group:
+            cells = _cells(line, next(rows), sheet.columns, scale)
+            if table.shows(line):
+                lines.append((line, _with_facts(line, cells, table)))
+        for trust, body in groupby(lines, key=lambda row: row[0].trust):
             if trust == "provisional":
                 headings = [*headings, "Still gathering votes: no rank yet"]
-            yield headings, list(shown)
+            yield headings, list(body)
             headings = []
 
 
@@ -396,7 +402,7 @@ def _with_facts(
 
 
 def _scale(group: Sequence[Standing]) -> tuple[float, float]:
-    """The lowest and the highest end of a group's intervals."""
+    """Returns the lowest and the highest end of a group's intervals."""
     bounds = [bound for line in group if line.rating for bound in line.rating if bound is not None]
     return min(bounds, default=0.0), max(bounds, default=1.0)
 
@@ -407,7 +413,7 @@ def _cells(
     columns: Sequence[Column],
     scale: tuple[float, float],
 ) -> dict[str, TableCell]:
-    """Return a model's cells by column, its rating's bar on the scale of its group."""
+    """Returns a model's cells by column. The bar of its rating is on the scale of its group."""
     cells = {
         column.key: TableCell(row[column.key], *cell_of(column, row))
         for column in columns
@@ -415,9 +421,9 @@ def _cells(
     }
     if line.order:
         cells["order"] = _order(line.order)
-    for key, told in _told_beside(line).items():
+    for key, note in _notes_beside(line).items():
         if key in cells:
-            cells[key] = cells[key]._replace(**told)
+            cells[key] = cells[key]._replace(**note)
     if "rating" in cells:
         bar = _bar(line.rating, *scale)
         cells["rating"] = cells["rating"]._replace(bar=bar)
@@ -428,8 +434,8 @@ def _cells(
     return cells
 
 
-def _told_beside(line: Standing) -> Mapping[str, Mapping[str, str]]:
-    """What stands beside a model's numbers and is no interval, and what the intervals mean."""
+def _notes_beside(line: Standing) -> Mapping[str, Mapping[str, str]]:
+    """Returns the texts beside a model's numbers other than intervals, and the hints that explain them."""
     rate = line.win_rate
     hint = f"{interval_text(rate.low, rate.high, '.0%')} (Wilson)" if rate else ""
     return {
@@ -460,17 +466,20 @@ def _bar(rating: Span | None, low: float, high: float) -> tuple[str, ...]:
 
 def _doubts(line: Standing) -> list[str]:
     doubts = []
-    if line.votes < TRUSTED or line.status is Status.RATED:
-        doubts += [needs(line)] if needs(line) else []
+    needed = needs(line)
+    if needed and (line.votes < TRUSTED or line.status is Status.RATED):
+        doubts.append(needed)
     if line.rating is not None and line.status is not Status.RATED:
         doubts.append(STATUS_WORDS[line.status])
-    return [*doubts, *(["retired"] if line.retired else [])]
+    if line.retired:
+        doubts.append("retired")
+    return doubts
 
 
 def _narrowed(choice: BoardSelection) -> str:
+    """Returns the filters of a board, as its title names them."""
     key = choice.key
+    family = f", {choice.family}" if choice.family else ""
     days = f", {key.since or 'the first day'} to {key.until or 'today'} (UTC)" if key.dated else ""
     voters = "" if key.unflagged else ", flagged voters too"
-    return (
-        f"{f', {choice.family}' if choice.family else ''}{days}{VOTES_SHOWN[choice.votes]}{voters}"
-    )
+    return f"{family}{days}{VOTES_SHOWN[choice.votes]}{voters}"

@@ -35,7 +35,6 @@ from arena.types import Item, Phase, Side
 from arena.web.cookies import NO_STORE
 from arena.web.live_view import Revealed, bank_html, head_html, offer_html, scene
 from arena.web.visitor_api import JsonBody, events, visitor_router
-from arena.web.words import Words, words_of
 
 IMAGES = "/live/images"
 """Route of image uploads; its body may be larger than others."""
@@ -87,7 +86,7 @@ class LiveApi:
         """Return whether a battle can begin, and what is missing."""
         key = self.credits.key(request.state.voter)
         offer = offer_of(self.models, key, self.keyless, self.has_catalogue)
-        html = offer_html(offer, self.is_space, words_of(request.headers))
+        html = offer_html(offer, self.is_space)
         return JSONResponse({"state": offer.state, "html": html}, headers=NO_STORE)
 
     def try_again(self, request: Request) -> Response:
@@ -119,7 +118,7 @@ class LiveApi:
         if not items:
             raise LiveError("The bank has no item with its pictures yet; bring images of your own")
         item = secrets.choice(items)
-        html = bank_html(item, self.scaled, words_of(request.headers))
+        html = bank_html(item, self.scaled)
         return JSONResponse({"item": item.key, "html": html}, headers=NO_STORE)
 
     def unfinished(self, request: Request) -> Response:
@@ -143,8 +142,7 @@ class LiveApi:
         voter = request.state.voter
         battle = await self.sessions.find(voter, token)
         states = self.sessions.watch(voter, battle.token)
-        words = words_of(request.headers)
-        return events(states, partial(self._scene, voter, words), words)
+        return events(states, partial(self._scene, voter))
 
     async def follow(self, request: Request, token: str) -> Response:
         voter = request.state.voter
@@ -186,18 +184,17 @@ class LiveApi:
     async def _still(self, request: Request, battle: LiveBattle) -> Response:
         """Return the scene of a battle without answers in progress."""
         voter = request.state.voter
-        words = words_of(request.headers)
         shown = LiveState(battle, False, 0, {})
         revealed = await asyncio.to_thread(self._revealed, voter, battle)
-        return JSONResponse(scene(shown, revealed, None, words), headers=NO_STORE)
+        return JSONResponse(scene(shown, revealed, None), headers=NO_STORE)
 
-    def _scene(self, voter: int, words: Words, shown: LiveState) -> dict[str, object]:
+    def _scene(self, voter: int, shown: LiveState) -> dict[str, object]:
         """Return all that the page shows of a battle."""
         battle = shown.battle
         has_own = battle.item is None and battle.void is None  # they go as it ends
         own = self.images.of_battle(voter, battle.id) if has_own else ()
-        subject = head_html(battle.turns[0].question, own, self._item(battle), self.scaled, words)
-        return scene(shown, self._revealed(voter, battle), subject, words)
+        subject = head_html(battle.turns[0].question, own, self._item(battle), self.scaled)
+        return scene(shown, self._revealed(voter, battle), subject)
 
     def _revealed(self, voter: int, battle: LiveBattle) -> Revealed | None:
         if battle.phase is not Phase.REVEALED:

@@ -23,6 +23,7 @@ from arena.battles.voters import Account, Voters
 from arena.database import DatabaseError
 from arena.fraud.eligibility import VoteEligibility
 from arena.live.credits import Credits
+from arena.locale import t, translated
 from arena.settings import OAuthSettings
 from arena.templates import macros
 from arena.web.addresses import NAME, OWN
@@ -50,7 +51,6 @@ from arena.web.oauth import (
     new_key,
 )
 from arena.web.signer import Signer
-from arena.web.words import said, words_of
 
 ATTEMPT_COOKIE = "stereoscope_login"
 BACK_COOKIE = "stereoscope_back"
@@ -112,10 +112,10 @@ def routes(
         hashed = cookie_hash(sent_cookie(headers) or "")
         name = voters.name(hashed)
         counts = eligibility.rule == "everyone" or eligibility.counts(voters.voter(hashed))
-        note = "counts_framed" if framed else "counts_later"
-        words = words_of(headers)
-        note = "" if counts else words["counts_invited" if eligibility.rule == "campaign" else note]
-        return HTML.who(name, note, oauth is not None, operators.of(headers) is not None, words)
+        note = "pages.counts_framed" if framed else "pages.counts_later"
+        note = "pages.counts_invited" if eligibility.rule == "campaign" else note
+        note = "" if counts else t(note)
+        return HTML.who(name, note, oauth is not None, operators.of(headers) is not None)
 
     @router.get("/login/who")
     async def who(request: Request, framed: str = "") -> HTMLResponse:
@@ -287,7 +287,6 @@ class _Login:
 
     def _failed(self, error: Exception, request: Request) -> Response:
         status = 503 if isinstance(error, DatabaseError) else 403
-        words = words_of(request.headers)
-        head = Head(f"{words['login_failed']} · {NAME}", "", is_private=True)
-        body = HTML.failed(said(error, words), words)
+        head = Head(f"{t('pages.login_failed')} · {NAME}", "", is_private=True)
+        body = HTML.failed(translated(error))
         return self._layout.page(request, head, body, languages=WHOLE, status=status, is_kept=False)

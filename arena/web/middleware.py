@@ -19,12 +19,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.errors import VoterError
+from arena.locale import translated
 from arena.storage import size_text
 from arena.web.addresses import TAKES_FILES, opened
 from arena.web.cookies import VoterCookies, cookie_header, over_https, with_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
-from arena.web.words import said, words_of
 
 MOST_BODY = 64_000
 """Most bytes of a request body, unless its route allows more."""
@@ -370,9 +370,7 @@ def _told(
     error: VoterError, scope: Scope, status: int, headers: Mapping[str, str] | None = None
 ) -> PlainTextResponse:
     """Return an error in the language of a request."""
-    return PlainTextResponse(
-        said(error, words_of(Headers(scope=scope))), status_code=status, headers=headers
-    )
+    return PlainTextResponse(translated(error), status_code=status, headers=headers)
 
 
 def _called(whole: bytes) -> Mapping[str, Any] | None:

@@ -23,12 +23,12 @@ from arena.io.strict_json import JSON, RowsError, parse_json
 from arena.live.images import OwnImageError
 from arena.live.queue import DISCONNECT_SECONDS, ElsewhereError, LiveError
 from arena.live.sessions import LiveState
+from arena.locale import t, translated
 from arena.markdown import seen_length, visible_text
 from arena.templates import macros
 from arena.types import Side
 from arena.web.cookies import NO_STORE, cookie_hash, cookie_since, sent_cookie
 from arena.web.live_view import waiting_text
-from arena.web.words import Words, said, words_of
 
 HTML = macros("battle.html")
 _STREAM = {**NO_STORE, "x-accel-buffering": "no"}
@@ -85,9 +85,7 @@ class ToldRoute(APIRoute):
             try:
                 return await handle(request)
             except tuple(_STATUS) as error:
-                return PlainTextResponse(
-                    said(error, words_of(request.headers)), status_code=_STATUS[type(error)]
-                )
+                return PlainTextResponse(translated(error), status_code=_STATUS[type(error)])
 
         return answer
 
@@ -193,21 +191,20 @@ class GrowingText:
 def events(
     states: AsyncIterator[LiveState],
     scene: Callable[[LiveState], Mapping[str, object]],
-    words: Words,
 ) -> StreamingResponse:
     """Return a battle's states as server-sent events."""
     growing: defaultdict[Side, GrowingText] = defaultdict(GrowingText)
 
     def new_words(shown: LiveState) -> Mapping[str, object]:
         if shown.ahead:
-            return {"kind": "line", "status": waiting_text(shown.ahead, words)}
+            return {"kind": "line", "status": waiting_text(shown.ahead)}
         if shown.loading:
-            return {"kind": "line", "status": words["loading"]}
+            return {"kind": "line", "status": t("live.loading")}
         sides = {side: growing[side].add(text) for side, text in shown.texts.items()}
         return {
             "kind": "words",
             "sides": sides,
-            **({"choose": words["choose_now"]} if shown.choosable else {}),
+            **({"choose": t("live.choose_now")} if shown.choosable else {}),
         }
 
     async def lines() -> AsyncIterator[str]:

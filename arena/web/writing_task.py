@@ -15,6 +15,7 @@ from arena.authoring.events import Instruction
 from arena.authoring.spec import (
     LEAST_CAPTION,
     LICENCES,
+    Kind,
     SampleSpec,
     project_of_seat,
 )
@@ -23,6 +24,7 @@ from arena.authoring.work import QUESTION_FAULTS, OfferedPicture, OpenStep, Writ
 from arena.errors import VoterError
 from arena.io.images import MAX_BYTES
 from arena.io.scaled_pictures import ScaledPictures
+from arena.locale import translated
 from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 from arena.seats.task import ExamQuestion, Piece, SeatProgress, SeatTask
@@ -33,7 +35,6 @@ from arena.web.campaign_api import CampaignPages, CampaignRoutes, check_charset
 from arena.web.cookies import NO_STORE
 from arena.web.exam_questions import SampleQuestion
 from arena.web.pictures import Shown, shown_images
-from arena.web.words import Words, said
 
 HTML = macros("writing.html")
 FORM = "/c/~form"
@@ -52,6 +53,11 @@ KEYS = {
 }
 """What each key says of an answer."""
 _NUMBERED = ("source", "creator", "licence", "statement")
+TEXTS: Mapping[Kind, Sequence[str]] = {
+    "captions": ("writing",),
+    "multiple choice": ("choices", "writing"),
+}
+"""The tables of texts for the pages of each kind of items."""
 _WRONG = [f"wrong-{number}" for number in range(1, MOST_OPTIONS)]
 """Fields of a question's wrong answers."""
 
@@ -68,17 +74,16 @@ class WarnedError(DraftError):
 class WritingTask(SeatTask):
     """Draws, shows and takes the steps of items. Questions with a known answer are those of battles."""
 
+    kind: Kind
     writing: Writing
     scaled: ScaledPictures
     battles: BattleTask
-    worded: Mapping[str, Words]
-    """What the pages of this kind of items say, by language."""
     answerable: Callable[[Campaign, int], None]
     """Told of a draft that a model may answer now."""
 
     @property
-    def words(self) -> Mapping[str, Words]:
-        return self.worded
+    def texts(self) -> Sequence[str]:
+        return TEXTS[self.kind]
 
     def progress(self, seat: Seat) -> SeatProgress:
         return self.writing.progress(seat)
@@ -86,34 +91,34 @@ class WritingTask(SeatTask):
     def whole_seconds(self, campaign: Campaign) -> float | None:
         return self.writing.whole_seconds(campaign)
 
-    def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
+    def piece(self, seat: Seat, network: str | None) -> Piece | None:
         found = self.writing.next(seat)
         if found is None:
             return None
         token = found.claim.token
-        html = self._shown(found, words)
+        html = self._shown(found)
         return Piece(token, html, token, "open")
 
     def waits(self, seat: Seat) -> bool:
         return self.writing.waits(seat)
 
-    def _shown(self, found: OpenStep, words: Words) -> str:
+    def _shown(self, found: OpenStep) -> str:
         """What a step needs of the draft, and no more: whoever verifies reads captions last."""
         state = found.draft.state
         step = found.claim.step
         if step == "instruction":
-            return HTML.example(found.family, self._kept(found.family.pictures), words)
+            return HTML.example(found.family, self._kept(found.family.pictures))
         assert state.instruction
-        shown = HTML.subject(state.instruction.text, self._pictures(state.instruction), words)
+        shown = HTML.subject(state.instruction.text, self._pictures(state.instruction))
         if step == "caption" or state.instruction.options:
             return HTML.left(shown)
         if step == "answer":
-            return HTML.left(shown, HTML.captions(state.captions, True, words))
+            return HTML.left(shown, HTML.captions(state.captions, True))
         assert state.answer
         return HTML.left(
             shown,
-            HTML.answered(state.answer.text, words),
-            HTML.captions(state.captions, False, words),
+            HTML.answered(state.answer.text),
+            HTML.captions(state.captions, False),
         )
 
     def _kept(self, pictures: Sequence[str]) -> Sequence[Shown]:
@@ -130,7 +135,7 @@ class WritingTask(SeatTask):
         )
 
     def dock(
-        self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
+        self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:
         found = self.writing.step(seat, piece.token)
         spec = project_of_seat(seat)
@@ -146,35 +151,35 @@ class WritingTask(SeatTask):
         )
         typed = typed if is_mine else {}
         sent = (_address(seat), piece.token)
-        told = HTML.told(problem, typed.get("warned", ""), lost, words)
+        told = HTML.told(problem, typed.get("warned", ""), lost)
         way = "writing"
         if found.claim.step == "instruction":
             brought = _rows(self.writing.store.brought(seat, draft.id), typed)
             terms = (LICENCES, spec.licence, spec.item_kind.most_pictures)
             if spec.is_choice:
-                form = HTML.question(brought, terms, LONGEST, _WRONG, typed, words)
+                form = HTML.question(brought, terms, LONGEST, _WRONG, typed)
             else:
-                form = HTML.instruction(brought, terms, LONGEST, typed, words)
+                form = HTML.instruction(brought, terms, LONGEST, typed)
         elif found.claim.step == "caption":
             assert state.instruction
             texts = [
                 typed.get(f"caption-{number}", "")
                 for number in _numbers(len(state.instruction.pictures))
             ]
-            form = HTML.caption(texts, (LEAST_CAPTION, LONGEST["caption"]), _notes(draft), words)
+            form = HTML.caption(texts, (LEAST_CAPTION, LONGEST["caption"]), _notes(draft))
         elif found.claim.step == "answer":
             form = HTML.answer(
-                typed.get("text", ""), LONGEST["answer"], _notes(draft), state.failure, words
+                typed.get("text", ""), LONGEST["answer"], _notes(draft), state.failure
             )
         elif spec.is_choice:
             assert state.instruction
             options = list(zip(LETTERS, state.instruction.options, strict=False))
-            form = HTML.choose(options, QUESTION_FAULTS, LONGEST["note"], typed, words)
+            form = HTML.choose(options, QUESTION_FAULTS, LONGEST["note"], typed)
         else:
             way = "marking"
             blind = state.blind.text if state.blind else ""
-            form = HTML.verify(KEYS, blind, LONGEST["note"], typed, words)
-        return HTML.dock(way, found.claim.step, sent, told, form, words)
+            form = HTML.verify(KEYS, blind, LONGEST["note"], typed)
+        return HTML.dock(way, found.claim.step, sent, told, form)
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
         step = self.writing.step(seat, token)
@@ -226,11 +231,11 @@ class WritingTask(SeatTask):
     def sample_names(self, seat: Seat) -> Sequence[str]:
         return list(_samples(seat))
 
-    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
+    def exam_question(self, seat: Seat, name: str) -> ExamQuestion | None:
         sample = _samples(seat).get(name)
         if sample is None:
-            return self.battles.exam_question(seat, name, words)
-        shown = HTML.subject(sample.instruction, self._kept([sample.picture]), words)
+            return self.battles.exam_question(seat, name)
+        shown = HTML.subject(sample.instruction, self._kept([sample.picture]))
         return SampleQuestion(name, HTML.left(shown), sample, _address(seat))
 
 
@@ -320,12 +325,12 @@ class _WritingRoutes(CampaignRoutes):
 
         linked = await self._linked(campaign, seat, typed)
 
-        def do(of: Seat, words: Words) -> str | None:
-            is_brought = of.end is None and self._bring(of, typed, files, linked, words)
+        def do(of: Seat) -> str | None:
+            is_brought = of.end is None and self._bring(of, typed, files, linked)
             if is_brought and typed.get("act") == "bring":
                 return None
             try:
-                return self.pages.do(of, typed, words)
+                return self.pages.do(of, typed)
             except WarnedError as error:
                 typed["warned"] = error.text
                 raise
@@ -353,7 +358,6 @@ class _WritingRoutes(CampaignRoutes):
         typed: dict[str, str],
         files: Sequence[tuple[str, bytes]],
         linked: bytes | VoterError | None,
-        words: Words,
     ) -> bool:
         """Keep what a form brings: those that are pictures, even if others are none. Raises DraftError for these."""
         token = typed.get("piece", "")
@@ -363,12 +367,12 @@ class _WritingRoutes(CampaignRoutes):
         if isinstance(linked, bytes):
             brought.append((link, linked, link))
         elif linked is not None:
-            refused.append(said(linked, words))
+            refused.append(translated(linked))
         for name, data, url in brought:
             try:
                 self._writing.upload_picture(seat, token, data, url)
             except VoterError as error:
-                refused.append(f"{name[:80]}: {said(error, words)}")
+                refused.append(f"{name[:80]}: {translated(error)}")
             else:
                 typed["link"] = "" if url else typed.get("link", "")
         if refused:

@@ -36,6 +36,7 @@ from scoring.report import DATA, NO_SCORE, AnyReport, QuestionStamp, ScoreLine
 from scoring.score_sheets import TreeTable, line_sheet
 from scoring.small_groups import LEAST
 from scoring.specs.facts import BenchmarkFact
+from scoring.specs.file_columns import FileColumn
 from scoring.specs.schema import UNKNOWN, QuestionFile
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed", "hidden"]
@@ -145,9 +146,33 @@ class Benchmark(ABC, Generic[R]):
     """What only this benchmark lets its user choose on the command line."""
 
     @property
-    def line(self) -> str:
-        """What a list of benchmarks says of it."""
-        return self.name
+    def kinds(self) -> Sequence[str]:
+        """The kinds of its rules."""
+        return ()
+
+    @property
+    def size(self) -> str:
+        """The number of its questions, in words; "" if unknown."""
+        return ""
+
+    @property
+    def measure(self) -> str:
+        """The figure that stands for a report, in a few words."""
+        return ""
+
+    @property
+    def licence(self) -> str:
+        """The licence of its questions."""
+        return UNKNOWN
+
+    def columns(self) -> Sequence[FileColumn]:
+        """The columns of a file of answers, with one made-up row."""
+        return ()
+
+    @property
+    def columns_note(self) -> str:
+        """A sentence on the columns; "" for none."""
+        return ""
 
     def facts(self) -> Iterator[BenchmarkFact]:
         """Yield what is known of it beside its name and its sentence."""
@@ -336,11 +361,6 @@ class FileBenchmark(Benchmark[R]):
     def file_names(self) -> Sequence[str]:
         """What toolkits put at the end of the names of its files."""
         return ()
-
-    @property
-    def licence(self) -> str:
-        """The licence of its questions."""
-        return UNKNOWN
 
     def asks_as(self, first: Record) -> bool:
         """Whether a question file with this first row may be the benchmark's."""

@@ -71,6 +71,7 @@ from scoring.specs.report import (
     spec_of_report,
     splits_of,
     whole_ends,
+    why_unbounded,
     wrong_truth,
 )
 from scoring.specs.schema import UNKNOWN, Spec, is_called
@@ -474,11 +475,14 @@ def outcome_words(reading: Reading) -> str:
 
 
 def _with_all(report: SpecReport) -> str:
-    """Between what the headline lies over all questions of a question file, as the end of a sentence."""
-    ends = whole_ends(report) if report.missing else None
-    if ends is None:
+    """The headline's bounds over all questions of a question file, or why it has none, as the end of a sentence."""
+    if not report.missing:
         return ""
     head = figure_lines(report)[head_figure(report)]
+    if why := why_unbounded(report):
+        return f". {head.name} has no bounds over all of them: {why}"
+    ends = whole_ends(report)
+    assert ends, "a figure without a reason against it has bounds"
     return f"; over all of them {head.name} lies between {ends.low:{head.form}} and {ends.high:{head.form}}"
 
 

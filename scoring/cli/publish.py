@@ -79,7 +79,7 @@ def _files(score: HubScore, repo: str) -> Iterator[str]:
 def _preview(proposal: Proposal) -> Iterator[str]:
     yield f"{proposal.repository}, {proposal.path}"
     yield f"{proposal.title}\n\n{proposal.description}\n"
-    yield proposal.shown
+    yield proposal.preview
 
 
 def _agree(repo: str) -> None:

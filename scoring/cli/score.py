@@ -16,8 +16,7 @@ from scoring.cli.rules_first import rules_first
 from scoring.cli.score_request import ScoreRequest, option_lines, read_options
 from scoring.cli.visit_bench import compare
 from scoring.jobs.service import question_sets
-from scoring.questions.library import QuestionLibrary
-from scoring.questions.offered import offer_specs
+from scoring.questions.library import QuestionLibrary, offer_specs
 from scoring.questions.opening import joined, whole_file
 from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
 from scoring.report import QuestionSet

@@ -1,4 +1,4 @@
-"""Reports a day on what nobody may read: many scores of almost the same answers would tell it item by item."""
+"""Daily limits of reports on secret texts: many scores of almost the same answers would reveal them item by item."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -17,8 +17,8 @@ SECRET_REPORT = Table(
     Column("network", Text),
     Column("at", Moment, nullable=False),
 )
-"""Reports of each kind that were begun today, deleted ones too. In no copy and no export; who is forgotten is nobody in
-it, and it goes the next day."""
+"""Reports of each kind that were begun today, deleted ones too. No copy and no export has it. A forgotten owner's rows
+become nobody's, and all rows go the next day."""
 SecretKind = Literal["sealed", "hidden"]
 _WORDS: Mapping[SecretKind, str] = {
     "sealed": "reports on sealed items",
@@ -36,15 +36,15 @@ class SecretDays:
         self._database = database
         self._kind: SecretKind = kind
 
-    def told(self, owner: str) -> str:
-        """How many more reports an owner may begin today, in words."""
+    def allowance(self, owner: str) -> str:
+        """Returns a sentence with the number of reports that an owner may still begin today."""
         with self._database.read() as connection:
             begun = self._begun(connection, SECRET_REPORT.c.owner == owner)
         words = _WORDS[self._kind].capitalize()
         return f"{words} left for you today: {max(0, MOST_OF_OWNER - begun)} of {MOST_OF_OWNER}"
 
     def begin(self, connection: Connection, owner: str, network: str | None) -> str:
-        """Count one more report; return why it may not begin, "" if it may. The caller has the turn.
+        """Counts one more report. Returns why it may not begin, "" if it may. The caller has the turn.
 
         `network` is the network's code of today.
         """
@@ -59,14 +59,14 @@ class SecretDays:
         connection.execute(self._database.insert(SECRET_REPORT).values(values))
         return ""
 
-    def _begun(self, connection: Connection, whose: ColumnElement[bool]) -> int:
+    def _begun(self, connection: Connection, condition: ColumnElement[bool]) -> int:
         counted = select(func.count()).select_from(SECRET_REPORT)
         today = (SECRET_REPORT.c.kind == self._kind) & (SECRET_REPORT.c.at >= _today())
-        return connection.execute(counted.where(whose, today)).scalar_one()
+        return connection.execute(counted.where(condition, today)).scalar_one()
 
 
 def forget_days(connection: Connection) -> None:
-    """Delete the counts of the days before."""
+    """Deletes the counts of earlier days."""
     connection.execute(delete(SECRET_REPORT).where(SECRET_REPORT.c.at < _today()))
 
 

@@ -1,13 +1,22 @@
 """Numbers: integers, decimals rounded to the places of the right answer, and formulas with a value."""
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from scoring.multiple_choice.numbers import Number, spelled, whole
-from scoring.rules.base import Item, Reading, RuleProtocol, cell_of, unread
+from scoring.rules.base import (
+    Item,
+    NamedColumn,
+    Reading,
+    RuleExample,
+    RuleProtocol,
+    cell_of,
+    unread,
+)
 from scoring.rules.formula_values import value
 from scoring.rules.judging import JudgedKind
 from scoring.rules.short_answers import short_answer
@@ -29,12 +38,28 @@ _LONGEST = 80
 class NumberRule(JudgedKind):
     """An answer that is a number."""
 
+    heading: ClassVar[str] = "Numbers"
     kind: Literal["number"] = "number"
     as_: NumberForm | None = Field(default=None, alias="as")
     """None: an integer if the truth is one, else a float."""
     places: str | None = None
     """Column of the decimal places that count; None: those of the truth."""
     form: ClassVar[str] = "the number or formula that it gives, without words,"
+
+    @property
+    def example(self) -> RuleExample:
+        if self.as_ == "formula":
+            return RuleExample("What is the area of the triangle?", "\\frac{1}{2}", "1/2")
+        if self.as_ == "float":
+            return RuleExample("How many litres does the jug hold?", "1.5", "1.5")
+        return RuleExample("How many cups are on the table?", "3", "3")
+
+    @property
+    def named_columns(self) -> Sequence[NamedColumn]:
+        if self.places is None:
+            return super().named_columns
+        places = NamedColumn(self.places, "How many decimal places count", "1")
+        return [*super().named_columns, places]
 
     def protocols(self) -> frozenset[RuleProtocol]:
         if self.as_ == "formula":

@@ -26,6 +26,7 @@ _NUMBERS = (
 class OpenRule(JudgedKind):
     """An equal number or equal text; other answers are left to a judge."""
 
+    heading: ClassVar[str] = "Open questions"
     kind: Literal["open"] = "open"
     form: ClassVar[str] = (
         "the number or the few words that it gives, without a sentence around them,"

@@ -269,38 +269,38 @@ class _Computed:
             yield term._replace(weight=figure.factor / len(scored))
 
     def _answers(self, positive: str, fill: Fill) -> tuple[Mask, Mask, Mask]:
-        """Whether each row's answer, and its truth, is the positive one, and whether it counts."""
+        """Returns masks of the rows whose answer is the positive one, whose truth is it, and that count."""
         truth = self.rows.equals("truth", positive)
-        said = self.rows.equals("read", positive)
+        is_positive = self.rows.equals("read", positive)
         is_read = self.rows.is_read
         if not fill:
-            return said, truth, is_read
+            return is_positive, truth, is_read
         meant = truth if fill == "best" else ~truth
-        return np.where(is_read, said, meant), truth, self.rows.everything
+        return np.where(is_read, is_positive, meant), truth, self.rows.everything
 
     def _f1(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        said, truth, known = self._answers(figure.f1 or "", fill)
+        is_positive, truth, known = self._answers(figure.f1 or "", fill)
         counted = mask & known
-        over = 2 * _numbers(counted & said & truth)
-        yield Term(figure.factor, over, _numbers(counted & said) + _numbers(counted & truth))
+        over = 2 * _numbers(counted & is_positive & truth)
+        yield Term(figure.factor, over, _numbers(counted & is_positive) + _numbers(counted & truth))
 
     def _precision(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        said, truth, known = self._answers(figure.precision or "", fill)
-        counted = mask & known & said
+        is_positive, truth, known = self._answers(figure.precision or "", fill)
+        counted = mask & known & is_positive
         yield Term(figure.factor, _numbers(counted & truth), _numbers(counted))
 
     def _recall(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        said, truth, known = self._answers(figure.recall or "", fill)
+        is_positive, truth, known = self._answers(figure.recall or "", fill)
         counted = mask & known & truth
-        yield Term(figure.factor, _numbers(counted & said), _numbers(counted))
+        yield Term(figure.factor, _numbers(counted & is_positive), _numbers(counted))
 
     def _yes(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        said = self.rows.equals("read", figure.yes or "")
+        is_positive = self.rows.equals("read", figure.yes or "")
         counted = mask & self.rows.is_read
         if fill:
             counted = mask
-            said = np.where(self.rows.is_read, said, fill == "best")
-        yield Term(figure.factor, _numbers(counted & said), _numbers(counted))
+            is_positive = np.where(self.rows.is_read, is_positive, fill == "best")
+        yield Term(figure.factor, _numbers(counted & is_positive), _numbers(counted))
 
     def _above(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         score = self._score(fill)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from arena.markdown import visible_name
 from scoring.rules.base import RuleProtocol
-from scoring.specs.problems import either, none_of, shown
+from scoring.specs.problems import either, none_of, quoted
 
 Rows = Literal["rows"]
 PROTOCOLS: tuple[RuleProtocol, ...] = get_args(RuleProtocol)
@@ -18,16 +18,16 @@ PERCENT = 100.0
 
 
 def as_text(value: Any) -> Any:
-    """A number that stands where a text is expected, as the text that was written."""
+    """Returns a number as the text that was written, where a text is expected."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else value
 
 
 def as_name(value: Any) -> Any:
-    """The same of a text that people see: a sign in it that can't be seen would pass it off as another."""
+    """Returns a text that people see. Raises ValueError for an invisible sign, which could pass it off as another."""
     text = as_text(value)
-    if isinstance(text, str) and (named := visible_name(text)) != text:
-        raise ValueError(f"{named[:60]!r} has a sign that can't be seen; delete it")
+    if isinstance(text, str) and (visible := visible_name(text)) != text:
+        raise ValueError(f"{visible[:60]!r} has a sign that can't be seen; delete it")
     return text
 
 
@@ -174,11 +174,11 @@ def written_out(value: Any) -> Any:
     if isinstance(value, Mapping):
         rows = value.get("mean")
         return {**value, "mean": "rows"} if rows in ("rows", ["rows"]) else dict(value)
-    raise ValueError(f"expected mean, count or a form as in {{all: [pair]}}, found {shown(value)}")
+    raise ValueError(f"expected mean, count or a form as in {{all: [pair]}}, found {quoted(value)}")
 
 
 def figure_problems(figures: Mapping[str, Figure]) -> Iterable[tuple[str, str]]:
-    """Yield each figure that is made of what is not above it, with what is wrong with it."""
+    """Yields each figure that is made of what is not above it, with what is wrong with it."""
     above: list[str] = []
     for name, figure in figures.items():
         for part in figure.parts:

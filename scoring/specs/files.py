@@ -1,4 +1,4 @@
-"""Specs as files: one is read with what it names beside it, and nothing else is opened."""
+"""Specs as files: a spec is read with the files that it names, and nothing else is opened."""
 
 import csv
 from collections.abc import Callable, Iterator, Mapping
@@ -39,7 +39,7 @@ def named_spec(raw: Any, name: str, beside: Beside) -> Spec:
 
 
 def load_folder(folder: Path) -> Iterator[tuple[str, Spec]]:
-    """Yield every spec of a folder with its key, which is its file's name. Raises SpecError."""
+    """Yields every spec of a folder with its key, which is its file's name. Raises SpecError."""
     taken: dict[str, str] = {}
     for path in sorted(folder.glob("*.yaml")):
         spec = load_spec(path)
@@ -102,7 +102,7 @@ def _with_prompt(rule: Any, beside: Beside) -> Any:
 
 
 def near(path: Path) -> Beside:
-    """What finds the files that a spec on this machine names: in its folder, else among ours."""
+    """Returns a function that finds the files a spec on this machine names: in its folder, else among ours."""
     return lambda name: file_beside(name, path.parent) or file_beside(name, OURS)
 
 

@@ -56,7 +56,7 @@ class ScoredRows:
 
     @cached_property
     def pictures(self) -> Sequence[str]:
-        """What tells each row's picture; "" where nothing does."""
+        """Identity of each row's picture; "" if unknown."""
         return self.frame["picture"].tolist()
 
     @cached_property
@@ -147,5 +147,5 @@ def scored_rows(
             "answer": range(len(scores)) if answers is None else answers,
         }
     )
-    named = {name: pd.Series(list(column), dtype=object) for name, column in cells.items()}
-    return ScoredRows(frame, pd.DataFrame(named, index=frame.index), **how)
+    columns = {name: pd.Series(list(column), dtype=object) for name, column in cells.items()}
+    return ScoredRows(frame, pd.DataFrame(columns, index=frame.index), **how)

@@ -42,7 +42,7 @@ def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
 
 
 def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
-    """Yield the figures as trees, for each chain of columns: whole file, splits if there are several, groups.
+    """Yields the figures as trees, for each chain of columns: whole file, splits if there are several, groups.
 
     Figures of only some rows are left out: within a group, another figure less these would tell the others. So are
     chains whose groups, beside those of the chains before, would tell a few answers.
@@ -55,18 +55,20 @@ def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
     for chain in chains or [[]]:
         columns = [*splits, *chain]
         groups = [*_groups_of(rows, rows.everything, columns)]
-        shown = [
+        safe_figures = [
             figure
             for figure in whole
             if not any(
                 reveals_few_answers(figure, rows.within(group), spec.figures) for group in groups
             )
         ]
-        if columns and shown:
+        if columns and safe_figures:
             trees = _trees(report, ALL, rows.everything, columns, "overall")
             name = f"by-{'-'.join(columns)}".lower().replace(" ", "-")
             title = f"By {' and '.join(columns)}"
-            yield TreeTable(name, title, columns[-1], {figure: trees[figure] for figure in shown})
+            yield TreeTable(
+                name, title, columns[-1], {figure: trees[figure] for figure in safe_figures}
+            )
 
 
 def nested_columns(rows: ScoredRows, columns: Sequence[str]) -> list[list[str]]:
@@ -86,14 +88,14 @@ def nested_columns(rows: ScoredRows, columns: Sequence[str]) -> list[list[str]]:
         for column in columns
         if all(_refines(rows, fine, coarse) for coarse, fine in pairwise(above[column]))
     ]
-    ends = [column for column in chained if not any(column in above[one] for one in chained)]
+    ends = [column for column in chained if not any(column in above[other] for other in chained)]
     return [[*above[column], column] for column in ends]
 
 
 def truth_columns(spec: Spec) -> frozenset[str]:
     """The columns of the question file that hold right answers."""
-    named = [spec.columns.truth, *(case.rule.truth for case in spec.rule)]
-    return frozenset(spec.source_of(column) for column in named if column is not None)
+    columns = [spec.columns.truth, *(case.rule.truth for case in spec.rule)]
+    return frozenset(spec.source_of(column) for column in columns if column is not None)
 
 
 def _grouping(report: SpecReport) -> list[str]:
@@ -144,7 +146,7 @@ def _reveal_few(rows: ScoredRows, within: Mask, chains: Sequence[Sequence[str]])
 
 
 def _groups_of(rows: ScoredRows, within: Mask, columns: Sequence[str]) -> Iterator[Mask]:
-    """Yield the groups of a chain that may be shown, those within each after it."""
+    """Yields the groups of a chain that may be shown, those within each after it."""
     if not columns:
         return
     column, *rest = columns

@@ -28,6 +28,7 @@ from scoring.no_answers import AS_THEY_ARE, NO_ANSWER, no_answer, no_answer_sent
 from scoring.report import ScoreLine
 from scoring.score_sheets import sheet_files
 from scoring.serialize import record_json
+from scoring.specs.file_columns import FileColumn
 from scoring.visit_bench.leaderboard import AutomaticBoard, PlayedMatch, automatic_board
 from scoring.visit_bench.matches import (
     REFERENCES,
@@ -79,6 +80,21 @@ class VisitOptions(BenchmarkOptions):
 
 class VisitBench(Benchmark[MatchReport]):
     """The benchmark, with one task for each order of each match."""
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        return ("pairwise",)
+
+    @property
+    def measure(self) -> str:
+        return "win rate and Elo"
+
+    def columns(self) -> Sequence[FileColumn]:
+        return (
+            FileColumn("instruction", "The item's instruction", "Describe the animal."),
+            FileColumn("image", "Its picture's name or address", "cat.jpg"),
+            FileColumn("vlm-7b prediction", "The answer of the model vlm-7b", "A cat on a sofa."),
+        )
 
     def tasks(self, report: MatchReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
         """Both orders of every match. A match with its sides swapped needs, and caches, the same two calls."""

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from arena.web.cookies import COOKIE
+from scoring.jobs.file_roles import FileRolesError
 from scoring.jobs.files import FileChoice
-from scoring.jobs.given import GivenFilesError
 from scoring.jobs.store import JobError
 from scoring.web.scoring_view import mine_html
 from tests.support.circular_passes import RIGHT, passes
@@ -184,5 +184,5 @@ def test_answers_to_questions_of_the_server_are_dropped_alone(person, tmp_path):
     answers = tmp_path / "sample.json"
     answers.write_text(json.dumps({"own_0": "a dog", "own_1": "a cat"}))
     token = person.brings(answers, questions)
-    with pytest.raises(GivenFilesError, match="questions are on this server already. Drop it with"):
+    with pytest.raises(FileRolesError, match="questions are on this server already. Drop it with"):
         person.service.recognise(person.owner, token, FileChoice("mm-vet"))

@@ -58,12 +58,9 @@ class Bench:
         bank = ItemBank(self.database, hosts)
         names = {number: model.name for number, model in enumerate(bank.models(), 1)}
         return {
-            item.instruction: dict(
-                zip(
-                    [names[contestant.model] for contestant in item.contestants],
-                    bank.answer_texts([contestant.answer for contestant in item.contestants]),
-                    strict=True,
-                )
-            )
+            item.instruction: {
+                names[contestant.model]: bank.shown_answers([contestant.answer])[0].text
+                for contestant in item.contestants
+            }
             for item in bank.bank().items.values()
         }

@@ -2,7 +2,7 @@
 
 mutmut changes functions and methods in a copy of the tree. It leaves out decorated ones
 (properties, commands) and what runs at import. Of the tests that `pick_tests` picks, a mutant meets
-those that run its function, on SQLite alone.
+those that run its function, on SQLite alone: first the nearest, and the others if it survives.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PROCESSES = 2
 SLOW_FOLDERS = {"web", "cli"}  # their tests start browsers and processes
+SURVIVED = {"survived", "no tests"}
 
 # A mutant may take three times as long as its tests, and 30 seconds.
 SETTINGS = """\
@@ -66,17 +67,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--tests", nargs="+", help="test files, in place of those that are picked")
     options = parser.parse_args(arguments)
     modules = python_files(options.modules)
-    tests = options.tests or pick_tests(modules)
+    rounds = [options.tests] if options.tests else pick_tests(modules)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the copy is removed
     with tempfile.TemporaryDirectory(prefix="stereoscope-mutants-") as name:
         copy = Path(name).resolve()
         copy_tree(modules, copy)
-        (copy / "setup.cfg").write_text(
-            SETTINGS.format(modules="\n    ".join(modules), tests="\n    ".join(tests))
-        )
         os.chdir(copy)
+        write_settings(modules, rounds[0])  # mutmut reads them when it is imported
         try:
-            return try_mutants(options.n, options.seed, len(tests))
+            return try_mutants(modules, rounds, options.n, options.seed)
         finally:
             os.chdir(ROOT)
 
@@ -89,12 +88,14 @@ def python_files(paths: Iterable[str]) -> list[str]:
     return [str(file.relative_to(ROOT)) for file in files]
 
 
-def pick_tests(modules: Iterable[str]) -> list[str]:
-    """The test files in the mirrored folders, and those elsewhere that import one of the modules.
+def pick_tests(modules: Iterable[str]) -> list[list[str]]:
+    """The test files named after the modules, or in their mirrored folders where none is; then the
+    others in these folders, and those elsewhere that import one of the modules.
 
     Those in `tests/` itself run the whole app or measure time, which mutmut spends differently.
     """
-    tests = set()
+    near = set()
+    far = set()
     sources = {file: file.read_text("utf-8") for file in ROOT.glob("tests/*/**/test_*.py")}
     for module in modules:
         package, _, name = module.removesuffix(".py").replace("/", ".").rpartition(".")
@@ -102,11 +103,14 @@ def pick_tests(modules: Iterable[str]) -> list[str]:
             rf"^\s*from {package}(\.{name} import|\simport .*\b{name}\b)", re.MULTILINE
         )
         mirror = ROOT / "tests" / Path(module).parent
+        mirrored = {file for file in sources if file.parent == mirror}
+        near |= {file for file in mirrored if file.stem == f"test_{name}"} or mirrored
+        far |= mirrored
         for file, source in sources.items():
-            slow = SLOW_FOLDERS.intersection(file.parts)
-            if file.parent == mirror or (imported.search(source) and not slow):
-                tests.add(str(file.relative_to(ROOT)))
-    return sorted(tests)
+            if imported.search(source) and not SLOW_FOLDERS.intersection(file.parts):
+                far.add(file)
+    rounds = (near, far - near)
+    return [sorted(str(file.relative_to(ROOT)) for file in files) for files in rounds if files]
 
 
 def copy_tree(modules: Iterable[str], copy: Path) -> None:
@@ -121,40 +125,58 @@ def copy_tree(modules: Iterable[str], copy: Path) -> None:
     (copy / "mutants/.venv").symlink_to(ROOT / ".venv")
 
 
-def try_mutants(n: int, seed: int, test_files: int) -> int:
-    """Make all mutants in the current folder, try a sample of them, print what survived."""
+def try_mutants(modules: Sequence[str], rounds: Sequence[list[str]], n: int, seed: int) -> int:
+    """Make all mutants in the current folder, try a sample of them, print what survives each round."""
     from mutmut.__main__ import collect_source_file_mutation_data, create_mutants
-    from mutmut.mutation.diff_apply import get_diff_for_mutant
     from mutmut.stats import status_by_exit_code
 
     begun = time.monotonic()
     with redirect_stdout(io.StringIO()):  # it prints each file
         create_mutants(PROCESSES)
     known, _ = collect_source_file_mutation_data(mutant_names=())
-    sample = draw([name for _, name, _ in known], n, seed)
-    print(f"Trying {len(sample)} of {len(known)} mutants with {test_files} test files.", flush=True)
-    output = run_mutmut(sample)
-    if output:
-        print(f"mutmut stopped; its last lines:\n{output}")
-        return 1
-    tried, _ = collect_source_file_mutation_data(mutant_names=sample)
-    counts: Counter[str] = Counter()
-    for file, name, code in tried:
-        status = status_by_exit_code[code]
-        counts[status] += 1
-        if status in ("survived", "no tests"):
-            diff = get_diff_for_mutant(name, path=file.path)
-            line = changed_line(Path(file.path).read_text("utf-8"), name, diff)
-            note = " (no test runs it)" if status == "no tests" else ""
-            print(f"\n{file.path}:{line}{note}\n{short(diff)}")
-    killed = counts.pop("killed", 0)
-    survived = counts.pop("survived", 0) + counts.pop("no tests", 0)
-    timed_out = counts.pop("timeout", 0)
-    others = "".join(f", {count} {status}" for status, count in counts.items())
+    files = {name: file.path for file, name, _ in known}
+    sample = draw(files, n, seed)
+    outcomes = dict.fromkeys(sample, "no tests")
+    for number, tests in enumerate(rounds, start=1):
+        left = [name for name, outcome in outcomes.items() if outcome in SURVIVED]
+        print(
+            f"\nRound {number}: {len(left)} of {len(files)} mutants, {len(tests)} test files.",
+            flush=True,
+        )
+        write_settings(modules, tests)
+        output = run_mutmut(left) if left else ""
+        if output:
+            print(f"mutmut stopped; its last lines:\n{output}")
+            return 1
+        tried, _ = collect_source_file_mutation_data(mutant_names=sample)
+        for _, name, code in tried:
+            outcome = status_by_exit_code[code]
+            if name in left and (outcomes[name] == "no tests" or outcome != "no tests"):
+                outcomes[name] = outcome
+        for name in left:
+            if outcomes[name] in SURVIVED:
+                print_survivor(name, files[name], outcomes[name])
+    counts = Counter(outcomes.values())
     seconds = round(time.monotonic() - begun)
-    outcomes = f"{killed} killed, {survived} survived, {timed_out} timed out{others}"
-    print(f"\n{outcomes}; {seconds} s, seed {seed}")
+    print("\n" + ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()), end="")
+    print(f"; {seconds} s, seed {seed}")
     return 0
+
+
+def write_settings(modules: Sequence[str], tests: Sequence[str]) -> None:
+    """Write the settings that mutmut reads in the current folder."""
+    settings = SETTINGS.format(modules="\n    ".join(modules), tests="\n    ".join(tests))
+    Path("setup.cfg").write_text(settings)
+
+
+def print_survivor(name: str, path: Path, outcome: str) -> None:
+    """Print the place and the change of a mutant."""
+    from mutmut.mutation.diff_apply import get_diff_for_mutant
+
+    diff = get_diff_for_mutant(name, path=path)
+    line = changed_line(path.read_text("utf-8"), name, diff)
+    note = " (no test runs it)" if outcome == "no tests" else ""
+    print(f"\n{path}:{line}{note}\n{short(diff)}", flush=True)
 
 
 def draw(names: Iterable[str], n: int, seed: int) -> list[str]:

@@ -80,10 +80,8 @@ def test_sides_and_winner_follow_the_draw(visitor):
     (vote,) = rows(visitor.database, BATTLE)
     assert (vote.winner, vote.loser) == (other.model, one.model)
     assert visitor.store.names(visitor.id, battle.token) == ("m2", "m1")
-    assert ItemBank(visitor.database).answer_texts((battle.answer_a, battle.answer_b)) == (
-        "m2 says 0",
-        "m1 says 0",
-    )
+    shown = ItemBank(visitor.database).shown_answers((battle.answer_a, battle.answer_b))
+    assert [answer.text for answer in shown] == ["m2 says 0", "m1 says 0"]
 
 
 @pytest.mark.locks_or_dialect

@@ -5,7 +5,7 @@ import pytest
 
 from arena.fraud.crowds import crowds, stands_out
 from arena.fraud.detectors import OF_CROWD, Suspicion, VoterChoices
-from arena.fraud.review import left_out, review
+from arena.fraud.review import review
 from perf.fraud import (
     CROWD_MODELS,
     FIRST_RIGGER,
@@ -95,17 +95,13 @@ def test_a_crowd_of_haters_is_found():
     assert crowd.model == WEAKEST and not crowd.is_for
 
 
-def test_choices_about_the_crowds_model_alone_are_set_aside():
+def test_doubtful_voters_of_a_crowd_are_flagged_for_its_model_alone():
     whole, _ = one_network(60)
     flags = review(whole, CROWD_MODELS, ())
     doubtful = {flag.voter for flag in flags if flag.reason in OF_CROWD}
     wholly = {flag.voter for flag in flags if flag.reason not in OF_CROWD}
     assert {flag.reason for flag in flags if flag.reason in OF_CROWD} == {Suspicion.CROWD_FOR}
     assert doubtful and not doubtful & wholly
-    out = left_out(whole, flags)
-    has_model = (whole.a == WEAKEST) | (whole.b == WEAKEST)
-    of_doubtful = np.isin(whole.voter, list(doubtful))
-    assert out[of_doubtful & has_model].all() and not out[of_doubtful & ~has_model].any()
 
 
 def test_voters_of_one_vote_are_no_crowd_where_ratings_misfit():

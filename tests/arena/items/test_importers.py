@@ -587,7 +587,8 @@ def test_the_real_multi_image_file(bench, data):
     given = {name: [] for name in names}
     for item in items:
         for contestant in item.contestants:
-            given[names[contestant.model - 1]].append(bank.answer_texts([contestant.answer])[0])
+            (answer,) = bank.shown_answers([contestant.answer])
+            given[names[contestant.model - 1]].append(answer.text)
     assert given[REFERENCE] == [row["gpt4_prediction"] for row in rows]
     assert given[DATASET_ANSWER] == [
         row["reference_output"] for row in rows if row["reference_output"].strip()

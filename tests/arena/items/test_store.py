@@ -44,7 +44,8 @@ def texts(database: Database, instruction: str) -> list[str]:
     """Return the answers in use to an item."""
     bank = ItemBank(database)
     (item,) = (item for item in bank.bank().items.values() if item.instruction == instruction)
-    return list(bank.answer_texts([contestant.answer for contestant in item.contestants]))
+    shown = bank.shown_answers([contestant.answer for contestant in item.contestants])
+    return [answer.text for answer in shown]
 
 
 @pytest.mark.locks_or_dialect

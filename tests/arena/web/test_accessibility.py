@@ -65,7 +65,7 @@ def skipping(page: Page) -> None:
 
 def picking(page: Page) -> None:
     see_both(page)
-    page.get_by_text("Pick an item").click()
+    page.get_by_text("Choose an item").click()
     expect(page.locator(".results a").first).to_be_visible()
 
 

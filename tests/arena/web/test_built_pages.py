@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp
 
+from arena.locale import CHINESE, LOCALES
 from arena.templates import macros
 from arena.web.addresses import DOORS, RESULTS, SCORE, VOTE, Address
 from arena.web.built_pages import BuiltPages
@@ -22,7 +23,6 @@ from arena.web.heads import PAGES as HEADS
 from arena.web.heads import Head
 from arena.web.layout import PageLayout
 from arena.web.static_files import Links
-from arena.web.words import CHINESE, LANGUAGES
 from tests.support.screens import PHONE, fresh_page, press, see_both
 from tests.support.servers import ROOT
 from tests.support.tls_proxy import tls_proxy
@@ -222,20 +222,20 @@ def test_the_terms_have_a_head_and_caches_know_that_they_differ_by_language(serv
 
 def test_a_page_is_in_the_languages_in_which_it_is_whole(server):
     asked = {"accept-language": "zh"}
-    for path, language in (("/", "zh"), ("/results", "en"), ("/score", "en"), ("/run", "en")):
+    for path, language in (("/", "zh"), ("/results", "en"), ("/score", "zh"), ("/run", "en")):
         page = httpx.get(server.address + path, headers=asked).text
         assert f'lang="{language}"' in page[:200], path
-        assert (CHINESE["door_vote"] in page) == (language == "zh"), path
+        assert (CHINESE.text("pages.door_vote") in page) == (language == "zh"), path
 
 
 def test_a_page_brings_the_words_of_its_scripts_in_its_language(server):
     scripts = [path.read_text("utf-8") for path in (ROOT / "arena" / "web").glob("*.js")]
     names = {name for script in scripts for name in re.findall(r'\bword\("(\w+)"', script)}
     assert "copied_now" in names
-    for language, words in LANGUAGES.items():
+    for language, locale in LOCALES.items():
         page = httpx.get(f"{server.address}/you", headers={"accept-language": language}).text
         brought = json.loads(re.findall(r'id="words">(.+?)</script>', page)[0])
-        assert brought | {name: words[name] for name in names} == brought, language
+        assert {name: locale.text(f"scripts.{name}") for name in names} == brought, language
 
 
 def test_a_page_that_is_read_is_asked_for_once(server):

@@ -87,7 +87,7 @@ def bank_answers(place: Path, model: str) -> dict[str, str]:
     bank = ItemBank(database)
     number = [known.name for known in bank.models()].index(model) + 1
     found = {
-        item.instruction: bank.answer_texts([contestant.answer])[0]
+        item.instruction: bank.shown_answers([contestant.answer])[0].text
         for item in bank.bank().items.values()
         for contestant in item.contestants
         if contestant.model == number

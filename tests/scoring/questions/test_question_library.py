@@ -28,7 +28,7 @@ def found(library: QuestionLibrary, file: Path, benchmark: str | None = None) ->
     files = library.files()
     answered = answer_files(file, {known.record.column_names for known in files})
     match = matched(files, answered, benchmark)
-    return match.found.name if match.found else match.unclear
+    return match.file.name if match.file else match.unclear
 
 
 class TestWhoseItIs:

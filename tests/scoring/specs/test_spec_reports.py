@@ -16,7 +16,7 @@ from scoring.serialize import read_record, record_json
 from scoring.specs.files import load_folder
 from scoring.specs.problems import SpecError
 from scoring.specs.report import SpecReport, figure_lines, spec_of_report
-from scoring.specs.schema import read_spec
+from scoring.specs.schema import read_spec, spec_of
 
 DOC = Path(__file__).parents[3] / "docs" / "add-a-benchmark.md"
 PAIRS = b"""
@@ -185,6 +185,10 @@ def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
     found = opened(answers, plain, questions=known).report("strict")
     caveat = benchmark.caveats(found)[0].text
     assert caveat.endswith("over all of them Accuracy lies between 33.3 and 66.7")
+    assert (
+        "Pairs has no bounds over all of them: a question without"
+        in benchmark.caveats(opened(answers, PAIRS, questions=known).report("strict"))[0].text
+    )
     put(answers, [{"case": "1", "reply": "A", "key": "B"}, {"case": "9", "reply": "B"}])
     text = " ".join(
         problem.text
@@ -245,3 +249,46 @@ def test_every_spec_here_scores_a_made_up_row(tmp_path):
         for protocol in spec.protocols:
             made = found.report(protocol)
             assert benchmark.sheets(made) and benchmark.sentence(made)
+
+
+SPLIT = {"derive": {"tags": {"from": "topic", "split": ","}}, "groups": ["tags"]}
+UNBOUNDED = {
+    "f1": ({"figures": {"F": {"f1": "Yes"}}}, "how many of the other right answers are Yes"),
+    "mean_of": ({"figures": {"F": {"mean_of": "topic"}}}, "the others' groups aren't known"),
+    "all": ({"figures": {"F": {"all": ["topic"]}}}, "can undo others that it counts together"),
+    "sum": (
+        {"figures": {"a": "mean", "F": {"sum": ["a"], "over": "topic"}}, "headline": "F"},
+        "the others' groups aren't known",
+    ),
+    "where": (
+        {"figures": {"F": {"mean": "rows", "where": {"topic": "pets"}}}},
+        "it counts only some questions",
+    ),
+    "split cells": ({**SPLIT, "figures": {"F": "mean"}}, "once in each of its groups"),
+}
+
+
+@pytest.mark.parametrize("fields, why", UNBOUNDED.values(), ids=UNBOUNDED)
+def test_a_partial_file_says_why_its_figure_has_no_bounds(tmp_path, fields, why):
+    text = partial_caveat(tmp_path, fields)
+    assert ". F has no bounds over all of them: " in text and why in text
+
+
+def test_a_partial_file_bounds_the_share_of_answers_above_a_score(tmp_path):
+    text = partial_caveat(tmp_path, {"figures": {"F": {"above": 0}}})
+    assert text.endswith("over all of them F lies between 25.0 and 75.0")
+
+
+def partial_caveat(folder, fields):
+    """What is said of two answers, one of them right, to four questions."""
+    spec = spec_of({"name": "Toy", "about": "A toy.", "rule": "yes_no", **fields})
+    benchmark = spec_benchmark(OWN, spec)
+    asked = [
+        {"index": str(at), "question": "Is it?", "answer": "Yes", "topic": "pets"}
+        for at in range(4)
+    ]
+    known = benchmark.own_questions(put(folder / "q.csv", asked))
+    said = [{"index": "0", "prediction": "Yes"}, {"index": "1", "prediction": "No"}]
+    answers = put(folder / "m.csv", said)
+    found = open_upload(answers, benchmark=benchmark, questions=known).report("strict")
+    return benchmark.caveats(found)[0].text

@@ -217,7 +217,7 @@ def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
     assert "=mine</b> (1 of 2 pairs), <b>&lt;b&gt;</b> (0 of 2 pairs)." in AGREEMENT.own(own)
     assert "must be called as in the file" in AGREEMENT.own(own[1:]) and AGREEMENT.own(()) == ""
     assert "\n'=mine," in as_csv(measure_sheet(found))
-    assert service.of("one") == people_agreement(polls.poll_now)
+    assert service.agreement("one") == people_agreement(polls.poll_now)
     for owner, other in (("bob", token), ("ada", "forged")):
         with pytest.raises(UploadStoreError, match="no longer here"):
             service.beside("one", owner, other)
@@ -301,7 +301,7 @@ def test_a_judges_inner_address_is_on_no_page_and_in_no_file(database, tmp_path,
         submissions.store.board_keys(),
         AgreementService(Polls(database), submissions.store, UploadStore(tmp_path)),
     )
-    shown = [str(labels(key.judging for key in boards)), page_of_found(service.of("test"))]
+    shown = [str(labels(key.judging for key in boards)), page_of_found(service.agreement("test"))]
     shown += [
         board_html(key, submissions.store.standings(key), Beside({}, None), {}) for key in boards
     ]
