@@ -426,6 +426,14 @@ class FileBenchmark(Benchmark[R]):
         """Scores from the whole file down to its groups; those of its splits, if there are several, come first."""
         return ()
 
+    def final(self, report: R) -> R:
+        """The report that no judge will complete: whether an answer is scored depends on no right answer."""
+        return report
+
+    def told_final(self, report: R) -> str:
+        """A sentence on what `final` makes of answers that are compared with the right ones; "" for nothing."""
+        return ""
+
     def submission(self, report: R) -> ServerSubmission | None:
         """The answers whose questions have no right answers here, for their authors; None without any."""
         return None

@@ -94,7 +94,7 @@ def read_row(spec: Spec, row: SpecRow, item: Item, protocol: RuleProtocol) -> Re
     """Reads an answer by the spec's rule. Under `strict`, text that is no answer of a model is unscored."""
     reason = no_answer(row.answer, [*filter(None, [item.truth]), *item.options.values()])
     if reason and protocol == "strict":
-        return ReadRow(row, Reading(None, "", f"{NO_ANSWER}: {reason}"), reason)
+        return ReadRow(row, _none_of_a_model(reason), reason)
     case = case_of(spec, row.cells)
     if case is None:
         return ReadRow(row, Reading(None, "", NO_CASE), reason)
@@ -145,6 +145,37 @@ def ruled_rows(report: SpecReport) -> Iterator[tuple[ReadRow, RuleKind]]:
         case = case_of(spec, row.row.cells)
         if case is not None:
             yield row, case.rule
+
+
+def final_report(report: SpecReport) -> SpecReport:
+    """The report that no judge will complete: whether an answer is scored depends on no right answer.
+
+    An answer that only its right answer keeps from being read is wrong. One that is a model's answer only because the
+    right answer is the same is none.
+    """
+    if report.protocol != "strict":
+        return report
+    spec = spec_of_report(report)
+    rows = [
+        _final_row(spec, row, item)
+        for row, item in zip(report.rows, report_items(report), strict=True)
+    ]
+    return replace(report, rows=tuple(rows))
+
+
+def _final_row(spec: Spec, row: ReadRow, item: Item) -> ReadRow:
+    case = case_of(spec, row.row.cells)
+    if case is None or not has_truth(spec, item):
+        return row
+    if reason := no_answer(row.row.answer, item.options.values()):
+        return replace(row, reading=_none_of_a_model(reason), no_answer=reason)
+    if row.reading.score is None and row.reading.why in case.rule.truth_decides:
+        return replace(row, reading=replace(row.reading, score=0.0, is_open=False))
+    return row
+
+
+def _none_of_a_model(reason: str) -> Reading:
+    return Reading(None, "", f"{NO_ANSWER}: {reason}")
 
 
 def lost_judging(report: SpecReport, unit: str = "answer") -> str:
