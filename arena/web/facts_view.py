@@ -1,4 +1,4 @@
-"""Facts view: what is known of a model as pages say it, at a reveal, on a board and on the model's page."""
+"""Facts view: the facts of a model in words, at a reveal, on a board and on the model's page."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -29,7 +29,7 @@ class FactRow(NamedTuple):
     value: str
     source: str
     link: str = ""
-    """To which its value leads; "" for none."""
+    """The address to which the value links; "" for none."""
 
 
 class NamedLink(NamedTuple):
@@ -40,31 +40,34 @@ class NamedLink(NamedTuple):
 
 
 def in_short(facts: ModelFacts) -> list[str]:
-    """Return maker, size and licence, as far as they are known."""
+    """Returns maker, size and licence, as far as they are known."""
     return list(filter(None, (facts.organisation, facts.size, facts.licence)))
 
 
 def at_reveal(facts: ModelFacts, cost: int | None = None, answers: int = 1) -> list[str]:
-    """Return what is told of a model with its name; `cost` of its live answers in millionths of a US dollar."""
-    told = in_short(facts)
+    """Returns a model's facts beside its name. `cost`: that of its live answers, in millionths of a US dollar."""
+    texts = in_short(facts)
     if cost and answers == 1:
-        told.append(t("reveal.cost_one", cost=_cost_text(cost)))
+        texts.append(t("reveal.cost_one", cost=_cost_text(cost)))
     elif cost:
-        told.append(t("reveal.cost_many", cost=_cost_text(cost), count=answers))
-    return told
+        texts.append(t("reveal.cost_many", cost=_cost_text(cost), count=answers))
+    return texts
 
 
 def _cost_text(cost: int) -> str:
-    """Return a small sum in dollars: cents to two places, less with as many as it takes."""
+    """Returns a sum in dollars, with two decimals from ten cents on and up to six for smaller sums."""
     dollars = cost / 1e6
     if cost < 100:
         return f"${dollars:.6f}".rstrip("0")
-    places = 4 if dollars < 0.01 else 3 if dollars < 0.1 else 2
-    return f"${dollars:.{places}f}"
+    if dollars < 0.01:
+        return f"${dollars:.4f}"
+    if dollars < 0.1:
+        return f"${dollars:.3f}"
+    return f"${dollars:.2f}"
 
 
 def fact_rows(facts: ModelFacts) -> list[FactRow]:
-    """Return all that is known of a model, each fact with its source."""
+    """Returns all facts of a model, each with its source."""
     on_hub = None if facts.released else facts.text(ON_HUB)
     link = facts.text("link") or ""
     rows = (
@@ -101,7 +104,7 @@ def weights_text(facts: ModelFacts) -> str:
 
 
 def _licence_link(facts: ModelFacts) -> str:
-    """Return where the licence is to be read; not one that another source has of another licence."""
+    """Returns the address of the licence's text; "" if it comes from another source than the licence."""
     link = facts.facts.get("licence_link")
     licence = facts.facts.get("licence")
     return link.value if link and licence and link.source == licence.source else ""

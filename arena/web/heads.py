@@ -1,6 +1,6 @@
-"""Heads: what a browser's tab, a search engine and the preview of a shared link say of an address.
+"""Heads: title, description and preview of an address, for a browser's tab, search engines and shared links.
 
-An address names an item, a board, a model or a finished battle; one that is not here has the head of its page.
+An address may name an item, a board, a model or a finished battle. If there is none such, it has the head of its page.
 """
 
 from dataclasses import dataclass
@@ -21,22 +21,22 @@ from arena.types import Item
 from arena.web.addresses import NAME, OWN, RESULTS, SCORE, VOTE, Address
 
 _LETTERS = 110
-"""Most letters of an instruction in a title or a description."""
+"""The most letters of an instruction in a title or a description."""
 
 
 class Head(NamedTuple):
-    """The head of an address; `title` and `description` may hold anybody's words."""
+    """The head of an address. `title` and `description` may hold any person's words."""
 
     title: str
     description: str
     preview: str = ""
-    """Path of the preview picture, without its suffix; empty: none."""
+    """The path of the preview picture, without its suffix; empty for none."""
     is_private: bool = False
     """Whether search engines are asked to stay away."""
     picture: str | None = None
-    """Hash of the picture that the preview shows."""
+    """The hash of the item's picture in the preview."""
     image: str = ""
-    """Path of the preview picture, where it is none of the previews."""
+    """The path of another picture in place of the preview."""
 
 
 PAGES = {
@@ -56,15 +56,15 @@ def page_head(page: str) -> Head:
 
 @dataclass(frozen=True)
 class Heads:
-    """The heads of addresses, by what is in the database."""
+    """The heads of addresses, from the database."""
 
     items: ItemBank
     outcomes: Outcomes
     leaderboard: Leaderboard
     overview: Overview
 
-    def of(self, address: Address) -> Head:
-        """Return an address's head. Raises DatabaseError."""
+    def head(self, address: Address) -> Head:
+        """Returns an address's head. Raises DatabaseError."""
         makers = {
             "item": self._item,
             "board": self._board,
@@ -108,9 +108,9 @@ class Heads:
         return Head(f"{name} · {NAME}", description, f"model/{quote(name, safe='')}")
 
     def board(self, source: str = "", patience: float | None = None) -> tuple[Board | None, str]:
-        """Return the board that a source opens with, by default the results', and its source.
+        """Returns the first board of a source (by default, of the results), and its source.
 
-        As it was last computed, or, with `patience`, as it is after at most so many seconds of waiting for ranks.
+        The board is as it was last computed. With `patience`, the call waits up to so many seconds for ranks.
         """
         choice = self.overview.choose(source)
         if choice is None or source not in ("", choice.source):
@@ -121,7 +121,7 @@ class Heads:
 
 
 def standing(line: Standing, only: str = "") -> str:
-    """Return where a model stands, in one sentence; `only`: whom its interval holds for, where not for others."""
+    """Returns a model's rank and rating in one sentence. `only`: the voters for whom alone the interval holds."""
     cast = t("board.votes", count=line.votes)
     if line.rank is None or line.rating is None:
         return t("heads.gathering", needed=needs(line) or t("heads.no_rating"), votes=cast)
@@ -137,9 +137,12 @@ def standing(line: Standing, only: str = "") -> str:
 
 
 def _begun(instruction: str) -> str:
-    shown = " ".join(visible_text(instruction[:1000]).split())
-    whole = shorten(shown, _LETTERS, placeholder=" …")
-    return whole if len(whole) > _LETTERS // 2 or whole == shown else f"{shown[:_LETTERS]} …"
+    """Returns the beginning of an instruction, cut at a word if that leaves enough of it."""
+    text = " ".join(visible_text(instruction[:1000]).split())
+    whole_words = shorten(text, _LETTERS, placeholder=" …")
+    if whole_words == text or len(whole_words) > _LETTERS // 2:
+        return whole_words
+    return f"{text[:_LETTERS]} …"
 
 
 def _picture(item: Item) -> str | None:

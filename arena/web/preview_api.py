@@ -48,7 +48,7 @@ class Previews:
     def _picture(self, path: str) -> bytes | None:
         name = path.removesuffix(".png")
         address = Address(VOTE) if name == "vote" else described(quote(name))
-        head = self._heads.of(address) if address else None
+        head = self._heads.head(address) if address else None
         if address is None or head is None or unquote(head.preview) != name:
             return None
         if address.page == RESULTS and address.kind in ("page", "board"):
