@@ -216,6 +216,7 @@ def scored(report: SpecReport) -> ScoredRows:
         pictures=[row.row.picture or (f"row {item.id}" if times else "") for row, _, item in read],
         cells=cell_lists,
         answers=answers,
+        options=[len(item.options) for _, _, item in read],
         ends=score_ends(spec),
         **_marks(spec, [reading.marks for _, reading, _ in read]),
         unread_is_no=report.protocol == "vlmevalkit",
@@ -244,7 +245,7 @@ def _columns(spec: Spec) -> list[str]:
     """The columns that figures, groups and splits name."""
     names = [*spec.groups, *filter(None, [spec.splits])]
     for figure in spec.figures.values():
-        names += [*figure.columns, *(figure.where or {})]
+        names += [*figure.columns, *figure.condition_columns]
     return list(dict.fromkeys(names))
 
 
@@ -327,7 +328,7 @@ def why_unbounded(report: SpecReport) -> str:
         return "a question without an answer can undo others that it counts together with"
     if figure.parts or figure.spans:
         return "it's made of scores of groups, and the others' groups aren't known"
-    if figure.where:
+    if figure.condition_columns:
         return "it counts only some questions, and it isn't known which of the others"
     if any(derived.split for derived in spec.derive.values()):
         return "a question counts once in each of its groups, and the others' groups aren't known"
@@ -370,8 +371,11 @@ def no_answer_lines(report: SpecReport) -> Sequence[ScoreLine]:
 
 
 def head_figure(report: SpecReport) -> str:
-    """Returns the headline figure of a report: the spec's, or the first with a value if that has none."""
-    lines = figure_lines(report)
+    """The figure that stands for a report: the spec's, or the first with a value where that has none."""
+    figures = told_figures(report)
+    lines = {
+        name: line for name, line in figure_lines(report).items() if not figures[name].is_guess
+    }
     headline = spec_of_report(report).headline_under(report.protocol)
     known = [name for name, line in lines.items() if line.mean is not None] or [*lines]
     return headline if headline in known else known[0]
