@@ -54,7 +54,7 @@ def blocks(page: Path) -> list[Block]:
     end = 0
     for fence in _FENCE.finditer(text):
         before = text[end : fence.start()]
-        file = _FILE.search(before)
+        file = _FILE.search(before) if fence[1] != "diff" else None
         found.append(Block(fence[1], fence[2], file[1] if file else "", before.strip()))
         end = fence.end()
     return found
