@@ -134,7 +134,7 @@ SCRIPT = StaticFile(
     "script.js",
     [WEB / f"{name}.js" for name in ("document", "scene", "live", "pages")],
 )
-"""What stands in every document of Gradio's, before its own part of it."""
+"""The style and the script of every document that Gradio serves, before Gradio's own."""
 READ_STYLE = StaticFile(
     "read.css",
     [
@@ -152,7 +152,7 @@ READ_SCRIPT = StaticFile(
         *(ROOT / f"scoring/web/{name}.js" for name in ("benchmarks", "task_map")),
     ],
 )
-"""What stands in every page that is read."""
+"""The style and the script of every other page."""
 STATIC_FILES = (
     *(STYLE, SCRIPT, READ_STYLE, READ_SCRIPT),
     *(campaign_api.STYLE, campaign_api.SCRIPT),
@@ -163,7 +163,7 @@ HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value is no object, and no list that may hold one."""
+    """Whether a value is a text, a number or the like, or a list of texts."""
     if isinstance(value, list):
         return all(isinstance(text, str) for text in value)
     return not isinstance(value, dict)
@@ -173,18 +173,18 @@ class Page(gr.Blocks):
     """Blocks whose events accept plain values only, so that no value can pose as a file."""
 
     def validate_inputs(self, block_fn, inputs) -> None:
-        """Refuse objects, and lists of others than texts, before Gradio processes them: it would copy or fetch the
-        files that they name."""
+        """Refuses objects, and lists of them, before Gradio processes them: it would copy or fetch the files that they
+        name."""
         if not isinstance(inputs, list) or not all(map(_is_plain, inputs)):
             raise gr.Error("This page takes plain text only.", print_exception=False)
         super().validate_inputs(block_fn, inputs)
 
 
 class AppContext:
-    """The services of both halves, and what their pages share."""
+    """The services of both halves, and those that their pages share."""
 
     def __init__(self, settings: Settings) -> None:
-        """Open the database and make the services. Raises one of STARTUP_ERRORS."""
+        """Opens the database and makes the services. Raises one of STARTUP_ERRORS."""
         self.settings = settings
         self.arena = ArenaContext(settings)
         self.scoring = ScoringContext(self.arena)
@@ -211,7 +211,7 @@ class AppContext:
         self.campaigns = self._campaign_pages()
 
     def _campaign_pages(self) -> CampaignPages:
-        """Return the pages of all kinds of campaign: of each its spec, and what its people do."""
+        """Returns the pages of all kinds of campaign, with the spec and the task of each."""
         arena = self.arena
         marking = self.scoring.marking
         battles = BattleTask(arena.campaign_battles, arena.scaled, self.terms.version)
@@ -242,12 +242,12 @@ class AppContext:
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
-        """Run the background tasks while the server runs, and stop them in order."""
-        # a thread that computes delays each step of a vote by this; 5 ms otherwise
+        """Runs the background tasks while the server runs, and stops them in order."""
+        # A computing thread delays each step of a vote by this interval; the default is 5 ms.
         sys.setswitchinterval(0.0005)
         async with self.arena.running(), self.scoring.running():
             yield
-            # callers may hold all other threads
+            # Callers may hold all other threads.
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
@@ -271,7 +271,7 @@ UPLOADS = {
     task_map_api.TASK_MAP: task_map_api.MOST_MAP,
     agreement_page.PATH: PAGE_BYTES,
 }
-"""Most bytes of a body, by the path of each route that takes more than forms."""
+"""The most bytes of a body, by the path of each route that takes files."""
 
 
 def create_app(context: AppContext) -> FastAPI:
@@ -291,7 +291,7 @@ def create_app(context: AppContext) -> FastAPI:
         app.include_router(router)
     with without_server_apps():
         page = build_page(context)
-    # Gradio says so even where it is off
+    # Gradio warns of it even if it is off.
     warnings.filterwarnings("ignore", message="SSR mode is not supported")
     gr.mount_gradio_app(
         app,
@@ -315,7 +315,7 @@ def create_app(context: AppContext) -> FastAPI:
     assert isinstance(mount, Mount)
     mount.app = BuiltPages(
         mount.app,
-        heads.of,
+        heads.head,
         frames={
             VOTE: macros("scene.html").bank,
             OWN: lambda: macros("live.html").live(MOST_IMAGES),
@@ -324,7 +324,9 @@ def create_app(context: AppContext) -> FastAPI:
         layout=layout,
     )
     events = {
-        number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn
+        number: tuple(map(Argument.from_component, fn.inputs))
+        for number, fn in page.fns.items()
+        if fn.fn
     }
     app.add_middleware(
         RequestMiddleware,
@@ -344,17 +346,22 @@ def create_app(context: AppContext) -> FastAPI:
 
 
 def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIRouter, ...]:
-    """Return the routes beside the page's own."""
+    """Returns the routes of all pages but Gradio's."""
     settings = context.settings
     arena = context.arena
     scoring = context.scoring
     operators = context.operators
+    keyless = "own_login"
+    if settings.oauth:
+        keyless = "login"
+    elif settings.space:
+        keyless = "none"
     live = LiveApi(
         models=arena.live_models,
         has_catalogue=settings.models is not None,
         is_space=settings.space,
         credits=arena.credits,
-        keyless="login" if settings.oauth else "none" if settings.space else "own_login",
+        keyless=keyless,
         sessions=arena.live_sessions,
         store=arena.live_battles,
         images=arena.live_images,
@@ -414,7 +421,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
 
 
 def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, ...]:
-    """Return the reports, what people say of them, the task map, and whose reports they are."""
+    """Returns the routes of reports, people's marks on them, the task map, and the reports of an owner."""
     scoring = context.scoring
     owners = OwnersPage(
         owners=scoring.jobs.owners,
@@ -447,7 +454,7 @@ def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, .
 
 
 def hub_pages_of(context: AppContext, layout: PageLayout) -> HubPages:
-    """Return what published reports give to the Hub."""
+    """Returns the pages on which published reports are offered to the Hub."""
     return HubPages(
         jobs=context.scoring.jobs,
         published=context.scoring.published,
@@ -463,7 +470,7 @@ def hub_pages_of(context: AppContext, layout: PageLayout) -> HubPages:
 
 
 def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIRouter, ...]:
-    """Return the boards of people and of judge models, and how far people agree."""
+    """Returns the routes of the boards of people and of judge models, and of people's agreement."""
     arena = context.arena
     scoring = context.scoring
     overview = context.models.overview
@@ -490,7 +497,7 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
             boards=ResultsPages(arena.leaderboard, overview, arena.items, arena.facts, tabs),
             models=context.models,
             battles=BattlePages(arena.outcomes, arena.items, arena.scaled),
-            head=heads.of,
+            head=heads.head,
             voter=arena.voters.known,
             layout=layout,
         ),
@@ -500,7 +507,7 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
 
 
 def run_of(context: AppContext, layout: PageLayout) -> RunPage:
-    """Return the operators' page."""
+    """Returns the operators' page."""
     arena = context.arena
     scoring = context.scoring
     queues = {"Scoring jobs": scoring.jobs.waiting}
@@ -533,7 +540,7 @@ def page_heads(context: AppContext) -> Heads:
 
 
 def build_page(context: AppContext) -> gr.Blocks:
-    """Return the pages; each sends a browser its own components and events only."""
+    """Returns Gradio's pages. Each sends a browser its own components and events only."""
     arena = context.arena
     scoring = context.scoring
     with Page(title=NAME, analytics_enabled=False, fill_width=True) as page:
@@ -545,16 +552,18 @@ def build_page(context: AppContext) -> gr.Blocks:
             scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
             scored.listen(page)
     page.queue(api_open=False, max_size=64)
-    # seconds; Gradio looks for work each millisecond: 9% of a core without visitors
+    # In seconds. By default Gradio looks for work every millisecond, which takes 9% of a core without visitors.
     page._queue.sleep_when_free = 0.02
     page.max_threads = 80
     page.state_session_capacity = 2000
-    page.has_launched = True  # a mounted page never launches, and Gradio then checks no path
+    page.has_launched = (
+        True  # A mounted page never launches, and without this Gradio checks no path.
+    )
     return page
 
 
 def main() -> int:
-    """Start the server. Return 2 after a one-line message if a setting or the database is wrong."""
+    """Starts the server. Returns 2 after a one-line message if a setting or the database is wrong."""
     try:
         settings = Settings.from_env()
         storage = storage_line(settings)
@@ -567,12 +576,13 @@ def main() -> int:
         sys.stderr.write(f"Stereoscope did not start: {error}\n")
         return 2
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
-    address = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+    host = f"[{host}]" if ":" in host else host
+    address = f"http://{host}:{settings.port}"
     sys.stderr.write(f"Stereoscope is at {address} ({storage})\n")
     link = context.operators.link(address)
     if link:
         sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")
-    gc.freeze()  # garbage collection skips permanent objects: each scan of them paused all requests for 0.15 s
+    gc.freeze()  # Garbage collection skips permanent objects: each scan of them paused all requests for 0.15 s.
     gc.enable()
     try:
         serve(app, settings, context.arena.database.close)

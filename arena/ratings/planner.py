@@ -151,7 +151,7 @@ class _Shared(NamedTuple):
 def _shared(votes: Votes, residual: Floats, cluster: Codes) -> _Shared:
     m = votes.models
     sign = np.where(votes.a < votes.b, 1.0, -1.0)
-    clusters = int(cluster.max(initial=-1)) + 1
+    clusters = int(cluster.max()) + 1
     pair = (cluster * m + np.minimum(votes.a, votes.b)) * m + np.maximum(votes.a, votes.b)
     tuples, of_tuple = np.unique(pair, return_inverse=True)
 

@@ -68,12 +68,12 @@ class ExamQuestion(Protocol):
         ...
 
     def dock(
-        self, action: str, number: str, said: str, problem: str, typed: Mapping[str, str]
+        self, action: str, number: str, note: str, problem: str, typed: Mapping[str, str]
     ) -> str:
-        """Returns the form, which also sends `number`; `said` is shown above it."""
+        """Returns the form, which also sends `number`; `note` is shown above it."""
         ...
 
-    def told(self, action: str, answer: ExamAnswer) -> str:
+    def result(self, action: str, answer: ExamAnswer) -> str:
         """Returns the feedback on an answer, and the way on."""
         ...
 

@@ -12,7 +12,7 @@ LATE = EVERY + timedelta(seconds=13)
 
 
 def backup_line(state: BackupState | None, moment: datetime) -> str:
-    """Render the backup's status for a stored vote; empty without a backup, or before its first check."""
+    """Returns the backup's status for a stored vote; empty without a backup, or before its first check."""
     if state is None:
         return ""
     late = is_late(state, moment)
@@ -33,7 +33,7 @@ def is_late(state: BackupState, moment: datetime) -> bool:
 
 
 def ago(age: timedelta) -> str:
-    """Format an age in its largest unit, as in 20 s or 3 h."""
+    """Returns an age in its largest unit, as in 20 s or 3 h."""
     seconds = max(0, int(age.total_seconds()))
     for unit, length in (("days", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * length:

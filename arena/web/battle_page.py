@@ -22,7 +22,7 @@ class BattlePages:
     scaled: ScaledPictures
 
     def html(self, token: str) -> str | None:
-        """Return a battle's page; None where none can be shown. Raises DatabaseError."""
+        """Returns a battle's page; None if it can't be shown. Raises DatabaseError."""
         battle = self.outcomes.finished(token)
         item = battle and self.items.bank().items.get(battle.item)
         if battle is None or item is None:

@@ -30,7 +30,7 @@ const word = (name, values = {}) => {
     if (!chosen) return;
     const where = location.protocol === "https:" ? "Secure; SameSite=None; Partitioned" : "SameSite=Lax";
     document.cookie = `language=${chosen}; Max-Age=31536000; Path=/; ${where}`;
-    location.reload();
+    location.replace(location.pathname + location.search);  // not again what a form sent
   });
   addEventListener("DOMContentLoaded", apply);
   // Gradio names the browser's language, whatever the page is in.

@@ -23,21 +23,21 @@ HTML = macros("page.html")
 def routes(
     files: PublicFiles, layout: PageLayout, more: Callable[[Request], str] = lambda request: ""
 ) -> APIRouter:
-    """Return the router; `more` is what else stands on a visitor's page."""
+    """Returns the routes. `more` returns further parts of a visitor's page, as HTML."""
     router = APIRouter()
 
     @router.get("/export/{name}", response_model=None)
     async def export(name: str) -> Response:
         try:
             path = await files.path(name)
-            found = path and await asyncio.to_thread(path.stat)
+            file_stat = await asyncio.to_thread(path.stat) if path else None
         except (DatabaseError, RowsError, OSError) as error:
             return PlainTextResponse(f"The export cannot be written now: {error}", status_code=503)
-        if path is None or found is None:
+        if path is None or file_stat is None:
             return PlainTextResponse(f"The files are {', '.join(FILES)}.", status_code=404)
         headers = {"cache-control": "no-store"}
         return FileResponse(
-            path, media_type=FILES[name], filename=name, headers=headers, stat_result=found
+            path, media_type=FILES[name], filename=name, headers=headers, stat_result=file_stat
         )
 
     @router.api_route("/you", methods=["GET", "HEAD"], response_model=None)

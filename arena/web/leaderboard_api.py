@@ -1,4 +1,5 @@
-"""Leaderboard API: a board's table, chart and plots as files. Each is made once for a state of the board."""
+"""Leaderboard API: a board's table, chart and plots as files. Each is made once for a state of the board,
+in English."""
 
 import gzip
 from collections import OrderedDict
@@ -21,8 +22,9 @@ from arena.leaderboard.chart import board_chart, chart_png
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import Leaderboard
+from arena.locale import ENGLISH, speaking
 from arena.sheets import Sheet, as_csv, as_json, as_latex, as_markdown
-from arena.web.leaderboard_view import VOTES_SHOWN
+from arena.web.leaderboard_view import votes_shown
 from arena.web.results_address import FURTHER
 
 PATIENCE_SECONDS = 20.0
@@ -135,12 +137,13 @@ def routes(leaderboard: Leaderboard, facts: FactStore) -> APIRouter:
             choice = leaderboard.choose(source, images, family, since, until, voters, votes)
             if choice is None or choice.source != source or (family and choice.family is None):
                 return PlainTextResponse("There is no such board.", status_code=404)
-            file = files.file(
-                name,
-                f"Elo ranking: {source}{VOTES_SHOWN[choice.votes]}",
-                choice.key,
-                plot if name in OF_ONE_PLOT else "",
-            )
+            with speaking(ENGLISH):
+                file = files.file(
+                    name,
+                    f"Elo ranking: {source}{votes_shown(choice.votes)}",
+                    choice.key,
+                    plot if name in OF_ONE_PLOT else "",
+                )
             is_zipped = "gzip" in request.headers.get("accept-encoding", "")
             headers = {
                 "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",

@@ -19,12 +19,13 @@ from arena.leaderboard.headline import (
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import TRUSTED, Statistics
 from arena.leaderboard.takeover import EACH
+from arena.locale import t, translated
 from arena.model_facts import ModelFacts
 from arena.ratings.bradley_terry import Status
 from arena.ratings.settled import ALPHA, ORDER_WORDS, Order
 from arena.settings import BoardVoters, CountRule
 from arena.sheets import Column, Sheet, cell_of
-from arena.templates import macros, plural
+from arena.templates import macros
 from arena.web.facts_view import COLUMN as FACTS
 from arena.web.facts_view import in_short
 from arena.web.results_address import board_query, model_addresses
@@ -32,28 +33,14 @@ from arena.web.results_address import board_query, model_addresses
 HTML = macros("leaderboard.html")
 
 
-COUNTED: Mapping[CountRule, str] = {
-    "counted": "logged-in and campaign voters",
-    "logged-in": "logged-in voters",
-    "campaign": "campaign voters",
-}
-"""The voters whose votes count, by rule."""
-CROWD = (
-    "One person can vote under many new cookies. In simulations 100 of them, with ten votes each for the last of six "
-    "models beside 5,000 honest votes, moved it by at most one place, from however many networks and days they came. "
-    "A crowd too small to be noticed moves a model that is close to the next."
-)
-"""`python -m perf.fraud`."""
-ANY_TIME = (
-    f"A clear lead may be read at any time: of 1,000 boards of equal models at most {1000 * ALPHA:.0f} ever call a "
-    "lead clear falsely."
-)
-"""`python -m perf.campaigns`."""
-VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
-    "counted": ", counted voters",
-    "everyone": ", everyone",
-    None: "",
-}
+def counted_voters(rule: CountRule) -> str:
+    """Returns the voters whose votes count, by rule."""
+    return t(f"board.voters_{rule.replace('-', '_')}")
+
+
+def votes_shown(votes: BoardVoters | None) -> str:
+    """Returns the end of a board's title that names the voters; "" if there is only one board."""
+    return t(f"board.title_{votes}") if votes else ""
 
 
 class BoardTable(NamedTuple):
@@ -73,8 +60,8 @@ WHOLE_TABLE = BoardTable()
 
 def board_html(board: Board, choice: BoardSelection, table: BoardTable = WHOLE_TABLE) -> str:
     """Returns a board with votes: table, downloads, and the meaning and limits of its numbers."""
-    pictures = "several pictures" if board.key.multi else "one picture"
-    title = f"{choice.source}, {pictures}{_narrowed(choice)}"
+    pictures = t("board.several_pictures" if board.key.multi else "board.one_picture")
+    title = t("board.title", source=choice.source, pictures=pictures) + _narrowed(choice)
     sheet = board_sheet(board, title)
     model, rank, *others = sheet.columns
     facts = () if table.facts is None else (FACTS,)
@@ -103,7 +90,8 @@ def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
     notes = (*import_notes(board), *own_notes(board))
     if statistics is None or not has_intervals(board):
         return (notes,)
-    any_time = [ANY_TIME] if has_orders(board) else []
+    # `python -m perf.campaigns`
+    any_time = [t("board.any_time", boards=1000 * ALPHA)] if has_orders(board) else []
     lead = (
         *_few_voters(board, statistics),
         *_overturn(board),
@@ -114,10 +102,7 @@ def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
     )
     limits = [_limits(board, statistics)]
     if len(board.groups) > 1:
-        groups = len(board.groups)
-        limits.append(
-            f"{groups} groups of models never met, not even through others: each has ranks of its own."
-        )
+        limits.append(t("board.groups", groups=len(board.groups)))
     return lead, notes, limits
 
 
@@ -125,63 +110,49 @@ def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
 def cast_sentence(board: Board) -> str:
     """Returns a sentence on the number of votes, voters and items, as far as the votes name them."""
     if board.statistics is None:
-        return f"{plural(board.votes, 'vote')}. Intervals and ranks are being computed."
+        return t("board.computing", votes=t("board.votes", count=board.votes))
     crowd = board.statistics.crowd
     voters = ""
     if _is_by_judge(board):
-        voters = " by a judge model"
+        voters = t("board.by_judge")
     elif crowd.voters:
-        voters = f" by {plural(crowd.voters, 'person')}"
-    items = f" on {plural(crowd.items, 'item')}" if crowd.items else ""
+        voters = t("board.by_people", count=crowd.voters)
+    items = t("board.on_items", count=crowd.items) if crowd.items else ""
     busiest = ""
     share = crowd.busiest / board.statistics.votes
     if crowd.voters > 1 and crowd.busiest > 1 and share >= 0.01:
-        busiest = f"; the busiest cast {share:.0%} of them"
-    return HTML.cast(board.votes, f"{voters}{items}{busiest}")
+        busiest = t("board.busiest", share=share)
+    votes = HTML.votes(board.votes)
+    return t("board.cast", votes=votes, voters=voters, items=items, busiest=busiest)
 
 
 def _limits(board: Board, statistics: Statistics) -> str:
     """Returns the sentences on the reach of the intervals."""
-    if not statistics.crowd.items:
-        unit = "voters, not a voter's votes," if statistics.for_new_voters else "each vote"
-        return (
-            f"The 95% intervals take {unit} for independent: no vote says which item it is about."
-        )
     crowd = statistics.crowd
-    cases = f"the {plural(crowd.items, 'item')} for independent, not the votes on one item"
+    if not crowd.items:
+        return t("board.no_items_voters" if statistics.for_new_voters else "board.no_items_votes")
+    cases = t("board.independent_items", count=crowd.items)
     if crowd.pictures < crowd.items:
-        cases = (
-            f"the {plural(crowd.pictures, 'picture')} for independent, not the {crowd.items:,} items on them (near "
-            "copies are one) nor the votes on one item"
-        )
+        cases = t("board.independent_pictures", count=crowd.pictures, items=crowd.items)
     if _is_by_judge(board):
-        others = "a person or another judge would agree"
+        others = t("board.reach_judge")
     else:
-        where = "there" if board.key.kind == "imported" else "here"
-        others = f"other people or other tasks would agree: whoever came {where} voted"
-    return (
-        f"The 95% intervals hold for new items of this kind, judged by {judges(board, statistics)}: they take "
-        f"{cases}. They do not tell whether {others}."
-    )
+        others = t("board.reach_there" if board.key.kind == "imported" else "board.reach_here")
+    cover = t("board.cover", judges=judges(board, statistics))
+    return t("pages.gap").join((cover, cases, others))
 
 
 def judges(board: Board, statistics: Statistics) -> str:
     """Returns the voters for whom a board's intervals hold: no others than these if one person cast all votes."""
     if _is_by_judge(board):
-        return "the same judge"
-    return "voters like these" if statistics.for_new_voters else "these voters only"
+        return t("board.same_judge")
+    return t("board.voters_like_these" if statistics.for_new_voters else "board.these_voters")
 
 
 def _few_voters(board: Board, statistics: Statistics) -> Iterator[str]:
     """Yields a warning if the intervals hold for no other voters."""
-    if not only_for(board):
-        return
-    crowd = statistics.crowd
-    why = "All votes are one person's" if crowd.voters else "No vote says who cast it"
-    yield (
-        f"{why}: intervals are for these voters only, and no lead is called clear. What others would choose may be "
-        "far outside."
-    )
+    if only_for(board):
+        yield t("board.one_person" if statistics.crowd.voters else "board.unnamed_voters")
 
 
 def _is_by_judge(board: Board) -> bool:
@@ -199,11 +170,13 @@ def _overturn(board: Board) -> Iterator[str]:
     if not ranked or overturn.leader != ranked[0].code:
         return
     models = {line.code: line.model for line in board.standings}
-    rival = models.get(overturn.rival, "")
-    votes = plural(overturn.votes, "vote")
-    share = overturn.votes / statistics.votes
-    speak = "speaks" if overturn.votes == 1 else "speak"
-    yield f"Without {votes} ({share:.1%}) that {speak} most for {ranked[0].model}, {rival} would come first."
+    yield t(
+        "board.overturn",
+        count=overturn.votes,
+        share=overturn.votes / statistics.votes,
+        leader=ranked[0].model,
+        rival=models.get(overturn.rival, ""),
+    )
 
 
 def _takeover(board: Board) -> Iterator[str]:
@@ -212,13 +185,12 @@ def _takeover(board: Board) -> Iterator[str]:
     models = {line.code: line.model for line in board.standings}
     if not takeover or not {takeover.leader, takeover.rival} <= models.keys():
         return
-    rival = models[takeover.rival]
-    is_one = takeover.voters == 1
-    voters = f"{plural(takeover.voters, 'new voter')} with {EACH} votes{'' if is_one else ' each'}"
-    if takeover.is_noticed:
-        yield f"{rival} would come first if {voters} always chose it, but the board would notice this crowd."
-    else:
-        yield f"{voters} who always {'chooses' if is_one else 'choose'} {rival} could put it first unnoticed."
+    yield t(
+        "board.takeover_noticed" if takeover.is_noticed else "board.takeover",
+        count=takeover.voters,
+        each=EACH,
+        rival=models[takeover.rival],
+    )
 
 
 def _lack_of_fit(board: Board, statistics: Statistics) -> Iterator[str]:
@@ -229,8 +201,8 @@ def _lack_of_fit(board: Board, statistics: Statistics) -> Iterator[str]:
     models = {line.code: line.model for line in board.standings}
     winner = models.get(statistics.codes[lack_of_fit.winner], "")
     loser = models.get(statistics.codes[lack_of_fit.loser], "")
-    words = lack_of_fit.in_words(names([winner]), names([loser]))
-    yield f"{words[0].upper()}{words[1:]}."
+    sentence = lack_of_fit.in_words(names([winner]), names([loser]))
+    yield t("headline.stop", sentence=f"{sentence[0].upper()}{sentence[1:]}")
 
 
 def _sides(board: Board) -> Iterator[str]:
@@ -238,12 +210,11 @@ def _sides(board: Board) -> Iterator[str]:
     left = board.left
     if left is None or left.low <= 0.5 <= left.high:
         return
-    side = "left" if left.low > 0.5 else "right"
-    share = f"{left.value:.0%}, {interval_text(left.low, left.high, '.0%')}"
-    effect = "sides are drawn, so this adds noise"
-    if board.key.kind == "imported":
-        effect = "a model that stood there more often may have gained by it"
-    yield f"The {side} answer won more often than by chance (left: {share}); {effect}."
+    yield t(
+        "board.side_left" if left.low > 0.5 else "board.side_right",
+        share=f"{left.value:.0%}, {interval_text(left.low, left.high, '.0%')}",
+        effect=t("board.side_imported" if board.key.kind == "imported" else "board.side_drawn"),
+    )
 
 
 # Sentences on imported votes and excluded votes.
@@ -253,15 +224,18 @@ def import_notes(board: Board) -> Iterator[str]:
     if imports is None:
         return
     if board.key.kind == "imported":
-        yield "These votes were imported: they were cast elsewhere, not in this arena."
+        yield t("board.imported_all")
     else:
-        yield HTML.imported(_votes_were(imports.votes, " of these votes"), imports.sources)
-    halves = [plural(imports.ties, "tie")] if imports.ties else []
-    halves += [f"{imports.both_bad:,} \u201cboth bad\u201d"] if imports.both_bad else []
-    if halves:
-        yield f"{' and '.join(halves)} count half to each side."
+        sources = HTML.sources(imports.sources)
+        yield t("board.imported_some", count=imports.votes, sources=sources)
+    if imports.ties and imports.both_bad:
+        yield t("board.halves_both", ties=imports.ties, bad=imports.both_bad)
+    elif imports.ties:
+        yield t("board.halves_ties", count=imports.ties)
+    elif imports.both_bad:
+        yield t("board.halves_bad", bad=imports.both_bad)
     if imports.both_bad_out:
-        yield f"{imports.both_bad_out:,} \u201cboth bad\u201d are left out."
+        yield t("board.bad_out", count=imports.both_bad_out)
     yield from _gaps(imports)
 
 
@@ -269,27 +243,25 @@ def own_notes(board: Board) -> Iterator[str]:
     """Yields sentences on the arena's own votes: the counted and the excluded ones."""
     out = board.left_out
     if board.key.kind == "live":
-        is_own = board.key.source == LIVE_OWN
-        where = "on pictures that visitors brought" if is_own else "on items of the bank"
-        yield f"Two models answered live, {where}."
+        yield t("board.live_own" if board.key.source == LIVE_OWN else "board.live_bank")
         reasons = []
         if out.stopped:
-            reasons.append(f"{out.stopped:,} on answers that were stopped")
+            reasons.append(t("board.stopped", count=out.stopped))
         if out.named:
-            reasons.append(f"{out.named:,} where an answer told which model gave it")
+            reasons.append(t("board.named_itself", count=out.named))
         if reasons:
-            yield f"{_votes_were(out.stopped + out.named)} kept outside the ranking: {', '.join(reasons)}."
+            listed = t("names.comma").join(reasons)
+            yield t("board.outside", count=out.stopped + out.named, reasons=listed)
     yield from _counted(board)
-    voters = plural(out.voters, "flagged voter")
-    cast = plural(out.flagged, "vote")
-    if out.voters and board.key.unflagged:
-        yield f"Without {voters} ({cast}): they fail check items or choose as no reader does. Their votes stay stored."
-    elif out.voters:
-        yield f"With {voters} ({cast}), whom the board leaves out by default."
+    if out.voters:
+        voters = t("board.flagged_voters", count=out.voters)
+        cast = t("board.votes", count=out.flagged)
+        key = "board.flagged_out" if board.key.unflagged else "board.flagged_in"
+        yield t(key, voters=voters, votes=cast)
     yield from _crowds(board)
     has_ranks = any(line.rank for line in board.standings)
     if has_ranks and out.rule == "everyone" and board.key.kind != "imported":
-        yield CROWD
+        yield t("board.crowd")  # `python -m perf.fraud`
 
 
 def _crowds(board: Board) -> Iterator[str]:
@@ -297,16 +269,11 @@ def _crowds(board: Board) -> Iterator[str]:
     out = board.left_out
     if not out.of_crowd:
         return
-    cast = plural(out.of_crowd, "vote")
+    cast = t("board.votes", count=out.of_crowd)
     crowds = [line.model for line in board.standings if line.code in out.crowd_models]
-    about = f"about {names(crowds)} " if crowds else ""
-    if board.key.unflagged:
-        yield (
-            f"Without {cast} {about}that look like a crowd's: as many as it cast, those of the likeliest voters. "
-            "A few of these may be honest; their other votes count."
-        )
-    else:
-        yield f"With {cast} {about}that look like a crowd's. The board leaves them out by default."
+    if crowds:
+        cast = t("board.votes_about", votes=cast, models=names(crowds))
+    yield t("board.crowd_out" if board.key.unflagged else "board.crowd_in", votes=cast)
 
 
 def _counted(board: Board) -> Iterator[str]:
@@ -318,37 +285,32 @@ def _counted(board: Board) -> Iterator[str]:
     cast = votes + out.uncounted + suspect
     if not cast:
         return
-    of_all = f"{votes:,} of {plural(cast, 'vote')}"
     if out.rule != "everyone":
-        yield f"Counted: {of_all}, those of {COUNTED[out.rule]}; everyone's board has the others too."
+        yield t("board.counted", votes=votes, count=cast, voters=counted_voters(out.rule))
     elif board.key.everyone:
-        yield f"Everyone: {of_all}, whoever cast them; the counted board has only some of them."
+        yield t("board.everyone", votes=votes, count=cast)
 
 
 def _gaps(imports: ImportSummary) -> Iterator[str]:
     """Yields sentences on imported votes that were left out, or that lack data."""
     if imports.alone:
-        yield f"{_votes_were(imports.alone)} on a model against itself and left out."
+        yield t("board.alone", count=imports.alone)
     if imports.repeated:
-        yield f"{_votes_were(imports.repeated)} given again by their voter on the same conversation: the last counts."
+        yield t("board.repeated", count=imports.repeated)
     if imports.named:
-        yield f"{_votes_were(imports.named)} cast with the names in view."
+        yield t("board.names_in_view", count=imports.named)
     no_voter = 0 if imports.judge else imports.no_voter
     lacks = {
-        "which item they are about: each is taken for an item of its own, which may be too narrow": imports.no_item,
-        "who cast them: they are taken for one person's": no_voter,
-        "when they were cast: they are on no board of some days, nor in the plot over time": imports.no_time,
-        "how many pictures were shown: they stand with those of one picture": imports.no_images,
+        "board.lack_item": imports.no_item,
+        "board.lack_voter": no_voter,
+        "board.lack_time": imports.no_time,
+        "board.lack_images": imports.no_images,
     }
     for lack, count in lacks.items():
-        if not count:
-            continue
-        votes = "The" if count == imports.votes else f"{count:,} of the"
-        yield f"{votes} imported votes do not say {lack}."
-
-
-def _votes_were(count: int, noun: str = "") -> str:
-    return f"1{noun or ' vote'} was" if count == 1 else f"{count:,}{noun or ' votes'} were"
+        if count == imports.votes:
+            yield t("board.all_lack", lack=t(lack))
+        elif count:
+            yield t("board.some_lack", count=count, lack=t(lack))
 
 
 # The table.
@@ -376,8 +338,10 @@ def _bodies(
     """Yields the bodies of the table with their headings: each group's trusted models, and its provisional ones."""
     rows = sheet.rows
     for number, group in enumerate(board.groups, 1):
-        heading = f"Group {number} of {len(board.groups)}: {len(group)} models, not comparable with the others"
-        headings = [heading] if len(board.groups) > 1 else []
+        headings = []
+        if len(board.groups) > 1:
+            groups = len(board.groups)
+            headings = [t("board.group", number=number, groups=groups, count=len(group))]
         scale = _scale(group)
         lines = []
         for line in group:
@@ -386,7 +350,7 @@ def _bodies(
                 lines.append((line, _with_facts(line, cells, table)))
         for trust, body in groupby(lines, key=lambda row: row[0].trust):
             if trust == "provisional":
-                headings = [*headings, "Still gathering votes: no rank yet"]
+                headings = [*headings, t("board.no_rank_yet")]
             yield headings, list(body)
             headings = []
 
@@ -440,21 +404,21 @@ def _notes_beside(line: Standing) -> Mapping[str, Mapping[str, str]]:
     hint = f"{interval_text(rate.low, rate.high, '.0%')} (Wilson)" if rate else ""
     return {
         "rank": {"hint": places_in_words(line.rank)},
-        "elo_median": {"hint": "spread over orders of the votes"},
-        "votes": {"beside": f"({line.ties:,} tied)" if line.ties else ""},
+        "elo_median": {"hint": t("board.elo_hint")},
+        "votes": {"beside": t("board.tied", count=line.ties) if line.ties else ""},
         "win_rate": {"beside": f"(n={rate.n})" if rate else "", "hint": hint},
-        "left_share": {"hint": "95% interval (Wilson)"},
+        "left_share": {"hint": t("board.wilson")},
     }
 
 
 def _order(order: Order) -> TableCell:
     if order.settled_at:
-        since = f"since {plural(order.settled_at, 'vote')}"
-        hint = "votes of the board when it was first clear"
+        since = t("board.since", count=order.settled_at)
+        hint = t("board.since_hint")
     else:
         since = f"{min(max(order.progress, 0), 0.99):.0%}"
-        hint = "share of the gap that makes it clear"
-    return TableCell(order.progress, ORDER_WORDS[order.state], since, hint)
+        hint = t("board.progress_hint")
+    return TableCell(order.progress, translated(ORDER_WORDS[order.state]), since, hint)
 
 
 def _bar(rating: Span | None, low: float, high: float) -> tuple[str, ...]:
@@ -470,16 +434,19 @@ def _doubts(line: Standing) -> list[str]:
     if needed and (line.votes < TRUSTED or line.status is Status.RATED):
         doubts.append(needed)
     if line.rating is not None and line.status is not Status.RATED:
-        doubts.append(STATUS_WORDS[line.status])
+        doubts.append(translated(STATUS_WORDS[line.status]))
     if line.retired:
-        doubts.append("retired")
+        doubts.append(t("board.retired"))
     return doubts
 
 
 def _narrowed(choice: BoardSelection) -> str:
     """Returns the filters of a board, as its title names them."""
     key = choice.key
-    family = f", {choice.family}" if choice.family else ""
-    days = f", {key.since or 'the first day'} to {key.until or 'today'} (UTC)" if key.dated else ""
-    voters = "" if key.unflagged else ", flagged voters too"
-    return f"{family}{days}{VOTES_SHOWN[choice.votes]}{voters}"
+    family = t("board.title_part", part=choice.family) if choice.family else ""
+    days = ""
+    if key.dated:
+        since = key.since or t("board.first_day")
+        days = t("board.title_days", since=since, until=key.until or t("board.today"))
+    voters = "" if key.unflagged else t("board.title_flagged")
+    return f"{family}{days}{votes_shown(choice.votes)}{voters}"

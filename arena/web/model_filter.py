@@ -6,17 +6,18 @@ A model whose fact is unknown doesn't pass.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from arena.locale import t
 from arena.model_facts import MOST_LETTERS, ModelFacts, licence_text, parse_size, size_text
-from arena.templates import plural
 
 FIELDS = ("open", "most", "organisation", "licence", "facts")
 """The parameters of an address. `facts` is for the column of facts."""
 _UNKNOWN: Mapping[str, str] = {
-    "open": "weights",
-    "most": "size",
-    "organisation": "maker",
-    "licence": "licence",
+    "open": "filter.unknown_open",
+    "most": "filter.unknown_most",
+    "organisation": "filter.unknown_organisation",
+    "licence": "filter.unknown_licence",
 }
+"""The keys of the texts for facts that are unknown."""
 
 
 class Filtered(NamedTuple):
@@ -74,16 +75,12 @@ class ModelFilter(NamedTuple):
             passes = {model: self._passes(field, facts.get(model)) for model in models}
             passing &= {model for model, does_pass in passes.items() if does_pass}
             unknown[field] = sum(does_pass is None for does_pass in passes.values())
-        notes = [f"{len(passing)} of {plural(len(models), 'model')} shown; ratings are of all."]
+        notes = [t("filter.shown", shown=len(passing), count=len(models))]
         if not passing:
             notes = [self._nobody_sentence]
-        gaps = [
-            f"{_UNKNOWN[field]} of {plural(count, 'model')}"
-            for field, count in unknown.items()
-            if count
-        ]
+        gaps = [t(_UNKNOWN[field], count=count) for field, count in unknown.items() if count]
         if gaps:
-            notes.append(f"Not shown because unknown: {', '.join(gaps)}.")
+            notes.append(t("filter.gaps", gaps=t("names.comma").join(gaps)))
         return Filtered(frozenset(passing), notes, unknown)
 
     def _passes(self, field: str, facts: ModelFacts | None) -> bool | None:
@@ -108,14 +105,12 @@ class ModelFilter(NamedTuple):
     def _nobody_sentence(self) -> str:
         """The sentence that no model passes."""
         sentences: Mapping[str, str] = {
-            "open": "No model here is known to have open weights.",
-            "most": f"No model here is known to have at most {size_text(parse_size(self.most) or 1)} parameters.",
-            "organisation": f"No model here is known to be made by {self.organisation}.",
-            "licence": f"No model here is known to have the licence {licence_text(self.licence)}.",
+            "open": t("filter.none_open"),
+            "most": t("filter.none_most", size=size_text(parse_size(self.most) or 1)),
+            "organisation": t("filter.none_organisation", maker=self.organisation),
+            "licence": t("filter.none_licence", licence=licence_text(self.licence)),
         }
-        if len(self.in_use) > 1:
-            return "No model here is known to fit all these filters."
-        return sentences[self.in_use[0]]
+        return sentences[self.in_use[0]] if len(self.in_use) == 1 else t("filter.none_all")
 
 
 class FilterMenu(NamedTuple):
@@ -140,15 +135,18 @@ def menus(chosen: ModelFilter, facts: Sequence[ModelFacts]) -> Iterator[FilterMe
     # A size that no model has below or above it tells nothing apart.
     steps = [step for step in _STEPS if sizes and min(sizes) <= _size(step) < max(sizes)]
     if chosen.organisation or makers:
-        yield FilterMenu("organisation", "Maker", makers, chosen.organisation)
+        yield FilterMenu("organisation", t("facts.maker"), makers, chosen.organisation)
+    open_weights = t("facts.open")
+    is_open = open_weights if chosen.open else ""
     if chosen.open or any(model.is_open is not None for model in facts):
-        yield FilterMenu("open", "Weights", {"open": "1"}, "open" if chosen.open else "")
+        yield FilterMenu("open", t("facts.weights"), {open_weights: "1"}, is_open)
     if chosen.most or steps:
-        values = {f"at most {step}": step for step in steps}
-        size = f"at most {size_text(parse_size(chosen.most) or 1)}" if chosen.most else ""
-        yield FilterMenu("most", "Size", values, size)
+        values = {t("filter.at_most", size=step): step for step in steps}
+        wanted = size_text(parse_size(chosen.most) or 1)
+        size = t("filter.at_most", size=wanted) if chosen.most else ""
+        yield FilterMenu("most", t("filter.size"), values, size)
     if chosen.licence or licences:
-        yield FilterMenu("licence", "Licence", licences, licence_text(chosen.licence))
+        yield FilterMenu("licence", t("facts.licence"), licences, licence_text(chosen.licence))
 
 
 def _size(step: str) -> int:

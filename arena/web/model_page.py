@@ -12,6 +12,7 @@ from arena.leaderboard.model_results import ItemShare, model_results
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.service import Leaderboard, LostBattle
+from arena.locale import t
 from arena.ratings.shares import Share
 from arena.sheets import Column, Sheet, as_html, frame_of
 from arena.templates import macros
@@ -26,7 +27,6 @@ from arena.web.results_address import (
     model_address,
     model_addresses,
 )
-from arena.web.results_view import PICTURES
 
 MODEL = macros("model.html")
 PARTS = macros("parts.html")
@@ -98,7 +98,7 @@ class ModelPages:
         board = self._leaderboard.board(selection.key, PATIENCE_SECONDS)
         query = board_query(selection)
         results = model_results(board, name, self._leaderboard.families)
-        where = f"{selection.source}, {PICTURES[query['images']].lower()}"
+        where = _board_name(selection.source, query["images"])
         back = board_address(query)
         elsewhere = self._other_boards(name, selection.source, query["images"])
         if results is None:
@@ -108,8 +108,8 @@ class ModelPages:
             return ModelPage(html, is_here)
         links = model_addresses(board, query)
         tables = (
-            _shares_html("By family", "Family", results.families, {}),
-            _shares_html("Against each other model", "Model", results.opponents, links),
+            _shares_html("family", t("model.by_family"), t("results.family"), results.families, {}),
+            _shares_html("model", t("model.against"), t("model.model"), results.opponents, links),
         )
         extremes = (self._shown_items(results.best), self._shown_items(results.worst))
         lost = self._leaderboard.lost_battles(
@@ -140,7 +140,7 @@ class ModelPages:
         for entry in self.overview.entries():
             is_this = (entry.source, entry.images) == (source, images)
             if name in entry.models and not is_this:
-                title = f"{entry.source}, {PICTURES[entry.images].lower()}"
+                title = _board_name(entry.source, entry.images)
                 query = {"source": entry.source, "images": entry.images}
                 boards.append((title, model_address(name, query)))
         return boards
@@ -165,6 +165,11 @@ class ModelPages:
         ]
 
 
+def _board_name(source: str, images: str) -> str:
+    pictures = t("board.several_pictures" if images == "multiple" else "board.one_picture")
+    return t("board.title", source=source, pictures=pictures)
+
+
 def _older_address(address: str, before: int) -> str:
     return f"{address}&{urlencode({'before': before})}"
 
@@ -182,7 +187,7 @@ class WonShare(NamedTuple):
 
 
 def _shares_html(
-    title: str, head: str, shares: Mapping[str, Share], links: Mapping[str, str]
+    name: str, title: str, head: str, shares: Mapping[str, Share], links: Mapping[str, str]
 ) -> str:
     """Returns named shares as a table, the one with most battles first."""
     rows = [
@@ -191,7 +196,7 @@ def _shares_html(
     ]
     columns = (
         Column("name", head, href="address"),
-        Column("won", "Won", "percent", "low", "high", places=0, bar=True, dash=True),
-        Column("n", "of", "count"),
+        Column("won", t("model.won"), "percent", "low", "high", places=0, bar=True, dash=True),
+        Column("n", t("model.of"), "count"),
     )
-    return as_html(Sheet(head.lower(), title, frame_of(WonShare, rows), columns))
+    return as_html(Sheet(name, title, frame_of(WonShare, rows), columns))

@@ -53,7 +53,7 @@ class Attempt(NamedTuple):
     nonce: str
 
     @classmethod
-    def of(cls, key: str, voter_cookie: str) -> "Attempt":
+    def from_key(cls, key: str, voter_cookie: str) -> "Attempt":
         """Returns the attempt of a key from `new_key`. Raises LoginError if it has expired."""
         begun = int(key[:8], 16) if _BEGUN.match(key) else 0
         if not 0 <= int(time.time()) - begun <= ATTEMPT_SECONDS:

@@ -14,9 +14,10 @@ from arena.drawings import Drawing, Mark, TextMark
 from arena.io.scaled_pictures import ScaledPictures
 from arena.leaderboard.board import Board
 from arena.leaderboard.chart import chart_png
+from arena.locale import ENGLISH, speaking, t
 from arena.markdown import visible_name
 from arena.web.addresses import NAME, RESULTS, VOTE, Address, described
-from arena.web.heads import VOTE_WORDS, Head, Heads
+from arena.web.heads import Head, Heads
 
 _WIDTH = 600
 _HEIGHT = 315
@@ -41,9 +42,13 @@ class Previews:
 
     def picture(self, path: str) -> bytes | None:
         """Returns the picture at a path, if any. Raises DatabaseError."""
+        with speaking(ENGLISH):  # the only language that the font has letters for
+            return self._picture(path)
+
+    def _picture(self, path: str) -> bytes | None:
         name = path.removesuffix(".png")
         address = Address(VOTE) if name == "vote" else described(quote(name))
-        head = self._heads.of(address) if address else None
+        head = self._heads.head(address) if address else None
         if address is None or head is None or unquote(head.preview) != name:
             return None
         if address.page == RESULTS and address.kind in ("page", "board"):
@@ -100,7 +105,7 @@ def card(title: str, text: str, picture: Path | None) -> bytes:
 
 def _card(title: str, text: str, picture: Path | None) -> bytes:
     title = title if is_drawable(title) else _TITLE
-    text = text if is_drawable(text) else VOTE_WORDS
+    text = text if is_drawable(text) else t("heads.vote")
     width = _WIDTH - 2 * _LEFT
     if picture:
         width -= _PICTURE + _LEFT

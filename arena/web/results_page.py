@@ -21,6 +21,7 @@ from arena.leaderboard.overview import Overview
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.service import Leaderboard
+from arena.locale import current_locale, t
 from arena.plots import Plot
 from arena.web.addresses import NAME, OWN, RESULTS, Address
 from arena.web.battle_page import HTML as FINISHED
@@ -28,7 +29,7 @@ from arena.web.battle_page import BattlePages
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.facts_view import COLUMN as FACTS
 from arena.web.heads import Head
-from arena.web.layout import PageLayout
+from arena.web.layout import WHOLE, PageLayout
 from arena.web.leaderboard_view import BoardTable, board_html
 from arena.web.model_filter import ModelFilter
 from arena.web.model_page import PATIENCE_SECONDS, ModelPages
@@ -48,9 +49,6 @@ AT_ONCE = 20
 """The number of pages at the same time; more would hold threads that other pages need while they wait for intervals."""
 MOST_KEPT = 8_000_000
 """Most characters of cached boards."""
-NO_MODEL = Head(f"Model · {NAME}", "", is_private=True)
-CLOSED = Head(f"Elo ranking · {NAME}", "", is_private=True)
-NO_BATTLE = Head(f"Battle · {NAME}", "", is_private=True)
 
 
 class BoardParts(NamedTuple):
@@ -92,7 +90,16 @@ class ResultsPages:
         )
         names = None if table.models is None else sorted(table.models)
         table_state = (facts.version, bool(models.filter.facts), names)
-        made_of = (number, choice.source, choice.votes, choice.family, address.plot, table_state)
+        language = current_locale().language
+        made_of = (
+            number,
+            language,
+            choice.source,
+            choice.votes,
+            choice.family,
+            address.plot,
+            table_state,
+        )
         parts = self._kept.get(made_of, lambda: self._parts(board, choice, address.plot, table))
         rule = self.leaderboard.counted.rule
         query = {**board_query(choice), **models.filter.query}
@@ -188,28 +195,42 @@ def routes(
         choice = address.choose(boards.overview)
         source = address.fields.get("source", "")
         about = Address(RESULTS, "board", source) if source else Address(RESULTS)
-        return layout.page(request, head(about), boards.html(address, choice), here=RESULTS)
+        return layout.page(request, head(about), boards.html(address, choice), RESULTS, WHOLE)
 
     def model_page(request: Request, address: ResultsAddress) -> Response:
         if not address.model:
             return layout.nothing_here(request)
         cookie = sent_cookie(request.headers)
         page = models.page(address, voter(cookie_hash(cookie)) if cookie else NOBODY)
-        about = head(Address(RESULTS, "model", address.model)) if page.is_here else NO_MODEL
+        about = (
+            head(Address(RESULTS, "model", address.model))
+            if page.is_here
+            else _private("model.model")
+        )
         status = 200 if page.is_here else 404
         # The page shows answers only on items where the reader has voted.
-        return layout.page(request, about, page.html, RESULTS, status=status, is_kept=False)
+        return layout.page(request, about, page.html, RESULTS, WHOLE, status=status, is_kept=False)
 
     @router.api_route("/battle/{token}", methods=reads)
     def battle(request: Request, token: str) -> Response:
         html = battles.html(token)
         if html is None:
             return layout.page(
-                request, NO_BATTLE, FINISHED.unknown(), RESULTS, status=404, is_kept=False
+                request,
+                _private("battle.battle"),
+                FINISHED.unknown(),
+                RESULTS,
+                status=404,
+                is_kept=False,
             )
-        return layout.page(request, head(Address(RESULTS, "battle", token)), html, here=RESULTS)
+        return layout.page(request, head(Address(RESULTS, "battle", token)), html, RESULTS, WHOLE)
 
     return router
+
+
+def _private(key: str) -> Head:
+    """Returns the head of a page about something that is not here, or not yet."""
+    return Head(f"{t(key)} · {NAME}", "", is_private=True)
 
 
 def _opened(
@@ -223,7 +244,9 @@ def _opened(
     source = address.fields.get("source", "")
     if source not in boards.leaderboard.closed():
         return page(request, address)
-    return layout.page(request, CLOSED, boards.closed(source), here=RESULTS, is_kept=False)
+    return layout.page(
+        request, _private("results.ranking"), boards.closed(source), RESULTS, WHOLE, is_kept=False
+    )
 
 
 def _path_and_query(request: Request) -> str:

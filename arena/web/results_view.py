@@ -8,22 +8,26 @@ from arena.drawings import svg
 from arena.leaderboard.board import Board
 from arena.leaderboard.board_sheet import has_intervals
 from arena.leaderboard.chart import board_chart
-from arena.leaderboard.headline import headline, leaders, votes_for, written
+from arena.leaderboard.headline import headline, leaders, names, votes_for, written
 from arena.leaderboard.overview import BoardEntry
 from arena.leaderboard.selection import BoardSelection
+from arena.locale import t, translated
 from arena.model_facts import ModelFacts
 from arena.plots import Plot
 from arena.settings import CountRule
 from arena.templates import macros
 from arena.web.addresses import AGREEMENT, JUDGES
 from arena.web.addresses import RESULTS as RANKING
-from arena.web.leaderboard_view import COUNTED, cast_sentence, own_notes
+from arena.web.leaderboard_view import cast_sentence, counted_voters, own_notes
 from arena.web.model_filter import Filtered, ModelFilter, menus
 from arena.web.results_address import FURTHER, board_address, board_query
 
 RESULTS = macros("results.html")
-PICTURES = {"single": "One picture", "multiple": "Several pictures"}
-ALL = "all"
+PICTURES: Mapping[str, str] = {
+    "single": "results.one_picture",
+    "multiple": "results.several_pictures",
+}
+"""The keys of the texts for how many pictures an item has."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,11 @@ class ResultsTabs:
 
     def html(self, here: str) -> str:
         """Returns the tabs of the page at path `here`. Raises DatabaseError."""
-        pages = {RANKING: "Elo ranking"}
+        pages = {RANKING: t("results.ranking")}
         if self.has_judges():
-            pages[JUDGES] = "Judge models"
+            pages[JUDGES] = t("results.judges")
         if self.has_agreement():
-            pages[AGREEMENT] = "Do people agree?"
+            pages[AGREEMENT] = t("results.agreement")
         return RESULTS.tabs(pages, here)
 
 
@@ -82,11 +86,13 @@ def head_html(
     for entry in entries if len(entries) > 1 else ():
         chosen = (entry.source, entry.images) == (choice.source, query["images"])
         address = board_address({"source": entry.source, "images": entry.images})
-        listed.append((entry, written(entry.models), PICTURES[entry.images], address, chosen))
+        leader = None if entry.leaders is None else names(entry.leaders)
+        pictures = t(PICTURES[entry.images])
+        listed.append((entry, leader, written(entry.models), pictures, address, chosen))
     all_days = board_address(query, since="", until="")
     groups = {
-        "Which votes": [*_chips(choice, query, rule)],
-        "Which models": [*_model_chips(models, query)],
+        t("results.which_votes"): [*_chips(choice, query, rule)],
+        t("results.which_models"): [*_model_chips(models, query)],
     }
     return RESULTS.head(listed, groups, query, all_days)
 
@@ -94,33 +100,39 @@ def head_html(
 def _chips(choice: BoardSelection, query: Mapping[str, str], rule: CountRule) -> Iterator[Chip]:
     sources = {source: source for source in choice.sources}
     cleared = dict.fromkeys(("family", "since", "until", "voters"), "")
-    yield _menu(query, "source", "Items", sources, **cleared)
-    pictures = {label: name for name, label in PICTURES.items()}
-    yield _menu(query, "images", "Pictures", pictures, family="")
+    yield _menu(query, "source", t("results.items"), sources, **cleared)
+    pictures = {t(label): name for name, label in PICTURES.items()}
+    yield _menu(query, "images", t("results.pictures"), pictures, family="")
     if choice.families:
         families = {family: family for family in choice.families}
-        yield _menu(query, "family", "Family", {ALL: "", **families})
-    days = ALL
+        yield _menu(query, "family", t("results.family"), {t("results.all"): "", **families})
+    days = t("results.all")
     if choice.key.dated:
-        days = f"{query.get('since') or 'the first'} to {query.get('until') or 'today'}"
-    yield Chip("days", "Days", days, ())
+        since = query.get("since") or t("results.first_day")
+        days = t("results.days_span", since=since, until=query.get("until") or t("board.today"))
+    yield Chip("days", t("results.days"), days, ())
     if choice.votes:
-        votes = {f"of {COUNTED[rule]}": "counted", "of everyone": "everyone"}
-        yield _menu(query, "votes", "Votes", votes)
+        counted = t("results.votes_of", voters=counted_voters(rule))
+        votes = {counted: "counted", t("results.votes_of_everyone"): "everyone"}
+        yield _menu(query, "votes", t("results.votes"), votes)
     if choice.key.kind != "imported":
-        yield _menu(query, "voters", "Flagged voters", {"left out": "", "included": "all"})
+        flagged = {t("results.left_out"): "", t("results.included"): "all"}
+        yield _menu(query, "voters", t("results.flagged"), flagged)
 
 
 def _model_chips(models: ModelChoice, query: Mapping[str, str]) -> Iterator[Chip]:
     """Yields the filters of models, each with the number of models whose fact is unknown."""
     unknown = models.filtered.unknown if models.filtered else {}
     for menu in menus(models.filter, [*models.facts.values()]):
-        chip = _menu(query, menu.field, menu.label, {ALL: "", **menu.values})
+        chip = _menu(query, menu.field, menu.label, {t("results.all"): "", **menu.values})
         count = unknown.get(menu.field, 0)
-        gap = f", {count} unknown" if count else ""
-        yield chip._replace(value=f"{menu.chosen or ALL}{gap}")
+        value = menu.chosen or t("results.all")
+        if count:
+            value = t("results.unknown", value=value, count=count)
+        yield chip._replace(value=value)
     if models.facts:
-        yield _menu(query, "facts", "Facts", {"hidden": "", "shown": "1"})
+        shown = {t("results.hidden"): "", t("results.shown"): "1"}
+        yield _menu(query, "facts", t("results.facts"), shown)
 
 
 def _menu(
@@ -129,7 +141,7 @@ def _menu(
     """Returns the chip of a parameter. A choice also sets the parameters `changed`."""
     chosen = query.get(name, "")
     choices = []
-    chosen_text = ALL
+    chosen_text = t("results.all")
     for text, value in values.items():
         address = board_address(query, **{**changed, name: value})
         choices.append(Choice(text, address, value == chosen))
@@ -152,7 +164,7 @@ def opening_html(board: Board, choice: BoardSelection, models: int | None, vote:
     `models`: the number of models that can be voted on, None for boards that aren't the bank's; `vote`: the path of the
     page for votes, "" if there is none. A board without a rank links there.
     """
-    cast = cast_sentence(board) if board.votes else " ".join(own_notes(board))
+    cast = cast_sentence(board) if board.votes else t("pages.gap").join(own_notes(board))
     chart = svg(board_chart(board), "chart") if has_intervals(board) else ""
     needs = "" if board.votes or models is None else _needs(board, models)
     ranks_nobody = not leaders(board) and (board.statistics is not None or not board.votes)
@@ -171,10 +183,12 @@ def opening_html(board: Board, choice: BoardSelection, models: int | None, vote:
 def _needs(board: Board, models: int) -> str:
     """Returns the sentence about the votes that a board without one needs."""
     if not models:
-        return "No item here has answers from two models to compare."
+        return t("results.no_pairs")
     rule = board.left_out.rule
-    voters = "" if rule == "everyone" else f" of {COUNTED[rule]}"
-    return f"It needs about {votes_for(models):,} votes{voters} to rank its {models} models."
+    votes = votes_for(models)
+    if rule == "everyone":
+        return t("results.needs", votes=votes, count=models)
+    return t("results.needs_of", votes=votes, count=models, voters=counted_voters(rule))
 
 
 def picture_html(plot: Plot | None, name: str, path: str, query: Mapping[str, str]) -> str:
@@ -187,7 +201,7 @@ def picture_html(plot: Plot | None, name: str, path: str, query: Mapping[str, st
 def plots_html(query: Mapping[str, str], chosen: str, picture: str) -> str:
     """Returns the menu of plots for a page with this query, and the chosen plot's picture."""
     others = [
-        Choice(name, board_address(query, plot=slug), slug == chosen)
+        Choice(translated(name), board_address(query, plot=slug), slug == chosen)
         for slug, name in FURTHER.items()
     ]
     return RESULTS.plots(others, picture)

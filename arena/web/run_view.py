@@ -18,11 +18,11 @@ from arena.interval_text import plus_minus
 from arena.leaderboard.board_state import BoardHealth
 from arena.plots import folded
 from arena.ratings.settled import LOOK_EVERY
-from arena.settings import SettingRead
+from arena.settings import CountRule, SettingRead
 from arena.sheets import as_html, plain_sheet
 from arena.templates import macros, plural
 from arena.web.backup_status import ago
-from arena.web.leaderboard_view import COUNTED, VOTES_SHOWN
+from arena.web.leaderboard_view import counted_voters, votes_shown
 from arena.web.project_view import projects_html
 from arena.web.run_forms import NOTHING_SENT, Notice, SentForm
 from arena.web.run_needs import copy_text, is_little, needs
@@ -156,7 +156,7 @@ def _work(inputs: RunInputs) -> dict[str, str]:
     return {
         "campaigns": HTML.campaigns(campaigns, inputs.sent),
         "projects": projects,
-        "official": HTML.official(dashboard, COUNTED.get(dashboard.counted.rule)),
+        "official": HTML.official(dashboard, _counted(dashboard.counted.rule)),
         "flagged": HTML.flagged(flagged, dashboard.all_flagged, hidden),
         "items": HTML.items(inputs.wanted, first, len(matches) - len(first), dashboard.hidden),
         "images": HTML.images(dashboard.uploads),
@@ -164,6 +164,11 @@ def _work(inputs: RunInputs) -> dict[str, str]:
         "forget": HTML.forget(inputs.sent),
         "acts": _acts(dashboard.acts),
     }
+
+
+def _counted(rule: CountRule) -> str | None:
+    """Return the voters of the official board; None if it has everyone's votes."""
+    return None if rule == "everyone" else counted_voters(rule)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Iterable[object]], nothing: str) -> str:
@@ -235,7 +240,7 @@ def _campaign_votes(standing: CampaignStanding) -> str:
 def _board(board: BoardHealth) -> tuple[str | int, ...]:
     """Returns a board's row: its name, votes, age, and whether it equals the stored votes."""
     images = "several pictures" if board.key.multi else "one picture"
-    voters = VOTES_SHOWN["everyone"] if board.key.everyone else ""
+    voters = votes_shown("everyone") if board.key.everyone else ""
     flagged = "" if board.key.unflagged else ", flagged voters too"
     return (
         f"{board.source}, {images}{voters}{flagged}",

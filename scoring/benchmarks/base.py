@@ -426,6 +426,14 @@ class FileBenchmark(Benchmark[R]):
         """Scores from the whole file down to its groups; those of its splits, if there are several, come first."""
         return ()
 
+    def final(self, report: R) -> R:
+        """The report that no judge will complete: whether an answer is scored depends on no right answer."""
+        return report
+
+    def told_final(self, report: R) -> str:
+        """A sentence on what `final` makes of answers that are compared with the right ones; "" for nothing."""
+        return ""
+
     def submission(self, report: R) -> ServerSubmission | None:
         """The answers whose questions have no right answers here, for their authors; None without any."""
         return None
@@ -571,8 +579,11 @@ def _rows(rows: Sequence[int]) -> str:
     return f"row{'s' if rows[1:] else ''} {named}{f' and {more:,} more' if more > 0 else ''}: "
 
 
-def read_table(kind: type[T], table: str, scores: Sequence[str] = ()) -> tuple[T, ...]:
-    """The rows of a table in `scoring/data`; the columns `scores` are one field, and an empty cell leaves a default."""
+def read_table(kind: type[T], table: str | Path, scores: Sequence[str] = ()) -> tuple[T, ...]:
+    """The rows of a table, by its name in `scoring/data` or its path.
+
+    The columns `scores` are one field, and an empty cell leaves a default.
+    """
     adapter = TypeAdapter(kind)
     rows = (record.values for record in read_records(DATA / table))
     filled = ({name: cell for name, cell in row.items() if cell != ""} for row in rows)

@@ -370,7 +370,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             return []
         first, second = self.same_way(splits[-1], self.tabulated(other).splits[-1])
         known = {node.line.name: node.line for node in second.walk()}
-        nodes = (node for node in first.walk() if node.level not in NARROWEST)
+        nodes = (node for node in first.walk() if node.level != NARROWEST)
         return [(node.line, known[node.line.name]) for node in nodes if node.line.name in known]
 
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:

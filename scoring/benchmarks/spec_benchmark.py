@@ -60,6 +60,7 @@ from scoring.specs.report import (
     SpecReport,
     absent_groups,
     figure_lines,
+    final_report,
     grouped_lines,
     has_truth,
     head_figure,
@@ -218,6 +219,18 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
 
     def tables(self, report: SpecReport) -> Iterable[TreeTable]:
         return figure_tables(report)
+
+    def final(self, report: SpecReport) -> SpecReport:
+        return final_report(report)
+
+    def told_final(self, report: SpecReport) -> str:
+        rules = [case.rule for case in spec_of_report(report).rule]
+        if report.protocol != "strict" or not any(rule.truth_decides for rule in rules):
+            return ""
+        return (
+            "An answer that isn't equal to the right one, and may still say the same, counts as wrong: no judge reads "
+            "it."
+        )
 
     def submission(self, report: SpecReport) -> ServerSubmission | None:
         return spec_submission(report)

@@ -270,7 +270,8 @@ class FileReader:
         beside = self._joined(arrived, chosen, wanted)
         if beside.file is not None:
             recognised_file = _described(beside.file, beside.match)
-            allowance = (self.jobs.hidden.allowance(owner),) if beside.file.is_hidden else ()
+            name = beside.file.benchmark.name
+            allowance = (self.jobs.hidden.allowance(owner, name),) if beside.file.is_hidden else ()
             return replace(recognised_file, lines=(*recognised_file.lines, *allowance))
         if beside.match.unclear:
             return self._unclear(arrived, beside.match, key, wanted)

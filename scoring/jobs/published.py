@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 
 from arena.database import Database
-from scoring.jobs.store import IS_PUBLIC, JOB, Job, job_of, jobs_shown
+from scoring.jobs.store import IS_PUBLIC, JOB, Job, job_of, select_jobs
 
 PAGE = 50
 """Reports on a page of the list."""
@@ -30,7 +30,7 @@ class PublishedJobs:
     def at(self, slug: str) -> Job | None:
         """Returns the job of a slug, while its report is published."""
         with self._database.read() as connection:
-            row = connection.execute(jobs_shown().where(IS_PUBLIC, JOB.c.slug == slug)).first()
+            row = connection.execute(select_jobs().where(IS_PUBLIC, JOB.c.slug == slug)).first()
         return job_of(row) if row else None
 
     def newest(self, benchmark: str, most: int) -> Sequence[Job]:
@@ -39,12 +39,12 @@ class PublishedJobs:
         chosen = select(JOB.c.link).where(IS_PUBLIC, JOB.c.benchmark == benchmark)
         chosen = chosen.order_by(of_owner, *_NEWEST).limit(most)
         with self._database.read() as connection:
-            query = jobs_shown().where(JOB.c.link.in_(chosen)).order_by(*_NEWEST)
+            query = select_jobs().where(JOB.c.link.in_(chosen)).order_by(*_NEWEST)
             return tuple(map(job_of, connection.execute(query)))
 
     def titled(self, title: str, most: int) -> Sequence[Job]:
         """Returns reports with this title, the newest first."""
-        query = jobs_shown().where(IS_PUBLIC, JOB.c.title == title).order_by(*_NEWEST).limit(most)
+        query = select_jobs().where(IS_PUBLIC, JOB.c.title == title).order_by(*_NEWEST).limit(most)
         with self._database.read() as connection:
             return tuple(map(job_of, connection.execute(query)))
 
@@ -63,6 +63,6 @@ class PublishedJobs:
             number = connection.execute(select(func.count()).where(*conditions)).scalar_one()
             pages = max(1, -(-number // PAGE))
             place = min(max(page, 1), pages)
-            query = jobs_shown().where(*conditions).order_by(*_NEWEST)
+            query = select_jobs().where(*conditions).order_by(*_NEWEST)
             rows = connection.execute(query.limit(PAGE).offset((place - 1) * PAGE))
             return PublishedPage(tuple(map(job_of, rows)), place, pages)

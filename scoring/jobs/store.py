@@ -100,7 +100,9 @@ MOST_OF_OWNER = 20
 """Most free reports of an owner, and most jobs without a report."""
 MOST_OF_NETWORK = 100
 """Most free reports of a network on a day, and most quotes."""
-_SHOWN = [field for field in JOB.c if field.name not in ("draft", "spec", "report", "network")]
+_JOB_COLUMNS = [
+    field for field in JOB.c if field.name not in ("draft", "spec", "report", "network")
+]
 LEASE = timedelta(seconds=30)
 """How long a server keeps its jobs without a sign of life, by the database's clock."""
 _HELD_BY_NOBODY: dict[str, object] = {"holder": None, "until": None}
@@ -256,7 +258,8 @@ class Jobs:
             self._count(connection, network, "reports", "free reports")
             if benchmark_named(made.benchmark).way == "hidden":
                 code = self._days.code(connection, network, "reports") if network else None
-                if hindrance := self.hidden.begin(connection, owner, code):
+                name = made.benchmark_name
+                if hindrance := self.hidden.begin(connection, owner, code, name):
                     raise JobError(hindrance)
             job = self._insert(
                 connection, owner, made, free, state="done", spec="", own_key=False, **ended
@@ -335,18 +338,18 @@ class Jobs:
     def find(self, name: str) -> Job | None:
         """Returns the job of this link, or of this slug while it is published."""
         with self._database.read() as connection:
-            row = connection.execute(jobs_shown().where(_named(name))).first()
+            row = connection.execute(select_jobs().where(_has_name(name))).first()
         return job_of(row) if row else None
 
     def of_owner(self, owner: str) -> tuple[Job, ...]:
-        query = jobs_shown().where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
+        query = select_jobs().where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
         with self._database.read() as connection:
             return tuple(map(job_of, connection.execute(query)))
 
     def stopped(self, most: int) -> tuple[Job, ...]:
         """Returns the jobs of the operator's judge that stopped last, for the operator."""
         theirs = and_(JOB.c.state == "failed", JOB.c.own_key.is_(False))
-        query = jobs_shown().where(theirs).order_by(JOB.c.queued.desc(), JOB.c.link).limit(most)
+        query = select_jobs().where(theirs).order_by(JOB.c.queued.desc(), JOB.c.link).limit(most)
         with self._database.read() as connection:
             return tuple(map(job_of, connection.execute(query)))
 
@@ -370,7 +373,9 @@ class Jobs:
 
     def report(self, name: str) -> AnyReport | None:
         """Returns the report of a link, or of a slug while it is published, as anybody may read it; else None."""
-        query = select(JOB.c.benchmark, JOB.c.link).where(_named(name), JOB.c.report.is_not(None))
+        query = select(JOB.c.benchmark, JOB.c.link).where(
+            _has_name(name), JOB.c.report.is_not(None)
+        )
         with self._database.read() as connection:
             row = connection.execute(query).first()
         if row is None:
@@ -473,7 +478,7 @@ class Jobs:
     def held(self, holder: str, link: str) -> Job | None:
         """Returns a job if this server still judges it, with its current owner, who may have been forgotten."""
         with self._database.read() as connection:
-            row = connection.execute(jobs_shown().where(_judged_by(holder, link))).one_or_none()
+            row = connection.execute(select_jobs().where(_judged_by(holder, link))).one_or_none()
         return job_of(row) if row else None
 
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
@@ -510,7 +515,7 @@ class Jobs:
         """Returns the jobs that are judged now, with their owners' keys or with the operator's judge."""
         theirs = and_(JOB.c.state == "judging", JOB.c.own_key.is_(own_key))
         with self._database.read() as connection:
-            return tuple(map(job_of, connection.execute(jobs_shown().where(theirs))))
+            return tuple(map(job_of, connection.execute(select_jobs().where(theirs))))
 
     def _give_back(self, connection: Connection, condition: ColumnElement[bool]) -> None:
         for own_key, state in ((False, "waiting"), (True, "needs_key")):
@@ -558,11 +563,11 @@ class Jobs:
             "published": False,
             **more,
         }
-        return job_of(connection.execute(insert(JOB).values(values).returning(*_SHOWN)).one())
+        return job_of(connection.execute(insert(JOB).values(values).returning(*_JOB_COLUMNS)).one())
 
     def _own(self, connection: Connection, owner: str, link: str) -> Job:
         row = connection.execute(
-            jobs_shown().where(JOB.c.link == link, JOB.c.owner == owner)
+            select_jobs().where(JOB.c.link == link, JOB.c.owner == owner)
         ).one_or_none()
         if row is None:
             raise JobError("There is no such job of yours; it may have been deleted")
@@ -570,17 +575,17 @@ class Jobs:
 
     def _change(self, connection: Connection, link: str, **values: object) -> Job:
         row = connection.execute(
-            update(JOB).where(JOB.c.link == link).values(values).returning(*_SHOWN)
+            update(JOB).where(JOB.c.link == link).values(values).returning(*_JOB_COLUMNS)
         ).one()
         return job_of(row)
 
 
-def jobs_shown() -> Select:
-    """A query of the columns that a `Job` has."""
-    return select(*_SHOWN)
+def select_jobs() -> Select:
+    """Selects the columns of a `Job`."""
+    return select(*_JOB_COLUMNS)
 
 
-def _named(name: str) -> ColumnElement[bool]:
+def _has_name(name: str) -> ColumnElement[bool]:
     """A condition: the job of a link, or of a public slug."""
     return or_(JOB.c.link == name, and_(JOB.c.slug == name, IS_PUBLIC))
 

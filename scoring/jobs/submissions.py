@@ -91,7 +91,7 @@ class _Stored:
     answers: Mapping[str, str]
 
 
-class _Candidate(NamedTuple):
+class _Contender(NamedTuple):
     """A model's answers to judge, from a file or from the item bank."""
 
     title: str
@@ -204,9 +204,9 @@ class Submissions:
         if left_out and (problems or not answers):
             problems.append(UNKNOWN.format(counted(left_out)))
         rivals = self._rivals(bank, answers, owner, title, source)
-        candidate = _Candidate(title, file.file, False, answers, rivals, left_out)
+        contender = _Contender(title, file.file, False, answers, rivals, left_out)
         return self._drafted(
-            candidate, source, bank, request, _stamp(request, judge, address), problems
+            contender, source, bank, request, _stamp(request, judge, address), problems
         )
 
     def draft_stored(
@@ -229,9 +229,9 @@ class Submissions:
         rivals |= self._rivals(bank, known, "", model, source)
         for answers in rivals.values():
             del answers[model]
-        candidate = _Candidate(model, "(item bank)", True, mine, rivals)
+        contender = _Contender(model, "(item bank)", True, mine, rivals)
         return self._drafted(
-            candidate, source, bank, request, _stamp(request, judge, address), problems
+            contender, source, bank, request, _stamp(request, judge, address), problems
         )
 
     def stored(self) -> tuple[StoredModel, ...]:
@@ -352,7 +352,7 @@ class Submissions:
 
     def _drafted(
         self,
-        candidate: _Candidate,
+        contender: _Contender,
         source: str,
         bank: Mapping[str, _Stored],
         request: SubmissionRequest,
@@ -361,45 +361,45 @@ class Submissions:
     ) -> Drafted:
         """Returns the report with its matches. Raises UploadError with these and all further problems."""
         chosen = {
-            item: _opponents(candidate.rivals[item], self._lot + item.encode(), request)
-            for item in sorted(candidate.answers)
+            item: _opponents(contender.rivals[item], self._lot + item.encode(), request)
+            for item in sorted(contender.answers)
         }
         instances = [bank[item].instance for item in chosen]
         problems += _unfit(instances, request)
-        if candidate.answers and not any(chosen.values()):
+        if contender.answers and not any(chosen.values()):
             problems.append(
                 "no other model has answers to these items; import some, or choose other opponents"
             )
         if problems:
-            raise UploadError(candidate.file, tuple(problems))
+            raise UploadError(contender.file, tuple(problems))
         matches = []
         responses = []
         for item, opponents in chosen.items():
-            responses.append(Response(item, candidate.title, candidate.answers[item]))
+            responses.append(Response(item, contender.title, contender.answers[item]))
             responses += [Response(item, name, text) for name, text in opponents.items()]
             matches += [
-                Match(item, min(candidate.title, name), max(candidate.title, name))
+                Match(item, min(contender.title, name), max(contender.title, name))
                 for name in opponents
             ]
-        missing = _missing(candidate.answers, source, bank)
-        failed = request.protocol == "hardened" and any(map(no_answer, candidate.answers.values()))
+        missing = _missing(contender.answers, source, bank)
+        failed = request.protocol == "hardened" and any(map(no_answer, contender.answers.values()))
         report = MatchReport(
             benchmark="visit-bench",
             protocol=request.protocol,
-            title=candidate.title,
-            file=candidate.file,
+            title=contender.title,
+            file=contender.file,
             created=now().isoformat(timespec="seconds"),
             judge=judge,
             reference=request.reference,
             context=request.context,
             source=source,
             complete=not missing and not failed,
-            stored=candidate.stored,
+            stored=contender.stored,
             instances=tuple(instances),
             responses=tuple(responses),
             matches=tuple(matches),
         )
-        return Drafted(report, tuple(_draft_lines(candidate, missing, report)))
+        return Drafted(report, tuple(_draft_lines(contender, missing, report)))
 
 
 class PeoplesBoards:
@@ -495,27 +495,27 @@ def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored
     )
 
 
-def _draft_lines(candidate: _Candidate, missing: int, report: MatchReport) -> list[str]:
+def _draft_lines(contender: _Contender, missing: int, report: MatchReport) -> list[str]:
     """Returns notes for the owner; for stored answers only their counts, since voters may still be asked about them."""
-    reasons = {item: no_answer(text) for item, text in candidate.answers.items()}
-    rivals = {response.model for response in report.responses} - {candidate.title}
+    reasons = {item: no_answer(text) for item, text in contender.answers.items()}
+    rivals = {response.model for response in report.responses} - {contender.title}
     lines = [
-        f"{candidate.title}: {plural(len(candidate.answers), 'answer')} to {report.source}, "
+        f"{contender.title}: {plural(len(contender.answers), 'answer')} to {report.source}, "
         f"{plural(len(rivals), 'opponent')}, {plural(len(report.matches), 'pair')} x 2 orders = "
         f"{2 * len(report.matches):,} verdicts"
     ]
-    if candidate.stored:
+    if contender.stored:
         return lines
-    lines += no_answer_sentences(reasons, len(candidate.answers), BEFORE)
-    if literal := sum(text.strip() in NO_ANSWERS for text in candidate.answers.values()):
+    lines += no_answer_sentences(reasons, len(contender.answers), BEFORE)
+    if literal := sum(text.strip() in NO_ANSWERS for text in contender.answers.values()):
         label = "answers that are NA or None, read as the model's words"
         lines.append(f"{label}: {literal:,}; where it gave none, empty the cell")
-    if candidate.left_out:
+    if contender.left_out:
         lines.append(
-            f"answers to instances that are not in the item bank, left out: {counted(candidate.left_out)}"
+            f"answers to instances that are not in the item bank, left out: {counted(contender.left_out)}"
         )
     echoes = sum(
-        repeats(candidate.answers[instance.item], instance.instruction)
+        repeats(contender.answers[instance.item], instance.instruction)
         for instance in report.instances
     )
     if echoes:

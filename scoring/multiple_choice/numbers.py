@@ -270,16 +270,13 @@ def starting(lower: str, place: int) -> Number | None:
     window = lower[max(0, place - _WINDOW) : place + 2 * _WINDOW]
     here = min(place, _WINDOW)
     for pattern in (_BODY, _WORD_BODY):
-        for match in pattern.finditer(window, here):
-            number = _number(window, match)
-            if number is None:
-                continue
-            if number.start <= here <= number.body:
-                shift = place - here
-                return number._replace(
-                    start=number.start + shift, body=number.body + shift, end=number.end + shift
-                )
-            break
+        match = pattern.search(window, here)
+        number = _number(window, match) if match else None
+        if number and number.start <= here <= number.body:
+            shift = place - here
+            return number._replace(
+                start=number.start + shift, body=number.body + shift, end=number.end + shift
+            )
     return None
 
 

@@ -130,8 +130,8 @@ class _Reader:
         self, questions: Mapping[int, ChoiceQuestion] | None, with_predictions: bool
     ) -> None:
         self.rows: list[Answered] = []
-        self.models: Counter[str] = Counter()
-        self.modes: Counter[str] = Counter()
+        self.models: set[str] = set()
+        self.modes: set[str] = set()
         self.weighed = 0
         """Rows with an option chosen by likelihood."""
         self.reworded = 0
@@ -178,15 +178,15 @@ class _Reader:
         self._pictures.append(picture_cell(self._columns, record.values))
         model = (self._text(record, _MODELS) or "").strip()
         if model:
-            self.models[model] += 1
+            self.models.add(model)
         self._take_mode(record)
         self.weighed += (self._text(record, (CHOSEN_BY,)) or "").strip() == "likelihood"
 
     def _take_mode(self, record: Record) -> None:
-        """Counts the mode in a file that `answer` wrote; in other files the column mode means something else."""
+        """Notes the mode in a file that `answer` wrote; in other files the column mode means something else."""
         mode = self._mode(record)
         if mode.split(" ")[0] in MODES:
-            self.modes[mode] += 1
+            self.modes.add(mode)
             self._noted += bool(self._text(record, (MODE_NOTE,)))
 
     def _mode(self, record: Record) -> str:

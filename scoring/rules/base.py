@@ -201,6 +201,11 @@ class RuleKind(BaseModel, ABC):
         """The text of an answer for a submission, with `read` as its reading: without the text around the answer."""
         return unwrapped(answer)
 
+    @property
+    def truth_decides(self) -> frozenset[str]:
+        """Reasons for no reading under `strict` that depend on the right answer: with another one it has a score."""
+        return frozenset()
+
     def baseline_of(self, item: Item) -> str | None:
         """The answer that a judge compares the model's with; None for no comparison."""
         return None

@@ -81,6 +81,10 @@ class LetterRule(RuleKind):
         listed = NamedColumn(options, "All options, as a list", json.dumps(EXAMPLE_OPTIONS))
         return [*super().named_columns, listed]
 
+    @property
+    def truth_decides(self) -> frozenset[str]:
+        return frozenset() if self.open is None else _OPEN.truth_decides
+
     def protocols(self) -> frozenset[RuleProtocol]:
         others = "lmms-eval" if self.open is None else "authors"
         return frozenset((*_OURS, "vlmevalkit", others))

@@ -31,6 +31,8 @@ _TIMES_TEN = re.compile(r"\s?(?:×|\*|\\times|x)\s?10\s?\^\s?\{?\s?(-?\d{1,2})\s
 _DECIMALS = re.compile(r"\.(\d{1,40})(?!\d)")
 _ASSIGNED = re.compile(r"\A\s*+[a-z]\s?=(?!=)")
 _MOST_PLACES = 40
+_MAYBE_SHARE = "a number in percent that may be a share"
+_NO_VALUE = "no formula that has a value"
 _LONGEST = 80
 """Characters of the longest text that is read as a number."""
 
@@ -60,6 +62,10 @@ class NumberRule(JudgedKind):
             return super().named_columns
         places = NamedColumn(self.places, "How many decimal places count", "1")
         return [*super().named_columns, places]
+
+    @property
+    def truth_decides(self) -> frozenset[str]:
+        return frozenset((_NO_VALUE if self.as_ == "formula" else _MAYBE_SHARE,))
 
     def protocols(self) -> frozenset[RuleProtocol]:
         if self.as_ == "formula":
@@ -105,7 +111,7 @@ class NumberRule(JudgedKind):
         places = 0 if self.as_ == "integer" else self._places(item, truth)
         is_right = is_same(number, right, places)
         if is_right is None:
-            return unread("strict", "a number in percent that may be a share", True)
+            return unread("strict", _MAYBE_SHARE, True)
         return Reading(float(is_right), text.strip()[:200], "the number")
 
     def _places(self, item: Item, truth: str) -> int:
@@ -193,7 +199,7 @@ def _formula(text: str, truth: str) -> Reading:
     computed = value(formula)
     expected = value(true_formula)
     if computed is None or expected is None:
-        return unread("strict", "no formula that has a value", True)
+        return unread("strict", _NO_VALUE, True)
     is_near = abs(computed - expected) <= max(_NEAR * min(1.0, abs(expected)), _ROUNDING)
     return Reading(float(is_near), formula[:200], "the value of the formula")
 

@@ -6,18 +6,19 @@ bootstrap the intervals of all that are no shares.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from arena.ratings.votes import Floats
+from arena.types import grouped
 from scoring.intervals import Ends, Sample, mean_ends, mean_of_shares, possible, share_ends
 from scoring.report import ScoreLine
 from scoring.small_groups import LEAST
 from scoring.specs.figures import Figure
-from scoring.specs.scored_rows import Codes, Mask, ScoredRows
+from scoring.specs.scored_rows import Codes, Mask, ScoredRows, scored_rows
 
 Fill = Literal["", "worst", "best"]
 """What unread answers are taken for; "" leaves them out."""
@@ -30,16 +31,24 @@ _FEWEST = 2
 
 
 class Term(NamedTuple):
-    """A part of a figure: weight * sum(over) / sum(under), both by row."""
+    """A part of a figure: weight * sum(over) / sum(under) / among, both by row."""
 
     weight: float
     over: Floats
     under: Floats
+    among: int = 1
+    """Number of groups whose mean is taken. A mean is their sum over it, as others compute it, to the last digit."""
+
+    @property
+    def value(self) -> float:
+        """Its value, of which a mean of groups is a part."""
+        return float(self.weight * self.over.sum() / self.under.sum())
 
     @property
     def is_share(self) -> bool:
         """Whether it is a share of rows, or of units that stand at one of their rows."""
-        return bool(np.isin(self.under, (0.0, 1.0)).all() and np.isin(self.over, (0.0, 1.0)).all())
+        numbers = np.concatenate([self.under, self.over])
+        return bool(((numbers == 0) | (numbers == 1)).all())
 
 
 def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> ScoreLine:
@@ -50,9 +59,11 @@ def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> S
     terms = computed.terms(figure, mask, "")
     counted = computed.counted(figure, mask)
     mean = value_of(terms)
-    worst = value_of(computed.terms(figure, mask, "worst")) or 0.0
-    best = value_of(computed.terms(figure, mask, "best")) or 0.0
-    bounds = Ends(worst, best)
+    bounds = Ends(mean or 0.0, mean or 0.0)
+    if counted.unscored:
+        worst = value_of(computed.terms(figure, mask, "worst")) or 0.0
+        best = value_of(computed.terms(figure, mask, "best")) or 0.0
+        bounds = Ends(worst, best)
     ends = computed.ends(figure, mask, terms, bounds) if mean is not None else None
     return ScoreLine(
         name=name,
@@ -61,10 +72,17 @@ def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> S
         mean=mean,
         low=ends.low if ends else None,
         high=ends.high if ends else None,
-        worst=worst,
-        best=best,
+        worst=bounds.low,
+        best=bounds.high,
         places=figure.places,
     )
+
+
+def share_line(name: str, rights: Iterable[bool | None], pictures: Sequence[str] = ()) -> ScoreLine:
+    """The share of right outcomes; None is unscored. Those about one picture, named in `pictures`, are a cluster."""
+    scores = [None if right is None else float(right) for right in rights]
+    rows = scored_rows(scores, {}, pictures=pictures)
+    return figure_line(name, rows, {name: Figure(mean="rows")})
 
 
 def reveals_few_answers(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> bool:
@@ -88,7 +106,8 @@ def value_of(terms: Sequence[Term]) -> float | None:
     """The value of a figure; None where a part of it has no scored row."""
     if not terms or not all(term.under.any() for term in terms):
         return None
-    return float(sum(term.weight * term.over.sum() / term.under.sum() for term in terms))
+    values = grouped((term.among, term.value) for term in terms)
+    return sum(math.fsum(group) / among for among, group in values.items())
 
 
 class _Counted(NamedTuple):
@@ -104,8 +123,7 @@ class _Computed:
     figures: Mapping[str, Figure]
 
     def terms(self, figure: Figure, within: Mask, fill: Fill) -> list[Term]:
-        mask = within & self.rows.having(figure.where or {})
-        return [*_TERMS[figure.form](self, figure, mask, fill)]
+        return [*_TERMS[figure.form](self, figure, self._narrowed(figure, within), fill)]
 
     def counts_words(self, figure: Figure) -> bool:
         """Whether it, or a part of it, counts yes and no."""
@@ -124,9 +142,14 @@ class _Computed:
     def ends(
         self, figure: Figure, within: Mask, terms: Sequence[Term], bounds: Ends
     ) -> Ends | None:
-        """The 95% interval: Wilson's for shares, Student's for means of other scores, else by bootstrap."""
+        """The 95% interval: Wilson's for shares, Student's for means of other scores, else by bootstrap.
+
+        A guess has none: it is known what it comes to on these questions.
+        """
+        if figure.is_guess:
+            return None
         unscored = self.counted(figure, within).unscored
-        if len(terms) == 1 and terms[0].is_share:
+        if len(terms) == 1 and terms[0].is_share and figure.mean_of is None:
             return _times(share_ends(self._sample(terms[0], unscored)), terms[0].weight)
         if figure.mean_of is not None and all(term.is_share for term in terms):
             ends = mean_of_shares([self._sample(term, 0) for term in terms])
@@ -140,7 +163,7 @@ class _Computed:
         return possible(ends, *bounds, scale) if ends else None
 
     def _scale(self, terms: Sequence[Term]) -> Ends:
-        weight = sum(term.weight for term in terms)
+        weight = sum(term.weight / term.among for term in terms)
         return _times(self.rows.ends, weight)
 
     def _ratio_scale(self, figure: Figure) -> Ends:
@@ -175,7 +198,7 @@ class _Computed:
             return None
         overs = np.stack([np.bincount(codes, term.over[used], size) for term in terms], axis=1)
         unders = np.stack([np.bincount(codes, term.under[used], size) for term in terms], axis=1)
-        weights = np.array([term.weight for term in terms])
+        weights = np.array([term.weight / term.among for term in terms])
         random = np.random.default_rng(_SEED)
         values = []
         for _ in range(_REPLICATES):
@@ -197,7 +220,7 @@ class _Computed:
         return [self.figures[name] for name in figure.parts]
 
     def _narrowed(self, figure: Figure, within: Mask) -> Mask:
-        return within & self.rows.having(figure.where or {})
+        return within & self.rows.fitting(figure.where or {}, figure.without or {})
 
     def _support(self, figure: Figure, within: Mask) -> Mask:
         """The rows that a figure is over."""
@@ -216,10 +239,15 @@ class _Computed:
             return self.rows.is_read
         if figure.ratio is not None or figure.mark is not None:
             return np.asarray(~np.isnan(self.rows.marks).any(axis=1))
-        return ~np.isnan(self.rows.score)
+        return ~np.isnan(self._score(figure, ""))
 
-    def _score(self, fill: Fill) -> Floats:
+    def _score(self, figure: Figure, fill: Fill) -> Floats:
+        """The rows' scores, or those of the figure's guesses."""
         score = self.rows.score
+        if figure.chance is not None:
+            score = self.rows.chance
+        if figure.frequent is not None:
+            score = self.rows.frequent(figure.frequent)
         if not fill:
             return score
         end = self.rows.ends.low if fill == "worst" else self.rows.ends.high
@@ -230,15 +258,10 @@ class _Computed:
             weight = figure.factor / len(figure.parts)
             yield from self._weighted(figure, mask, fill, weight)
         else:
-            yield self._mean_term(figure.factor, mask, fill)
-
-    def _mean_term(self, weight: float, mask: Mask, fill: Fill) -> Term:
-        score = self._score(fill)
-        counted = mask & ~np.isnan(score)
-        return Term(weight, np.where(counted, score, 0.0), _numbers(counted))
+            yield _mean_term(figure.factor, self._score(figure, fill), mask)
 
     def _count(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        term = self._mean_term(1.0, mask, fill)
+        term = _mean_term(1.0, self._score(figure, fill), mask)
         yield term._replace(weight=figure.factor * float(term.under.sum()))
 
     def _all(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
@@ -246,7 +269,7 @@ class _Computed:
 
     def _units(self, figure: Figure, mask: Mask, fill: Fill) -> Term:
         """Each unit at its first row: right if all its rows are, wrong if one is, else not counted."""
-        score = self._score(fill)[mask]
+        score = self._score(figure, fill)[mask]
         places = np.flatnonzero(mask)
         over = np.zeros(len(self.rows))
         under = np.zeros(len(self.rows))
@@ -263,10 +286,11 @@ class _Computed:
 
     def _mean_of(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         groups = self.rows.groups(figure.mean_of or "").values()
-        terms = [self._mean_term(1.0, mask & group, fill) for group in groups]
+        score = self._score(figure, fill)
+        terms = [_mean_term(figure.factor, score, mask & group) for group in groups]
         scored = [term for term in terms if term.under.any()]
         for term in scored:
-            yield term._replace(weight=figure.factor / len(scored))
+            yield term._replace(among=len(scored))
 
     def _answers(self, positive: str, fill: Fill) -> tuple[Mask, Mask, Mask]:
         """Returns masks of the rows whose answer is the positive one, whose truth is it, and that count."""
@@ -303,7 +327,7 @@ class _Computed:
         yield Term(figure.factor, _numbers(counted & is_positive), _numbers(counted))
 
     def _above(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        score = self._score(fill)
+        score = self._score(figure, fill)
         counted = mask & ~np.isnan(score)
         above = counted & (np.nan_to_num(score) > (figure.above or 0.0))
         yield Term(figure.factor, _numbers(above), _numbers(counted))
@@ -372,6 +396,12 @@ def connected(codes: Sequence[Codes], size: int) -> Codes:
             labels[known] = least[each[known]]
         if (labels == before).all():
             return labels
+
+
+def _mean_term(weight: float, score: Floats, mask: Mask) -> Term:
+    """The mean of the scores of some rows, NaN left out."""
+    counted = _numbers(mask & ~np.isnan(score))
+    return Term(weight, np.where(counted, score, 0.0), counted)
 
 
 def _numbers(mask: Mask) -> Floats:

@@ -110,7 +110,7 @@ def _grouping_columns(spec: Spec) -> Iterator[FileColumn]:
     for figure in spec.figures.values():
         for column in map(spec.source_of, figure.columns):
             yield _grouping(spec, column, "The same in rows that count together")
-        for column in map(spec.source_of, figure.where or {}):
+        for column in map(spec.source_of, figure.condition_columns):
             yield _grouping(spec, column, "Which scores the row counts in")
     for column in map(spec.source_of, spec.columns.images or ()):
         yield _grouping(spec, column, "Its picture's name, the same in rows that share it")
@@ -163,8 +163,9 @@ def _source_cell(made: Sequence[Derived]) -> str:
     for derived in made:
         if derived.names:
             return next(iter(derived.names))
-        if derived.split is not None and derived.part is None:
-            return f"one{derived.split}two"
+        sign = derived.split or derived.list
+        if sign is not None and derived.part is None:
+            return f"one{sign}two"
     numbered = [derived for derived in made if derived.part is not None]
     if numbered:
         parts = max(derived.part or 1 for derived in numbered)

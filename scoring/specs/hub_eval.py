@@ -327,7 +327,8 @@ def _inexpressible(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
 
 
 def _is_mean(figure: Figure) -> bool:
-    return figure.form == "mean" and not figure.parts and not figure.where
+    is_plain = not (figure.parts or figure.condition_columns or figure.is_guess)
+    return figure.form == "mean" and is_plain
 
 
 def _unwritten(spec: Spec, is_choice: bool) -> Iterator[str]:

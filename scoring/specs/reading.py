@@ -430,7 +430,7 @@ def _named_columns(spec: Spec) -> Iterator[str]:
     derived = spec.derive
     names = [*spec.groups, *filter(None, [spec.splits])]
     names += [column for figure in spec.figures.values() for column in figure.columns]
-    names += [column for figure in spec.figures.values() for column in figure.where or {}]
+    names += [column for figure in spec.figures.values() for column in figure.condition_columns]
     names += [each.source for each in derived.values()]
     names += [column for case in spec.rule for column in case.when or {}]
     names += spec.columns.options or ()
@@ -461,8 +461,8 @@ def derived_rows(
                 value = derived.of(cell_text(row[derived.source]))
             except ValueError as error:
                 raise ValueError(f"derive.{name}: {derived.source} {error}") from None
-            counts_once = protocol == "lmms-eval" or not isinstance(value, tuple)
-            values = (value,) if counts_once else value
+            is_split = derived.split is not None and protocol != "lmms-eval"
+            values = value if is_split and isinstance(value, tuple) else (value,)
             made += [{**row, name: each} for each in values]
         if len(made) > _MOST_MEMBERS:
             raise ValueError(f"derive.{name}: more than {_MOST_MEMBERS} members in a row")

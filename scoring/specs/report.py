@@ -94,7 +94,7 @@ def read_row(spec: Spec, row: SpecRow, item: Item, protocol: RuleProtocol) -> Re
     """Reads an answer by the spec's rule. Under `strict`, text that is no answer of a model is unscored."""
     reason = no_answer(row.answer, [*filter(None, [item.truth]), *item.options.values()])
     if reason and protocol == "strict":
-        return ReadRow(row, Reading(None, "", f"{NO_ANSWER}: {reason}"), reason)
+        return ReadRow(row, _none_of_a_model(reason), reason)
     case = case_of(spec, row.cells)
     if case is None:
         return ReadRow(row, Reading(None, "", NO_CASE), reason)
@@ -147,6 +147,37 @@ def ruled_rows(report: SpecReport) -> Iterator[tuple[ReadRow, RuleKind]]:
             yield row, case.rule
 
 
+def final_report(report: SpecReport) -> SpecReport:
+    """The report that no judge will complete: whether an answer is scored depends on no right answer.
+
+    An answer that only its right answer keeps from being read is wrong. One that is a model's answer only because the
+    right answer is the same is none.
+    """
+    if report.protocol != "strict":
+        return report
+    spec = spec_of_report(report)
+    rows = [
+        _final_row(spec, row, item)
+        for row, item in zip(report.rows, report_items(report), strict=True)
+    ]
+    return replace(report, rows=tuple(rows))
+
+
+def _final_row(spec: Spec, row: ReadRow, item: Item) -> ReadRow:
+    case = case_of(spec, row.row.cells)
+    if case is None or not has_truth(spec, item):
+        return row
+    if reason := no_answer(row.row.answer, item.options.values()):
+        return replace(row, reading=_none_of_a_model(reason), no_answer=reason)
+    if row.reading.score is None and row.reading.why in case.rule.truth_decides:
+        return replace(row, reading=replace(row.reading, score=0.0, is_open=False))
+    return row
+
+
+def _none_of_a_model(reason: str) -> Reading:
+    return Reading(None, "", f"{NO_ANSWER}: {reason}")
+
+
 def lost_judging(report: SpecReport, unit: str = "answer") -> str:
     """A sentence saying that most of the judge's replies could not be read; "" if they could."""
     judged = [row for row in report.rows if row.replies]
@@ -185,6 +216,7 @@ def scored(report: SpecReport) -> ScoredRows:
         pictures=[row.row.picture or (f"row {item.id}" if times else "") for row, _, item in read],
         cells=cell_lists,
         answers=answers,
+        options=[len(item.options) for _, _, item in read],
         ends=score_ends(spec),
         **_marks(spec, [reading.marks for _, reading, _ in read]),
         unread_is_no=report.protocol == "vlmevalkit",
@@ -213,7 +245,7 @@ def _columns(spec: Spec) -> list[str]:
     """The columns that figures, groups and splits name."""
     names = [*spec.groups, *filter(None, [spec.splits])]
     for figure in spec.figures.values():
-        names += [*figure.columns, *(figure.where or {})]
+        names += [*figure.columns, *figure.condition_columns]
     return list(dict.fromkeys(names))
 
 
@@ -296,7 +328,7 @@ def why_unbounded(report: SpecReport) -> str:
         return "a question without an answer can undo others that it counts together with"
     if figure.parts or figure.spans:
         return "it's made of scores of groups, and the others' groups aren't known"
-    if figure.where:
+    if figure.condition_columns:
         return "it counts only some questions, and it isn't known which of the others"
     if any(derived.split for derived in spec.derive.values()):
         return "a question counts once in each of its groups, and the others' groups aren't known"
@@ -339,8 +371,11 @@ def no_answer_lines(report: SpecReport) -> Sequence[ScoreLine]:
 
 
 def head_figure(report: SpecReport) -> str:
-    """Returns the headline figure of a report: the spec's, or the first with a value if that has none."""
-    lines = figure_lines(report)
+    """The figure that stands for a report: the spec's, or the first with a value where that has none."""
+    figures = told_figures(report)
+    lines = {
+        name: line for name, line in figure_lines(report).items() if not figures[name].is_guess
+    }
     headline = spec_of_report(report).headline_under(report.protocol)
     known = [name for name, line in lines.items() if line.mean is not None] or [*lines]
     return headline if headline in known else known[0]

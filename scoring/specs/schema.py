@@ -200,8 +200,9 @@ class Spec(BaseModel):
         by_protocol: Mapping[Any, str] = self.headline or {}
         if protocol in by_protocol:
             return by_protocol[protocol]
-        known = self.figures_under(protocol)
-        return OVERALL if OVERALL in known else next(iter(known))
+        figures = self.figures_under(protocol)
+        known = [name for name, figure in figures.items() if not figure.is_guess]
+        return OVERALL if OVERALL in known else known[0]
 
     def figures_under(
         self, protocol: str, columns: Container[str] | None = None
@@ -517,8 +518,11 @@ def _headline_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     protocols = read.get("protocols", ())
     headline = read.get("headline")
     for protocol in protocols:
-        if not any(figure.told_under(protocol) for figure in figures.values()):
+        of_protocol = [figure for figure in figures.values() if figure.told_under(protocol)]
+        if not of_protocol:
             yield SpecProblem("figures", f"none of them is told under {protocol}; add one")
+        elif all(figure.is_guess for figure in of_protocol):
+            yield SpecProblem("figures", f"all of them are guesses under {protocol}; add one")
     by_protocol = (
         dict.fromkeys(protocols, headline) if isinstance(headline, str) else headline or {}
     )
@@ -534,6 +538,8 @@ def _headline_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
 def _headline_problem(figures: Mapping[str, Figure], name: str, protocol: str) -> str:
     if name not in figures:
         return f"{name!r} is none of the figures {', '.join(figures)}"
+    if figures[name].is_guess:
+        return f"{name!r} is a guess, which stands for no model; choose another figure"
     if not figures[name].told_under(protocol):
         return f"{name!r} is not told under {protocol}; choose another for it"
     return ""

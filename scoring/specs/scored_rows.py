@@ -18,7 +18,8 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ScoredRows:
-    """A frame of rows with the columns `score` (NaN: unscored), `read` ("": nothing), `truth`, `picture` and `answer`.
+    """A frame of rows with the columns `score` (NaN: unscored), `read` ("": nothing), `truth`, `picture`, `answer` and
+    `options`, the number of options (0: unknown).
 
     `ends` are the lowest and the highest score of a row, `mark_ends` those of a mark; `marks` is (rows, marks).
     """
@@ -39,6 +40,23 @@ class ScoredRows:
     @cached_property
     def score(self) -> Floats:
         return self.frame["score"].to_numpy(dtype=np.float64)
+
+    @cached_property
+    def chance(self) -> Floats:
+        """The expected score of a random guess among each row's options; NaN where there are none."""
+        options = self.frame["options"].to_numpy(dtype=np.float64)
+        return np.divide(1.0, options, out=np.full(len(self), np.nan), where=options > 0)
+
+    def frequent(self, column: str) -> Floats:
+        """The score of the most frequent right answer of each of a column's groups; NaN without a right answer."""
+        is_known = (self.frame["truth"] != "").to_numpy(bool)
+        codes = pd.factorize(self.frame["truth"])[0]
+        score = np.full(len(self), np.nan)
+        for mask in self.groups(column).values():
+            places = np.flatnonzero(mask & is_known)
+            if len(places):
+                score[places] = codes[places] == np.bincount(codes[places]).argmax()
+        return score
 
     @cached_property
     def everything(self) -> Mask:
@@ -79,19 +97,21 @@ class ScoredRows:
     def groups(self, column: str) -> Mapping[str, Mask]:
         """The rows of each group of a column, in the order of the file."""
         if column not in self._groups:
-            places: dict[str, list[int]] = {}
-            for place, cell in enumerate(self.cells[column]):
+            codes, distinct = pd.factorize(self.cells[column].to_numpy())
+            groups: dict[str, Mask] = {}
+            for code, cell in enumerate(distinct):
+                rows = codes == code
                 for name in cell if isinstance(cell, tuple) else (cell,):
-                    places.setdefault(name, []).append(place)
-            self._groups[column] = {name: self._mask(rows) for name, rows in places.items()}
+                    groups[name] = groups[name] | rows if name in groups else rows
+            self._groups[column] = groups
         return self._groups[column]
 
     def in_any(self, column: str, names: Iterable[str]) -> Mask:
         """The rows in any of these groups of a column."""
         known = self.groups(column)
-        mask = self._mask([])
+        mask = ~self.everything
         for name in names:
-            mask = mask | known.get(name, self._mask([]))
+            mask = mask | known.get(name, False)
         return mask
 
     def having(self, conditions: Mapping[str, str]) -> Mask:
@@ -101,8 +121,12 @@ class ScoredRows:
             if column in self.cells:
                 mask = mask & self.in_any(column, [value])
             elif value:
-                mask = self._mask([])
+                mask = ~self.everything
         return mask
+
+    def fitting(self, where: Mapping[str, str], without: Mapping[str, str]) -> Mask:
+        """The rows with some cells, but for those that have all of others."""
+        return self.having(where) & ~self.having(without) if without else self.having(where)
 
     def within(self, mask: Mask) -> "ScoredRows":
         """These rows alone."""
@@ -122,29 +146,30 @@ class ScoredRows:
             self._units[key] = np.asarray(codes, dtype=np.int64)
         return self._units[key]
 
-    def _mask(self, rows: Sequence[int]) -> Mask:
-        mask = np.zeros(len(self), dtype=bool)
-        mask[list(rows)] = True
-        return mask
-
 
 def scored_rows(
     scores: Sequence[float | None],
-    reads: Sequence[str],
-    truths: Sequence[str],
-    pictures: Sequence[str],
     cells: Mapping[str, Sequence[Any]],
-    answers: Sequence[int] | None = None,
+    reads: Sequence[str] = (),
+    truths: Sequence[str] = (),
+    pictures: Sequence[str] = (),
+    answers: Sequence[int] = (),
+    options: Sequence[int] = (),
     **how: Any,
 ) -> ScoredRows:
-    """Rows from their columns, each of an answer of its own unless told; `how` are other fields of `ScoredRows`."""
+    """Rows from their columns; `how` are other fields of `ScoredRows`.
+
+    Without a column nothing was read, and truths, pictures and options are unknown; each row has an answer of its own.
+    """
+    nothing = [""] * len(scores)
     frame = pd.DataFrame(
         {
             "score": np.array([np.nan if score is None else score for score in scores], float),
-            "read": pd.Series(reads, dtype=object),
-            "truth": pd.Series(truths, dtype=object),
-            "picture": pd.Series(pictures, dtype=object),
-            "answer": range(len(scores)) if answers is None else answers,
+            "read": pd.Series(reads or nothing, dtype=object),
+            "truth": pd.Series(truths or nothing, dtype=object),
+            "picture": pd.Series(pictures or nothing, dtype=object),
+            "answer": answers or range(len(scores)),
+            "options": options or 0,
         }
     )
     columns = {name: pd.Series(list(column), dtype=object) for name, column in cells.items()}

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from scoring.multiple_choice.metrics import Level, Node
+from scoring.multiple_choice.metrics import Node
 from scoring.report import ScoreLine
 from scoring.score_sheets import TreeTable
 from scoring.small_groups import LEAST, reveals_few, shown_groups
@@ -29,7 +29,10 @@ ALL = "All"
 
 
 def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
-    """The figures of the whole file, the headline first, but for those that tell a few answers of it."""
+    """The figures of the whole file, the headline first, but for guesses, and for those that tell a few answers of it.
+
+    A guess by the most frequent right answers would tell how often these are right.
+    """
     lines = figure_lines(report)
     figures = spec_of_report(report).figures
     head = head_figure(report)
@@ -37,7 +40,9 @@ def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
     return [
         lines[name]
         for name in names
-        if not _leaves_few(report, name) and not reveals_few_answers(name, scored(report), figures)
+        if not figures[name].is_guess
+        and not _leaves_few(report, name)
+        and not reveals_few_answers(name, scored(report), figures)
     ]
 
 
@@ -157,14 +162,14 @@ def _groups_of(rows: ScoredRows, within: Mask, columns: Sequence[str]) -> Iterat
 
 
 def _trees(
-    report: SpecReport, name: str, within: Mask, columns: Sequence[str], level: Level
+    report: SpecReport, name: str, within: Mask, columns: Sequence[str], level: str
 ) -> Mapping[str, Node]:
     """The tree of each figure over some of the rows."""
     rows = scored(report)
     below = []
     if columns:
         column, *rest = columns
-        below_level: Level = "split" if column == spec_of_report(report).splits else "group"
+        below_level = "split" if column == spec_of_report(report).splits else "group"
         below = [
             _trees(report, group or NO_GROUP, within & mask, rest, below_level)
             for group, mask in rows.groups(column).items()
@@ -180,12 +185,13 @@ def _trees(
 def _is_partial(spec: Spec, name: str) -> bool:
     """Whether a figure, or a part of it, is over some of the rows alone."""
     figure = spec.figures[name]
-    return bool(figure.where) or any(_is_partial(spec, part) for part in figure.parts)
+    return bool(figure.condition_columns) or any(_is_partial(spec, part) for part in figure.parts)
 
 
 def _leaves_few(report: SpecReport, name: str) -> bool:
     """Whether a figure is over all scored rows but a few, so that another figure less this one would tell those."""
     rows = scored(report)
     figure = spec_of_report(report).figures[name]
-    is_left = ~np.isnan(rows.score) & ~rows.having(figure.where or {})
+    fitting = rows.fitting(figure.where or {}, figure.without or {})
+    is_left = ~np.isnan(rows.score) & ~fitting
     return 0 < is_left.sum() < LEAST or any(_leaves_few(report, part) for part in figure.parts)

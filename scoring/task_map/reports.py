@@ -72,7 +72,7 @@ def pooled(link: str, report: ChoiceReport) -> PooledReport | None:
     overall = scores.splits[-1].overall.subtasks if scores.splits else None
     if overall is None or overall.mean is None:
         return None
-    lines = [node.line for node in scores.splits[-1].tree.find("subtask")]
+    lines = [node.line for node in scores.splits[-1].tree.find("category")]
     means = {
         line.name: line.mean for line in lines if line.mean is not None and line.name in subtasks()
     }

@@ -23,11 +23,11 @@ from scoring.benchmarks.article import (
 from scoring.benchmarks.base import Benchmark, BenchmarkOptions, LazyFiles, read_table
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, JudgeSpec, Reply
-from scoring.multiple_choice.metrics import share
 from scoring.no_answers import AS_THEY_ARE, NO_ANSWER, no_answer, no_answer_sentences
 from scoring.report import ScoreLine
 from scoring.score_sheets import sheet_files
 from scoring.serialize import record_json
+from scoring.specs.figure_values import share_line
 from scoring.specs.file_columns import FileColumn
 from scoring.visit_bench.leaderboard import AutomaticBoard, PlayedMatch, automatic_board
 from scoring.visit_bench.matches import (
@@ -360,7 +360,7 @@ def _won(report: MatchReport, groups: Mapping[str, Sequence[Match]]) -> list[Sco
                 hits.append(is_won)
                 groups_of_hits.append(name)
                 items_of_hits.append(match.item)
-        lines[name] = share(name, results)
+        lines[name] = share_line(name, results)
     names, (group,) = coded(groups_of_hits)
     _, (item,) = coded(items_of_hits)
     rates = clustered_shares(np.array(hits, bool), group, len(names), [item])

@@ -284,20 +284,20 @@ class PublishErrand:
     path: str = LOGIN
     scopes: str = PUBLISH_SCOPES
 
-    def wanted(self, request: Request) -> str | None:
+    def act_of(self, request: Request) -> str | None:
         query = request.query_params
         preview = self.pages.read_preview(request, query.get("shown", ""))
         if preview is None or preview[:2] != [query.get("slug"), query.get("repo")]:
             return None
         return json.dumps(preview)
 
-    def again(self, request: Request) -> str:
+    def page_before(self, request: Request) -> str:
         query = request.query_params
         repository = query.get("repo", "")[:_MOST_REPOSITORY]
         return _after(query.get("slug", "")[:_MOST_SLUG], repository, Attempted(problem="unseen"))
 
-    async def run(self, wanted: str, grant: Grant, request: Request) -> str:
-        slug, repository, digest = json.loads(wanted)
+    async def run(self, act: str, grant: Grant, request: Request) -> str:
+        slug, repository, digest = json.loads(act)
         attempted = await self.pages.offer(
             slug, repository, digest, grant.token, grant.account.name, request
         )

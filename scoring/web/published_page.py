@@ -17,11 +17,12 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from arena.cache import Cache
 from arena.drawing_png import png
 from arena.drawings import shortened, svg, svg_file
+from arena.locale import t
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE
 from arena.web.facts_view import NamedLink
 from arena.web.heads import Head
-from arena.web.layout import PageLayout, etag_of, is_known
+from arena.web.layout import WHOLE, PageLayout, etag_of, is_known
 from scoring.jobs.published import PublishedJobs, PublishedPage
 from scoring.jobs.store import Job, Jobs
 from scoring.registry import benchmark_named
@@ -157,8 +158,9 @@ class PublishedPages:
         until = time.monotonic() + LIST_SECONDS
         rows = [row for job in list_page.jobs if (row := self._row(job, until))]
         body = PUBLISHED.listing(rows, choices, benchmark, _pager(benchmark, list_page))
-        description = "Scores of vision-language models that people have published here."
-        return self.layout.page(request, Head(f"Published reports · {NAME}", description), body)
+        title = f"{t('pages.reports_link')} · {NAME}"
+        head = Head(title, t("reports.description"))
+        return self.layout.page(request, head, body, languages=WHOLE)
 
     def _row(self, job: Job, until: float) -> ListedReport | None:
         """Returns a report's row. Without time to read the report it has no number, which may need a warning."""
@@ -202,9 +204,12 @@ def _pager(benchmark: str, list_page: PublishedPage) -> list[tuple[str, str]]:
     """Returns the links to the pages before and after this one, by address and words."""
     chosen = {"benchmark": benchmark} if benchmark else {}
     links = []
-    for word, page in (("Newer", list_page.page - 1), ("Older", list_page.page + 1)):
+    for word, page in (
+        ("reports.newer", list_page.page - 1),
+        ("reports.older", list_page.page + 1),
+    ):
         if 1 <= page <= list_page.pages:
-            links.append((f"{LIST}?{urlencode({**chosen, 'page': page})}", word))
+            links.append((f"{LIST}?{urlencode({**chosen, 'page': page})}", t(word)))
     return links
 
 

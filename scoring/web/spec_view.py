@@ -30,7 +30,8 @@ def _listed(report: SpecReport, chosen: Chosen) -> Listed:
 
     def is_listed(row: ReadRow) -> bool:
         groups = members(row.row.cells.get(column))
-        return fits(row, unit_score(spec, row)) and (not chosen.group or chosen.group in groups)
+        is_in_group = not chosen.group or chosen.group in groups
+        return is_in_group and fits(row, unit_score(spec, row))
 
     rows_with_items = zip(report.rows, report_items(report), strict=True)
     rows = [(row, item) for row, item in rows_with_items if is_listed(row)]

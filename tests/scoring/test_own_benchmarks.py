@@ -52,8 +52,8 @@ def person(tmp_path, judge) -> Iterator[Person]:
 def checked(person: Person, *files: Path) -> str:
     """Upload files and press the button; return the job's link."""
     form, sent = person.reads(*files)
-    assert person.tab.found in form, form[person.tab.problem]
-    person.seen = f"{form[person.tab.found]} {form[person.tab.own_form.check]}"
+    assert person.tab.file_summary in form, form[person.tab.problem]
+    person.seen = f"{form[person.tab.file_summary]} {form[person.tab.own_form.check]}"
     return person.in_thread(person.tab.on_check, sent, person.request)[person.tab.link]
 
 
@@ -176,7 +176,7 @@ def test_what_keeps_files_from_being_scored_is_told(person, tmp_path, names, why
     table(tmp_path / "plain.csv", "index question answer", (0, "Which?", "cat"))
     form, _ = person.reads(*(tmp_path / name for name in names))
     assert why in form[person.tab.problem]
-    assert form[person.tab.found] == "" and not form[person.tab.check]["visible"]
+    assert form[person.tab.file_summary] == "" and not form[person.tab.check]["visible"]
 
 
 def test_answers_to_questions_of_the_server_are_dropped_alone(person, tmp_path):

@@ -119,6 +119,7 @@ def _help_when_asked(control: socket.socket) -> None:
 def _run(environ: dict[str, str], log: Path) -> None:
     os.environ.clear()
     os.environ.update(environ)
+    sys.path[:0] = filter(None, environ.get("PYTHONPATH", "").split(os.pathsep))
     with log.open("ab") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)

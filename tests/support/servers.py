@@ -133,9 +133,9 @@ class AppServer:
     """
 
     def __init__(self, data_dir: Path, program: Path | None = None, **environ: str) -> None:
-        # a fork reads the Hub's variables anew
+        # a fork reads the Hub's variables anew, and PYTHONPATH
         read_on_import = any(
-            name.startswith(("GRADIO_", "PYTHON", "SPACE", "SYSTEM", "TMPDIR")) for name in environ
+            name.startswith(("GRADIO_", "SPACE_", "SYSTEM", "TMPDIR")) for name in environ
         )
         self._program = program or (ROOT / "app.py" if read_on_import else None)
         self.port = free_port()

@@ -29,6 +29,8 @@ COLUMNS = "model elo elo_median elo_low elo_high bt bt_low bt_high rank rank_low
 COLUMNS += ["battles", "wins", "losses", "ties", "bt_for"]
 ELO, SPREAD, BT = COLUMNS[1:2], COLUMNS[2:5], COLUMNS[5:8]
 SEED = 20231104
+OUT = Path("boards", "out")
+"""The folder of a file's board, which `rate` makes."""
 
 
 def frame(votes: int, models: int, seed: int = SEED, ties: bool = True) -> list[dict]:
@@ -46,7 +48,7 @@ def frame(votes: int, models: int, seed: int = SEED, ties: bool = True) -> list[
 
 def rate(path: Path, *words: str) -> dict[str, dict[str, str]]:
     """Rate a file and return the board's rows by model."""
-    out = path.parent / "out"
+    out = path.parent / OUT
     assert main(["rate", str(path), "--out", str(out), *words]) == 0
     with (out / "board.csv").open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
@@ -55,7 +57,7 @@ def rate(path: Path, *words: str) -> dict[str, dict[str, str]]:
 
 
 def record(path: Path) -> dict:
-    return json.loads((path.parent / "out" / "report.json").read_text("utf-8"))
+    return json.loads((path.parent / OUT / "report.json").read_text("utf-8"))
 
 
 def published_elo(rows: list[dict]) -> dict[str, float]:
@@ -202,7 +204,7 @@ def test_a_file_without_a_battle_gives_a_clear_board(tmp_path, text, method):
     path.write_text(text) if text != "[]" else (path := tmp_path / "votes.json").write_text(text)
     board = rate(path, "--method", method)
     assert board == {}
-    assert (path.parent / "out" / "plots.html").exists() and record(path)["notices"]
+    assert (path.parent / OUT / "plots.html").exists() and record(path)["notices"]
 
 
 def test_one_vote_gives_finite_flagged_numbers(tmp_path):
@@ -258,7 +260,7 @@ def test_the_record_names_the_file_and_every_parameter(tmp_path):
         1000,
     )
     assert told["elo"]["median_low_high"]["confidence_interval"] is False
-    with (path.parent / "out" / "board.csv").open(encoding="utf-8") as file:
+    with (path.parent / OUT / "board.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [{key: str(row[key]) for key in COLUMNS} for row in told["board"]] == rows
 
@@ -335,7 +337,7 @@ def test_a_name_is_never_a_formula_nor_markup(tmp_path):
     path = put(tmp_path / "votes.csv", rows)
     board = rate(path, "--bootstrap", "0")
     assert set(board) == {bad[1], *(f"'{name}" for name in (bad[0], *bad[2:]))}
-    html = (tmp_path / "out" / "plots.html").read_text("utf-8")
+    html = (tmp_path / OUT / "plots.html").read_text("utf-8")
     drawn = html[html.index("<body>") :]
     assert "alert(1)" in drawn and "<script" not in html
     assert not re.search(r"src=|href=|url\(|http", html), "the page needs no network"
@@ -487,6 +489,7 @@ def test_of_votes_that_a_voter_gave_again_the_last_counts(tmp_path, capsys):
     first = Vote("x", "y", "a", conversation="c1", voter="ada")
     votes = [
         first,
+        first,
         first._replace(winner="b"),
         first._replace(voter="eve"),
         first._replace(winner="b"),
@@ -504,8 +507,8 @@ def test_of_votes_that_a_voter_gave_again_the_last_counts(tmp_path, capsys):
     }
     said = capsys.readouterr().out
     assert (
-        "the same conversation, of which the last counts: 2" in said
-        and "the last one contradicts: 1" in said
+        "the same conversation, of which the last counts: 3" in said
+        and "the last one contradicts: 2" in said
     )
 
 
@@ -537,7 +540,7 @@ def test_without_voters_the_first_line_says_whom_intervals_are_for(tmp_path, cap
     first = capsys.readouterr().out.partition("format: three-columns\n")[2]
     assert first.startswith("no vote says who cast it: intervals are for these voters only")
     assert {row["bt_for"] for row in board.values()} == {"for these voters only"}
-    assert "intervals for these voters only" in (tmp_path / "out" / "plots.html").read_text("utf-8")
+    assert "intervals for these voters only" in (tmp_path / OUT / "plots.html").read_text("utf-8")
     assert record(path)["bradley_terry"]["intervals"]["whose"] == "for these voters only"
     rate(path, "--method", "elo")
     assert "these voters only" not in capsys.readouterr().out, "Elo has no intervals"

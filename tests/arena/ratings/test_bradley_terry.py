@@ -54,6 +54,8 @@ def test_where_the_fit_begins_saves_steps_and_changes_nothing(prior):
     assert near.ratings == pytest.approx(fit.ratings, abs=1e-6)
     assert far.ratings == pytest.approx(fit.ratings, abs=1e-6)
     assert near.steps < fit.steps
+    beside = fit.strengths + np.linspace(0, 1e-6, 20)
+    assert bradley_terry(wins, prior, start=beside).steps == 1
 
 
 def test_the_prior_is_a_tied_game_with_a_phantom_of_mean_strength():

@@ -176,6 +176,7 @@ def test_ties_alone_leave_room_and_order_nobody():
     fit = bradley_terry(win_matrix(votes))
     found = intervals(fit, votes, "vote")
     assert (found.high - found.low > 50).all()
+    assert np.isfinite(found.covariance).all()
     places = rank_sets(fit, found)
     assert (places.low.tolist(), places.high.tolist()) == ([1, 1, 1], [3, 3, 3])
 

@@ -7,7 +7,7 @@ from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.lack_of_fit import LackOfFit, lack_of_fit
 from arena.ratings.votes import Outcome, Votes
 from perf.coverage import CIRCLES, FITTING, is_found_to_differ
-from tests.support.arenas import decided, votes_of_wins
+from tests.support.arenas import decided, voter_arena, votes_of_wins
 
 RUNS = 20
 SOAKED = ("fits, 20 models", "fits, 7 models", "a circle, 20 models", "fits, 60 tasteful voters")
@@ -89,6 +89,15 @@ def test_copies_of_votes_on_an_item_make_nothing_surprising():
 )
 def test_nothing_is_told_where_no_pair_can_differ(votes):
     assert lack_of_fit(bradley_terry(win_matrix(votes)), votes, "vote") is None
+
+
+def test_stubborn_voters_surprise_no_more_where_votes_are_grouped_by_item():
+    """Items have one vote each, so all that hangs together is a voter's."""
+    votes = voter_arena(3, 8, 2000, 8, 0.6).votes
+    fit = bradley_terry(win_matrix(votes))
+    single, by_voter, by_item = (lack_of_fit(fit, votes, by).p for by in ("vote", "voter", "item"))
+    assert single < 0.05 < 0.2 < by_voter
+    assert by_item == pytest.approx(by_voter, abs=0.1)
 
 
 def test_ties_alone_fit():

@@ -46,6 +46,13 @@ def test_elo_alone_needs_no_prior():
     assert [row.rank for row in without.rows] == [1, 2, 3]
 
 
+def test_groups_are_told_only_where_models_cannot_be_compared():
+    told = "groups of models cannot be compared"
+    assert not any(told in text for text in report(votes(WON)).notices)
+    islands = votes(WON) + votes({("north", "south"): 5})[1:]
+    assert any(f"2 {told}" in text for text in report(islands).notices)
+
+
 def test_single_votes_that_were_asked_for_are_no_surprise():
     notice = "votes without items, each taken for an item of its own"
     assert any(notice in text for text in report(votes(WON)).notices)

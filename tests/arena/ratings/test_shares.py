@@ -148,6 +148,14 @@ def test_few_voters_make_an_effect_as_much_larger_as_students_interval_is_wider(
     assert effect == pytest.approx(kish * widening**2, rel=1e-9)
 
 
+def test_two_voters_alike_leave_one_degree_of_freedom():
+    hit = np.arange(200) % 2 == 0
+    (effect,) = design_effects(hit, np.zeros(200, int), 1, [np.repeat([0, 1], 100)])
+    degrees = 1 / (99 / 100)
+    widening = stats.t.ppf(0.975, degrees) / stats.norm.ppf(0.975)
+    assert effect == pytest.approx(widening**2, rel=1e-9)
+
+
 def test_votes_of_one_item_that_always_agree_are_one_vote():
     hit, item = np.repeat(np.arange(40) % 2 == 0, 5), np.repeat(np.arange(40), 5)
     (effect,) = design_effects(hit, np.zeros(200, int), 1, [item])

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.ratings.votes import (
+    BLOCK,
     ELO,
     EloSettings,
     Outcome,
@@ -16,6 +17,7 @@ from arena.ratings.votes import (
     VotesError,
     coded,
     elo,
+    outcome_counts,
     win_loss_counts,
 )
 from tests.support.arenas import AGAINST, REFERENCE, SINGLE, decided, even_votes, table_3
@@ -194,6 +196,13 @@ def test_win_loss_counts_have_every_battle_of_a_model():
     assert counted.losses.tolist() == [1, 1, 0, 0]
     assert counted.ties.tolist() == [1, 1, 2, 0]
     assert counted.battles.tolist() == [3, 2, 3, 0]
+
+
+def test_votes_of_several_blocks_count_once_each():
+    votes = even_votes(3, 4, 2 * BLOCK + 1, ties=0.1)
+    expected = np.zeros((len(Outcome), 4, 4))
+    np.add.at(expected, (votes.outcome, votes.a, votes.b), 1)
+    assert (outcome_counts(votes) == expected).all()
 
 
 def test_the_papers_table_3_counts_votes_as_matches_of_two_models():

@@ -19,8 +19,7 @@ from arena.templates import macros
 from arena.web.addresses import DOORS, RESULTS, SCORE, VOTE, Address
 from arena.web.built_pages import BuiltPages
 from arena.web.cookies import COOKIE
-from arena.web.heads import PAGES as HEADS
-from arena.web.heads import Head
+from arena.web.heads import Head, page_head
 from arena.web.layout import PageLayout
 from arena.web.static_files import Links
 from tests.support.screens import PHONE, fresh_page, press, see_both
@@ -92,7 +91,7 @@ def named(address: Address) -> Head:
     return (
         Head(address.name, "", f"model/{quote(address.name, safe='')}")
         if address.name
-        else HEADS[address.page]
+        else page_head(address.page)
     )
 
 
@@ -121,7 +120,7 @@ def test_gradio_builds_a_page_once():
             await client.post("/")
 
     asyncio.run(scenario())
-    assert asked == ["/config", "/", "/own", "/score", "/theme.css", "/"]
+    assert asked == ["/config", "/", "/own", "/score", "/score-zh", "/theme.css", "/"]
 
 
 HTML = {"accept": "text/html,*/*"}
@@ -222,7 +221,7 @@ def test_the_terms_have_a_head_and_caches_know_that_they_differ_by_language(serv
 
 def test_a_page_is_in_the_languages_in_which_it_is_whole(server):
     asked = {"accept-language": "zh"}
-    for path, language in (("/", "zh"), ("/results", "en"), ("/score", "zh"), ("/run", "en")):
+    for path, language in (("/", "zh"), ("/results", "zh"), ("/score", "zh"), ("/run", "en")):
         page = httpx.get(server.address + path, headers=asked).text
         assert f'lang="{language}"' in page[:200], path
         assert (CHINESE.text("pages.door_vote") in page) == (language == "zh"), path

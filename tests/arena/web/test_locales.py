@@ -229,11 +229,11 @@ def test_a_sentence_has_the_values_of_its_english_which_is_still_said():
     ] == []
     code = "".join(source for path, source in SOURCES.items() if path.suffix == ".py")
     flat = re.sub(r'"\s*\n\s*f?"', "", code)
-    said = re.sub(r"\{[^{}]*\}", "{}", flat)
+    said = re.sub(r"(\{[^{}]*\})+", "{}", flat)
     left = [
         text
         for text in CHINESE.sentences
-        if text not in flat and re.sub(r"\{[^{}]*\}", "{}", text) not in said
+        if text not in flat and re.sub(r"(\{[^{}]*\})+", "{}", text) not in said
     ]
     assert [text for text in left if "log in above" not in text] == []
 

@@ -291,13 +291,13 @@ def test_while_the_provider_is_down_one_votes_as_a_guest(site, provider):
 
 def test_an_attempt_is_over_after_its_time():
     key = new_key()
-    made = Attempt.of(key, "cookie")
-    assert made == Attempt.of(key, "cookie") != Attempt.of(key, "another")
+    made = Attempt.from_key(key, "cookie")
+    assert made == Attempt.from_key(key, "cookie") != Attempt.from_key(key, "another")
     for begun in (time.time() - ATTEMPT_SECONDS - 1, time.time() + 60):
         with pytest.raises(LoginError, match="took too long"):
-            Attempt.of(f"{int(begun):08x}{key[8:]}", "cookie")
+            Attempt.from_key(f"{int(begun):08x}{key[8:]}", "cookie")
     with pytest.raises(LoginError, match="took too long"):
-        Attempt.of("", "cookie")
+        Attempt.from_key("", "cookie")
 
 
 def test_an_attempt_whose_time_was_moved_is_another(site):

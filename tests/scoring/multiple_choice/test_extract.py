@@ -185,6 +185,7 @@ def test_strict_reads_no_letter_where_none_is_meant(prediction):
         ("It has whiskers. " + "It is a cat. " * 9 + "It is a", ANIMALS, None),
         ("It is a cat. It is a cat. It is a cat.", ANIMALS, "B"),
         ("1.000000000", {"A": "1.000000000", "B": "2"}, "A"),
+        ("The answer is 3.\n\\boxed{7}", {"A": "3", "B": "4"}, None),
         ("It is a hot dog", {"A": "dog", "B": "hot dog"}, "B"),
         ("左图是张大千的作品", {"A": "徐悲鸿", "B": "张大千"}, "B"),
         ("Failed to obtain answer via API.", {"A": "o", "B": "p"}, None),
@@ -265,6 +266,15 @@ def test_the_trail_names_what_was_taken_off_and_what_decided():
     assert [clue.span for clue in decision.trail] == ["<think>", decision.span]
     assert [clue.span for clue in extract("B</s><s>A", ANIMALS).trail] == ["special tokens", "B"]
     assert [clue.span for clue in extract("(b)", ANIMALS).trail] == ["(b)"]
+
+
+@pytest.mark.parametrize(
+    ("prediction", "rule"),
+    [("red", Rule.CONFLICT), ("Failed to obtain answer via API.", Rule.FAILED)],
+)
+def test_an_answer_without_a_letter_says_why(prediction, rule):
+    decision = extract(prediction, {"A": "red", "B": "red", "C": "blue"})
+    assert decision.trail == (Clue(rule, None, prediction),)
 
 
 def test_an_answer_before_its_reasoning_is_kept():
@@ -392,6 +402,16 @@ def test_three_unreadable_replies_end_as_the_protocol_does(protocol, letter, rul
     decision, prompts = judged("a feline", protocol, ["hm", "The cat one", "E"])
     assert (decision.letter, decision.rule, len(prompts)) == (letter, rule, 3)
     assert decision.trail[-1].span.strip("'").endswith("E"), "the last reply is named"
+
+
+def test_an_unreadable_reply_that_was_cut_short_is_quoted_from_its_end():
+    steps = extraction(QUESTION, "a feline", "strict", SPEC)
+    next(steps)
+    with pytest.raises(StopIteration) as stop:
+        for _ in range(3):
+            steps.send(reply("First the animal, so it is", "length"))
+    (clue,) = [clue for clue in stop.value.value.trail if clue.rule is Rule.UNREAD]
+    assert "so it is' (cut short" in clue.span
 
 
 def test_the_random_assignment_is_fixed_by_seed_and_index():

@@ -60,6 +60,11 @@ def test_a_letter_without_an_option_is_no_text_in_a_column_of_letters():
     assert read_truths(cells).letters == ("B", None)
 
 
+def test_a_letter_that_is_an_options_text_counts_beside_a_cell_that_is_none():
+    grades = {"A": "X", "B": "Y", "C": "Z"}
+    assert letters("X", "unknown", "Z", options=grades)[0] == "A-C"
+
+
 def row(index, answer, number=2, **more):
     values = {"index": str(index), "question": "Which?", "answer": answer, "prediction": "A"}
     return Record(number, {**values, **ANIMALS, **more})
@@ -88,8 +93,9 @@ def test_what_counts_for_an_unread_truth_is_told_as_it_is():
     assert "not scored" not in told(beside) and beside.rows[0].question.answer == "C"
     numbers = read_choices([row(0, "1"), row(1, "2")], questions)
     assert numbers.scorable, "the question file says what is right"
-    other = read_choices([row(0, "bird"), row(1, "(A)")], questions)
-    assert "index 1 has other options or another answer" in told(other)
+    other = read_choices([row(0, "bird"), row(1, "(A)", 7)], questions)
+    (problem,) = [problem for problem in other.problems if "another answer" in problem.text]
+    assert problem.text.startswith("index 1 has other options") and problem.row == 7
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,11 @@ from scoring.benchmarks.spec_benchmark import OWN, SpecBenchmark, spec_benchmark
 from scoring.registry import BENCHMARKS, benchmark_of, open_upload
 from scoring.report import csv_bytes
 from scoring.serialize import read_record, record_json
-from scoring.specs.files import load_folder
+from scoring.specs.files import load_folder, load_spec
 from scoring.specs.problems import SpecError
-from scoring.specs.report import SpecReport, figure_lines, spec_of_report
+from scoring.specs.report import SpecReport, figure_lines, grouped_lines, spec_of_report
 from scoring.specs.schema import read_spec, spec_of
+from scoring.specs.trees import figure_tables, whole_figures
 
 DOC = Path(__file__).parents[3] / "docs" / "add-a-benchmark.md"
 PAIRS = b"""
@@ -249,6 +250,103 @@ def test_every_spec_here_scores_a_made_up_row(tmp_path):
         for protocol in spec.protocols:
             made = found.report(protocol)
             assert benchmark.sheets(made) and benchmark.sentence(made)
+
+
+TASKS = b"""
+name: Tasks
+about: Tasks of several groups, in a table beside the spec.
+derive:
+  topic: {from: task, names: tasks.csv, column: topic, others: ""}
+  image: {from: task, names: tasks.csv, column: images, list: ;}
+groups: [topic, image]
+rule: letter
+figures:
+  Over tasks: {mean_of: task}
+  Without animals: {mean_of: task, without: {topic: animals}}
+  Random: {mean_of: task, chance: options}
+  Frequent: {mean_of: task, frequent: task}
+headline: Over tasks
+"""
+
+
+def tasks_report(folder, answers):
+    """The report of answers by their task; every right answer is A, but for the task `cars`."""
+    (folder / "tasks.yaml").write_bytes(TASKS)
+    (folder / "tasks.csv").write_text(
+        "task,topic,images\ncats,animals,Photo; Drawing\ncars,things,Photo\ncups,things,Drawing\n"
+    )
+    lines = [
+        {
+            **CELLS,
+            "task": task,
+            "C": "a bird" if task == "cups" else "",
+            "answer": truth,
+            "prediction": letter,
+        }
+        for task, truth, letter in answers
+    ]
+    spec = load_spec(folder / "tasks.yaml")
+    return open_upload(put(folder / "m.csv", lines), benchmark=spec_benchmark(OWN, spec)).report(
+        "strict"
+    )
+
+
+def test_tasks_of_a_table_need_no_python(tmp_path):
+    answers = [("cats", "A", "A"), ("cats", "A", "B"), ("cups", "A", "A"), ("owls", "A", "A")]
+    answers += [("cars", truth, "B") for truth in "ABBB"]
+    report = tasks_report(tmp_path, answers)
+    figures = {name: line.mean for name, line in figure_lines(report).items()}
+    assert figures == pytest.approx(
+        {
+            "Over tasks": (50 + 100 + 100 + 75) / 4,
+            "Without animals": (100 + 100 + 75) / 3,
+            "Random": (50 + 100 / 3 + 50 + 50) / 4,
+            "Frequent": (100 + 100 + 100 + 75) / 4,
+        }
+    )
+    groups = {
+        column: {
+            group.name: group.lines["Over tasks"].mean
+            for group in grouped_lines(report, column, "")
+        }
+        for column in ("topic", "image")
+    }
+    assert groups == {
+        "topic": {"animals": 50.0, "things": 87.5, "(none)": 100.0},
+        "image": {"Photo": 62.5, "Drawing": 75.0, "owls": 100.0},
+    }
+    assert figure_lines(report)["Over tasks"].n == len(answers)
+
+
+def test_guesses_are_in_no_hidden_report(tmp_path):
+    report = tasks_report(tmp_path, [("cats", "A", "A"), ("cars", "B", "A")] * 20)
+    assert [line.name for line in whole_figures(report)] == ["Over tasks", "Without animals"]
+    shown = {figure for table in figure_tables(report) for figure in table.trees}
+    assert shown == {"Over tasks"}
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        (
+            None,
+            "derive.topic: there is no file 'tasks.csv' beside the spec; put it there, or leave it out",
+        ),
+        (
+            "task,kind\ncats,animals\n",
+            "has the columns task, kind; name one behind the first as `column`",
+        ),
+        ('task,topic\n"cats', "derive.topic: tasks.csv is no CSV; save it as one"),
+        ("task,topic\n" + "cats,x\n" * 10_000, "tasks.csv has more than 64,000 bytes"),
+    ],
+)
+def test_a_table_that_lacks_what_a_column_needs_says_so(tmp_path, table, told):
+    (tmp_path / "tasks.yaml").write_bytes(TASKS)
+    if table is not None:
+        (tmp_path / "tasks.csv").write_text(table)
+    with pytest.raises(SpecError) as raised:
+        load_spec(tmp_path / "tasks.yaml")
+    assert told in str(raised.value)
 
 
 SPLIT = {"derive": {"tags": {"from": "topic", "split": ","}}, "groups": ["tags"]}
