@@ -150,7 +150,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         check_scorable(label, problems)
         return questions
 
-    def asked(self, questions: Mapping[int, ChoiceQuestion]) -> Iterator[AskedQuestion]:
+    def list_questions(self, questions: Mapping[int, ChoiceQuestion]) -> Iterator[AskedQuestion]:
         for index, question in questions.items():
             yield AskedQuestion(str(index), question.text, question.split, bool(question.answer))
 
