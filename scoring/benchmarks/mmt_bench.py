@@ -419,9 +419,13 @@ class MMTBench(MultipleChoice):
         times = Counter(question.named_category for question in questions)
         whole = ALL if splits else _fitting(times, report.file)
         missing = sum(gaps.values(), Counter[str]())
+        if [*splits.values()] == [scored] and gaps.keys() <= splits.keys():
+            everything = replace(parts[0], split=whole)
+        else:
+            everything = _split_scores(whole, scored, report.protocol, missing)
         return MMTBenchReport(
             protocol=report.protocol,
-            splits=(*parts, _split_scores(whole, scored, report.protocol, missing)),
+            splits=(*parts, everything),
             problems=(*problems, *_unknown(scored)),
             success=success(row.decision for row in rows),
             letters=letter_counts(rows),

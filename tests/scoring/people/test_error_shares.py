@@ -225,6 +225,10 @@ def test_wrong_questions_bound_the_score():
     assert bounds is not None and bounds.none_dropped == 0.6
     assert bounds.all_dropped == pytest.approx(60 / 90) and bounds.highest == bounds.all_dropped
     assert without_annotation_errors(error_shares([], known_errors([])), known_errors([])) is None
+    wrong = known_errors(answers[:40])
+    every = [label._replace(main="annotation") for label in labels]
+    bounds = without_annotation_errors(error_shares(every, wrong), wrong)
+    assert bounds == (0.0, 1.0, 1.0), "no question is left to fail"
 
 
 def test_what_is_known_of_labelled_groups_is_not_said_of_others():
