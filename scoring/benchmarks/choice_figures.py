@@ -11,10 +11,10 @@ from scoring.multiple_choice.types import Protocol
 from scoring.report import ScoreLine
 from scoring.specs.figure_values import figure_line
 from scoring.specs.figures import Figure
-from scoring.specs.scored_rows import Mask, ScoredRows, scored_rows
+from scoring.specs.scored_rows import Cell, Mask, ScoredRows, scored_rows
 
-Cells: TypeAlias = Mapping[str, str | tuple[str, ...]]
-"""A question's cells by column; one with several members puts it into the group of each."""
+Cells: TypeAlias = Mapping[str, Cell]
+"""A question's cells by column."""
 Known: TypeAlias = Mapping[str, "Known"]
 """Groups that come first, in this order, with those below each."""
 _NOT_ANSWERED = -1
@@ -61,7 +61,7 @@ class ChoiceFigures:
 
 def _with_undecided_wrong(rows: ScoredRows) -> ScoredRows:
     is_undecided = np.isnan(rows.score) & (rows.answers != _NOT_ANSWERED)
-    return replace(rows, frame=rows.frame.assign(score=np.where(is_undecided, 0.0, rows.score)))
+    return replace(rows, score=np.where(is_undecided, 0.0, rows.score))
 
 
 def group_tree(

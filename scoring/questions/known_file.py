@@ -109,7 +109,7 @@ def known_file(path: Path) -> KnownFile:
         if not isinstance(benchmark, FileBenchmark):
             keys = either(_file_benchmarks())
             raise QuestionFileError(f"{path.name}: {key!r} is no benchmark with files; name {keys}")
-        questions = [*benchmark.asked(benchmark.own_questions(path))]
+        questions = [*benchmark.list_questions(benchmark.own_questions(path))]
     except (RowsError, ChoicesError, OSError) as error:
         raise QuestionFileError(f"{error}; correct {path.name}, or take it away") from error
     entry = _entry_of(benchmark, path.name, md5)

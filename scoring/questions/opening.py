@@ -111,7 +111,7 @@ def opened_beside(
     source = _QuestionSource(
         benchmark=benchmark,
         questions=known,
-        answers=where_answers(benchmark.asked(known)),
+        answers=where_answers(benchmark.list_questions(known)),
         stamp=question_stamp(questions, benchmark, questions_name),
     )
     return _opened(path, limits, name, source, wanted)

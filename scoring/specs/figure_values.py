@@ -26,16 +26,20 @@ _REPLICATES = 500
 _SEED = 56
 _TAIL = 2.5
 """Percent of the replicates beyond each end of an interval."""
+_UNUSED = -1
+"""In place of a cluster's number, for a row that no part of a figure counts."""
 _FEWEST = 2
 """Clusters of rows that a bootstrap needs."""
 
 
 class Term(NamedTuple):
-    """A part of a figure: weight * sum(over) / sum(under) / among, both by row."""
+    """A part of a figure: weight * sum(over) / sum(under) / among, both by row, of the rows where they aren't 0."""
 
     weight: float
     over: Floats
     under: Floats
+    rows: Codes
+    """The numbers of these rows."""
     among: int = 1
     """Number of groups whose mean is taken. A mean is their sum over it, as others compute it, to the last digit."""
 
@@ -56,15 +60,14 @@ def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> S
     computed = _Computed(rows, figures)
     figure = figures[name]
     mask = rows.everything
-    terms = computed.terms(figure, mask, "")
     counted = computed.counted(figure, mask)
-    mean = value_of(terms)
+    mean = computed.value(figure, mask, "")
     bounds = Ends(mean or 0.0, mean or 0.0)
     if counted.unscored:
-        worst = value_of(computed.terms(figure, mask, "worst")) or 0.0
-        best = value_of(computed.terms(figure, mask, "best")) or 0.0
+        worst = computed.value(figure, mask, "worst") or 0.0
+        best = computed.value(figure, mask, "best") or 0.0
         bounds = Ends(worst, best)
-    ends = computed.ends(figure, mask, terms, bounds) if mean is not None else None
+    ends = computed.ends(figure, mask, bounds) if mean is not None else None
     return ScoreLine(
         name=name,
         n=counted.n,
@@ -95,10 +98,11 @@ def reveals_few_answers(name: str, rows: ScoredRows, figures: Mapping[str, Figur
     counted = computed.counted(figure, rows.everything)
     if counted.n - counted.unscored < LEAST:
         return False
-    parts = [term.under != 0 for term in computed.terms(figure, rows.everything, "")]
+    terms = computed.terms(figure, rows.everything, "")
+    parts = [term.rows[term.under != 0] for term in terms]
     if computed.counts_words(figure):
-        parts.append(~rows.is_read)
-    counts = [len(np.unique(rows.answers[part])) for part in parts if part.any()]
+        parts.append(np.flatnonzero(~rows.is_read))
+    counts = [len(np.unique(rows.answers[part])) for part in parts if len(part)]
     return min(counts, default=LEAST) < LEAST
 
 
@@ -139,15 +143,26 @@ class _Computed:
         is_known = self._is_known(figure)
         return _Counted(int(support.sum()), int((support & ~is_known).sum()))
 
-    def ends(
-        self, figure: Figure, within: Mask, terms: Sequence[Term], bounds: Ends
-    ) -> Ends | None:
+    def value(self, figure: Figure, within: Mask, fill: Fill) -> float | None:
+        """The value of a figure; None where a part of it has no scored row."""
+        if figure.mean_of is None:
+            return value_of(self.terms(figure, within, fill))
+        groups, rows = self.rows.members(figure.mean_of)
+        score = self._score(figure, fill)[rows]
+        counted = self._narrowed(figure, within)[rows] & ~np.isnan(score)
+        under = np.bincount(groups[counted])
+        over = np.bincount(groups[counted], score[counted])
+        means = figure.factor * over[under > 0] / under[under > 0]
+        return math.fsum(means) / len(means) if len(means) else None
+
+    def ends(self, figure: Figure, within: Mask, bounds: Ends) -> Ends | None:
         """The 95% interval: Wilson's for shares, Student's for means of other scores, else by bootstrap.
 
         A guess has none: it is known what it comes to on these questions.
         """
         if figure.is_guess:
             return None
+        terms = self.terms(figure, within, "")
         unscored = self.counted(figure, within).unscored
         if len(terms) == 1 and terms[0].is_share and figure.mean_of is None:
             return _times(share_ends(self._sample(terms[0], unscored)), terms[0].weight)
@@ -174,12 +189,13 @@ class _Computed:
 
     def _sample(self, term: Term, unscored: int) -> Sample:
         counted = np.flatnonzero(term.under)
-        pictures = [self.rows.pictures[place] for place in counted.tolist()]
+        pictures = [self.rows.pictures[place] for place in term.rows[counted].tolist()]
         return Sample(term.over[counted], pictures, unscored)
 
     def _mean_ends(self, term: Term, bounds: Ends, scale: Ends) -> Ends | None:
         counted = term.under > 0
-        scores = np.where(counted, term.over, np.nan).reshape(-1, 1)
+        scores = np.full((len(self.rows), 1), np.nan)
+        scores[term.rows[counted], 0] = term.over[counted]
         ends = mean_ends(scores, self.rows.pictures, scale, scale)
         if ends is None:
             return None
@@ -190,14 +206,15 @@ class _Computed:
 
         Drawing rows instead would often leave out a whole group of few.
         """
-        used = np.any([term.under != 0 for term in terms], axis=0)
-        codes = self._clusters(figure)[used]
-        _, codes = np.unique(codes, return_inverse=True)
-        size = int(codes.max()) + 1
+        used = np.unique(np.concatenate([term.rows[term.under != 0] for term in terms]))
+        clusters = np.full(len(self.rows), _UNUSED)
+        clusters[used] = np.unique(self._clusters(figure)[used], return_inverse=True)[1]
+        size = int(clusters.max()) + 1
         if size < _FEWEST:
             return None
-        overs = np.stack([np.bincount(codes, term.over[used], size) for term in terms], axis=1)
-        unders = np.stack([np.bincount(codes, term.under[used], size) for term in terms], axis=1)
+        sums = [_sums(term, clusters, size) for term in terms]
+        overs = np.stack([over for over, _ in sums], axis=1)
+        unders = np.stack([under for _, under in sums], axis=1)
         weights = np.array([term.weight / term.among for term in terms])
         random = np.random.default_rng(_SEED)
         values = []
@@ -282,7 +299,7 @@ class _Computed:
             unread = np.bincount(units, np.isnan(score), size) > 0
             over[places[first]] = ~wrong & ~unread
             under[places[first]] = wrong | ~unread
-        return Term(figure.factor, over, under)
+        return _term(figure.factor, over, under)
 
     def _mean_of(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         groups = self.rows.groups(figure.mean_of or "").values()
@@ -294,8 +311,8 @@ class _Computed:
 
     def _answers(self, positive: str, fill: Fill) -> tuple[Mask, Mask, Mask]:
         """Returns masks of the rows whose answer is the positive one, whose truth is it, and that count."""
-        truth = self.rows.equals("truth", positive)
-        is_positive = self.rows.equals("read", positive)
+        truth = self.rows.equals(self.rows.truth, positive)
+        is_positive = self.rows.equals(self.rows.read, positive)
         is_read = self.rows.is_read
         if not fill:
             return is_positive, truth, is_read
@@ -306,31 +323,33 @@ class _Computed:
         is_positive, truth, known = self._answers(figure.f1 or "", fill)
         counted = mask & known
         over = 2 * _numbers(counted & is_positive & truth)
-        yield Term(figure.factor, over, _numbers(counted & is_positive) + _numbers(counted & truth))
+        yield _term(
+            figure.factor, over, _numbers(counted & is_positive) + _numbers(counted & truth)
+        )
 
     def _precision(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         is_positive, truth, known = self._answers(figure.precision or "", fill)
         counted = mask & known & is_positive
-        yield Term(figure.factor, _numbers(counted & truth), _numbers(counted))
+        yield _term(figure.factor, _numbers(counted & truth), _numbers(counted))
 
     def _recall(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         is_positive, truth, known = self._answers(figure.recall or "", fill)
         counted = mask & known & truth
-        yield Term(figure.factor, _numbers(counted & is_positive), _numbers(counted))
+        yield _term(figure.factor, _numbers(counted & is_positive), _numbers(counted))
 
     def _yes(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        is_positive = self.rows.equals("read", figure.yes or "")
+        is_positive = self.rows.equals(self.rows.read, figure.yes or "")
         counted = mask & self.rows.is_read
         if fill:
             counted = mask
             is_positive = np.where(self.rows.is_read, is_positive, fill == "best")
-        yield Term(figure.factor, _numbers(counted & is_positive), _numbers(counted))
+        yield _term(figure.factor, _numbers(counted & is_positive), _numbers(counted))
 
     def _above(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         score = self._score(figure, fill)
         counted = mask & ~np.isnan(score)
         above = counted & (np.nan_to_num(score) > (figure.above or 0.0))
-        yield Term(figure.factor, _numbers(above), _numbers(counted))
+        yield _term(figure.factor, _numbers(above), _numbers(counted))
 
     def _ratio(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         first, second = self.rows.marks.T
@@ -340,7 +359,7 @@ class _Computed:
             second = np.where(np.isnan(second), low if fill == "worst" else high, second)
         counted = mask & ~np.isnan(first) & ~np.isnan(second)
         over = np.where(counted, second, 0.0)
-        yield Term(figure.factor, over, np.where(counted, first, 0.0))
+        yield _term(figure.factor, over, np.where(counted, first, 0.0))
 
     def _mark(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         marks = self.rows.marks[:, (figure.mark or 1) - 1]
@@ -348,7 +367,7 @@ class _Computed:
             low, high = self.rows.mark_ends
             marks = np.where(np.isnan(marks), low if fill == "worst" else high, marks)
         counted = mask & ~np.isnan(marks)
-        yield Term(figure.factor, np.where(counted, marks, 0.0), _numbers(counted))
+        yield _term(figure.factor, np.where(counted, marks, 0.0), _numbers(counted))
 
     def _sum(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         if figure.over is None:
@@ -363,7 +382,7 @@ class _Computed:
             terms = self.terms(part, mask, fill)
             if not terms:
                 nothing = np.zeros(len(self.rows))
-                yield Term(weight, nothing, nothing)
+                yield _term(weight, nothing, nothing)
             for term in terms:
                 yield term._replace(weight=weight * term.weight)
 
@@ -398,10 +417,24 @@ def connected(codes: Sequence[Codes], size: int) -> Codes:
             return labels
 
 
+def _term(weight: float, over: Floats, under: Floats) -> Term:
+    """A part of a figure, from sums over all rows."""
+    rows = np.flatnonzero((over != 0) | (under != 0))
+    return Term(weight, over[rows], under[rows], rows)
+
+
 def _mean_term(weight: float, score: Floats, mask: Mask) -> Term:
     """The mean of the scores of some rows, NaN left out."""
-    counted = _numbers(mask & ~np.isnan(score))
-    return Term(weight, np.where(counted, score, 0.0), counted)
+    rows = (mask & ~np.isnan(score)).nonzero()[0]
+    return Term(weight, score[rows], np.ones(len(rows)), rows)
+
+
+def _sums(term: Term, clusters: Codes, size: int) -> tuple[Floats, Floats]:
+    """The two sums of a term over each cluster of rows."""
+    is_used = clusters[term.rows] != _UNUSED
+    codes = clusters[term.rows[is_used]]
+    over = np.bincount(codes, term.over[is_used], size)
+    return over, np.bincount(codes, term.under[is_used], size)
 
 
 def _numbers(mask: Mask) -> Floats:

@@ -371,7 +371,7 @@ def no_answer_lines(report: SpecReport) -> Sequence[ScoreLine]:
 
 
 def head_figure(report: SpecReport) -> str:
-    """The figure that stands for a report: the spec's, or the first with a value where that has none."""
+    """Returns the headline figure of a report: the spec's, or the first with a value if that has none."""
     figures = told_figures(report)
     lines = {
         name: line for name, line in figure_lines(report).items() if not figures[name].is_guess

@@ -119,11 +119,11 @@ def _grouping(report: SpecReport) -> list[str]:
 
 def _refines(rows: ScoredRows, fine: str, coarse: str) -> bool:
     """Whether each group of a column lies within one group of another, which has fewer."""
-    pair = rows.cells[[fine, coarse]]
-    has_lists = pair.map(lambda cell: isinstance(cell, tuple)).to_numpy().any()
+    has_lists = rows.cells[fine].has_lists or rows.cells[coarse].has_lists
     if has_lists or len(rows.groups(fine)) <= len(rows.groups(coarse)):
         return False
-    return bool(pair.groupby(fine, sort=False)[coarse].nunique().max() == 1)
+    pairs = rows.units([fine, coarse])
+    return len(np.unique(pairs)) == len(rows.groups(fine))
 
 
 def _safe_chains(

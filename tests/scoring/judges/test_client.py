@@ -1027,6 +1027,13 @@ def test_a_judge_whose_trial_replies_cannot_be_read_is_refused_with_one(said):
     assert repr(said) in str(refused.value) and "5 replies" in str(refused.value)
 
 
+def test_filtered_trial_replies_are_not_read():
+    filtered = http(200, completion("1", finish_reason="content_filter"))
+    with OpenAIServer() as server, pytest.raises(JudgeUnreadable):
+        server.answers = [filtered] * 5
+        asyncio.run(probe(address(server), "test-judge", HASTY))
+
+
 def test_a_trial_reply_is_shown_without_the_key():
     with (
         OpenAIServer(trial="Your key is sk-test-key-1234.") as server,

@@ -5,8 +5,10 @@ from collections.abc import Callable, Generator, Sequence
 
 import pytest
 
+from arena.budget import RunBudget
 from arena.inference.endpoint import Endpoint
 from arena.types import Secret
+from scoring.judges import run
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeUnreadable
 from scoring.judges.rate_limit import RateLimits
@@ -49,6 +51,27 @@ def outcomes(
             return await run_tasks(tasks(texts), judge, cache, lambda told: None, asyncio.Event())
 
     return asyncio.run(asyncio.wait_for(work(), 60))
+
+
+def test_a_run_says_that_it_waits_for_money_that_its_own_calls_hold(cache, monkeypatch):
+    monkeypatch.setattr(run, "RESERVE_SECONDS", 0.01)
+    budget = RunBudget(1_000_000)
+    held = budget.reserve(999_999)
+    waits = set()
+
+    def tell(progress: run.Progress) -> None:
+        waits.add(progress.waits)
+        if progress.waits:
+            budget.commit(held, 0)
+
+    async def work(address: str) -> tuple[Answer, ...]:
+        endpoint = Endpoint(address, Secret("sk-test"))
+        async with Judge(SPEC, endpoint, HASTY, budget) as judge:
+            return await run_tasks(tasks(["question 1."]), judge, cache, tell, asyncio.Event())
+
+    with OpenAIServer(lambda body, sample: "7") as server:
+        assert asyncio.run(asyncio.wait_for(work(server.address), 60)) == ("7",)
+    assert "for money that other calls hold" in waits
 
 
 TEXTS = [f"question {number}." for number in range(40)]
