@@ -227,6 +227,12 @@ def test_a_page_is_in_the_languages_in_which_it_is_whole(server):
         assert (CHINESE.text("pages.door_vote") in page) == (language == "zh"), path
 
 
+def test_gradios_page_of_another_language_runs_at_its_address(browser, server):
+    with fresh_page(browser, PHONE, locale="zh-CN") as page:
+        page.goto(f"{server.address}/score")
+        expect(page.locator("#scoring")).to_be_visible(timeout=20_000)
+
+
 def test_a_page_brings_the_words_of_its_scripts_in_its_language(server):
     scripts = [path.read_text("utf-8") for path in (ROOT / "arena" / "web").glob("*.js")]
     names = {name for script in scripts for name in re.findall(r'\bword\("(\w+)"', script)}
