@@ -45,17 +45,15 @@ app = Typer(rich_markup_mode=None)
 
 @app.command()
 def deploy(
-    space: Annotated[
-        str, Option(metavar="USER/NAME", help="the Space, made where it is not there")
-    ],
+    space: Annotated[str, Option(metavar="USER/NAME", help="the Space; made if it doesn't exist")],
     private: Annotated[
-        bool, Option("--private", help="make it private; one that is there stays as it is")
+        bool, Option("--private", help="make a new Space private; an existing one stays as it is")
     ] = False,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="only say what would be done; nothing is sent")
+        bool, Option("--dry-run", help="show what would be done, and send nothing")
     ] = False,
 ) -> Iterator[str]:
-    """Upload this folder as a Hugging Face Space; running it again after a failure is safe."""
+    """Upload this folder as a Hugging Face Space. You can safely run it again."""
     if not _NAME.fullmatch(space):
         raise DeployError(f"--space is {space[:120]!r}; it must be USER/NAME, as in ada/arena")
     _check_card(ROOT / "README.md")

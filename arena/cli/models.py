@@ -32,7 +32,7 @@ app.add_typer(models, name="models")
 
 @models.command("list")
 def list_models() -> Iterator[str]:
-    """Names."""
+    """List the models' names."""
     for model in OpenBank().items.models():
         display = f", shown as {model.display}" if model.display != model.name else ""
         yield f"{model.name}{display}{', retired' if model.retired else ''}"
@@ -55,11 +55,13 @@ def retire(model: str) -> Iterator[str]:
 @models.command()
 def facts(
     file: Annotated[
-        Path | None, Argument(help="a TOML file with a table [[models]] for each model")
+        Path | None, Argument(help="a TOML file with a [[models]] table for each model")
     ] = None,
-    export: Annotated[bool, Option("--export", help="print what is known, as such a file")] = False,
+    export: Annotated[
+        bool, Option("--export", help="print all known facts as such a file")
+    ] = False,
 ) -> Iterator[str]:
-    """Take in what a file states of models: maker, licence, size, day, price, link."""
+    """Import facts about models from a file: maker, licence, size, date, price, link."""
     if (file is None) is not export:
         raise FactError("Name a file with facts, or print those there are with --export")
     store = _store()
@@ -74,7 +76,7 @@ def facts(
 
 @models.command()
 def link(model: str, repository: Annotated[str, Argument(metavar="OWNER/REPO")]) -> Iterator[str]:
-    """Name a model's repository on the Hugging Face Hub, and read what it shows."""
+    """Link a model to its repository on the Hugging Face Hub, and read its facts."""
     if not is_repository(repository):
         raise FactError(
             f"{repository[:120]!r} is no model on the Hub; it must be OWNER/REPO, as in Qwen/Qwen3-VL-8B"
@@ -88,7 +90,7 @@ def link(model: str, repository: Annotated[str, Argument(metavar="OWNER/REPO")])
 
 @models.command()
 def unlink(model: str) -> Iterator[str]:
-    """Drop a model's repository, and what the Hub showed of it."""
+    """Drop a model's repository and the facts read from it."""
     store = _store()
     store.unlink(store.find(model))
     yield f"What the Hub showed of {model} is dropped."

@@ -23,15 +23,18 @@ app = Typer(rich_markup_mode=None)
 
 @app.command()
 def fetch(
-    name: Annotated[str, Argument(help="as `python -m scoring benchmarks` lists it")],
+    name: Annotated[str, Argument(help="a key from `python -m scoring benchmarks`")],
     folder: Annotated[
-        Path | None, Argument(help="where to; QUESTIONS_PATH without. MM-Vet needs one of its own")
+        Path | None,
+        Argument(
+            help="a folder to write to; by default QUESTIONS_PATH. MM-Vet needs a folder of its own"
+        ),
     ] = None,
     file: Annotated[
-        str | None, Option(metavar="NAME", help="this one of its files; all of them without")
+        str | None, Option(metavar="NAME", help="one of its files; by default all")
     ] = None,
     pictures: Annotated[bool, Option("--pictures", help="keep the columns of pictures")] = False,
-    yes: Annotated[bool, Option("--yes", help="accept size and licence")] = False,
+    yes: Annotated[bool, Option("--yes", help="accept size and licence without asking")] = False,
 ) -> Iterator[str]:
     """Download a benchmark's questions from its authors."""
     if name == MM_VET.key:

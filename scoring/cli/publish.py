@@ -22,12 +22,12 @@ app = Typer(rich_markup_mode=None)
 
 @app.command()
 def publish(
-    link: Annotated[str, Argument(help="the report's address, or the end of it")],
+    link: Annotated[str, Argument(help="the report's address, or its last part")],
     repo: Annotated[str, Option(metavar="OWNER/NAME", help="the model's repository on the Hub")],
     dry_run: Annotated[bool, Option("--dry-run", help="print the files, and send nothing")] = False,
     yes: Annotated[bool, Option("--yes", help="send it without asking")] = False,
 ) -> Iterator[str]:
-    """Open a pull request with a published report's score, by the login of `hf auth login`."""
+    """Open a pull request with a published report's score, with the login of `hf auth login`."""
     score = _score(link, Settings.from_env())
     if dry_run:
         yield from _files(score, repo)
