@@ -64,9 +64,7 @@ def deploy(
         yield from files
     else:
         if get_token() is None:
-            raise DeployError(
-                "There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN"
-            )
+            raise DeployError("No token of the Hub found. Run `hf auth login`, or set HF_TOKEN")
         logging.set_verbosity_error()  # it would report every attempt
         send_again()
         write(HfApi(), space, copy, private)
@@ -76,7 +74,7 @@ def deploy(
     yield f"  secret    HF_TOKEN         needed: a fine-grained token that may write to {copy}, and to nothing else"
     yield "  variable  MODELS           hub, unless you set another: visitors compare models with their own credits"
     yield "  variable  OPERATORS        needed for the operator's page: Hugging Face names, with commas"
-    yield "  variable  TRUSTED_HOPS     only if proxies of yours stand before the Space's own, which counts as 1"
+    yield "  variable  TRUSTED_HOPS     only if your own proxies are in front of the Space's, which counts as 1"
     yield "  variable  JUDGE_MODEL      only if you lend a judge; with it the secret OPENAI_API_KEY"
     yield "  secret    DATABASE_URL     only for PostgreSQL, which a Space reaches at port 443 or 8080"
 
@@ -120,7 +118,7 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
         api.create_repo(copy, repo_type="dataset", private=True, exist_ok=True)
         if not api.dataset_info(copy).private:
             raise DeployError(
-                f"The dataset {copy} is public; make it private, votes and workers stand in it"
+                f"The dataset {copy} is public. Make it private: it has votes and workers"
             )
         if not there:
             api.create_repo(

@@ -71,7 +71,7 @@ def facts(
     stated = read_stated(file)
     store.state(stated)
     count = sum(len(facts.values) for facts in stated.values())
-    yield f"Taken in: {plural(count, 'fact')} of {plural(len(stated), 'model')}."
+    yield f"Imported {plural(count, 'fact')} about {plural(len(stated), 'model')}."
 
 
 @models.command()
@@ -79,7 +79,7 @@ def link(model: str, repository: Annotated[str, Argument(metavar="OWNER/REPO")])
     """Link a model to its repository on the Hugging Face Hub, and read its facts."""
     if not is_repository(repository):
         raise FactError(
-            f"{repository[:120]!r} is no model on the Hub; it must be OWNER/REPO, as in Qwen/Qwen3-VL-8B"
+            f"{repository[:120]!r} isn't a model on the Hub; it must be OWNER/REPO, as in Qwen/Qwen3-VL-8B"
         )
     store = _store()
     linked = store.find(model)._replace(repository=repository)
@@ -93,7 +93,7 @@ def unlink(model: str) -> Iterator[str]:
     """Drop a model's repository and the facts read from it."""
     store = _store()
     store.unlink(store.find(model))
-    yield f"What the Hub showed of {model} is dropped."
+    yield f"The facts that the Hub showed about {model} are removed."
     left = store.find(model).repository
     if left:
         yield f"The models file names {left}, which a running server reads again."
@@ -104,11 +104,11 @@ def read_stated(file: Path) -> dict[str, StatedFacts]:
     with file.open("rb") as opened:
         data = opened.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise FactError(f"{file.name} has over {MAX_BYTES:,} bytes; it is no file of facts")
+        raise FactError(f"{file.name} has over {MAX_BYTES:,} bytes; choose a file of facts")
     try:
         content = tomllib.loads(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FactError(f"{file.name} is no TOML: {error}") from error
+        raise FactError(f"{file.name} isn't TOML: {error}") from error
     tables = content.pop("models", None)
     are_tables = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
     if content or not are_tables:

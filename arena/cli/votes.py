@@ -78,9 +78,9 @@ def forget(
         images = OwnImages(database, settings.own_dir)
         erasure = Erasure(database, images, settings.uploads_dir)
         erasure.forget(erasure.find(voter), COMMAND_LINE)
-    yield "Forgotten: images, words and what told who it was are deleted; votes and reports stay without a person."
-    yield "A running server writes its public files anew; write those that you published elsewhere anew with `export`."
-    yield "Copies of the database made before (`backup`, pg_dump) still tell it; delete them."
+    yield "Forgotten: pictures, texts and everything that led to the person are deleted. Votes and reports stay."
+    yield "A running server updates its public files. Use `export` to update those you published elsewhere."
+    yield "Older copies of the database (`backup`, pg_dump) still have this data. Delete them."
 
 
 @app.command()

@@ -54,9 +54,9 @@ def fetch(
         _agree()
     for question_file in chosen:
         path = load(benchmark.key, question_file, licence, target, pictures, time.sleep)
-        yield f"{path} is there, and is as its authors published it."
+        yield f"{path} is downloaded, and is the file that its authors published."
     if folder is not None:
-        yield f"Set QUESTIONS_PATH to {folder}, and answers alone are scored beside it."
+        yield f"Set QUESTIONS_PATH to {folder} to score files that have answers alone."
 
 
 def _benchmark(name: str) -> FileBenchmark[Any]:
@@ -87,8 +87,8 @@ def _files(benchmark: FileBenchmark[Any], name: str | None) -> Sequence[Question
 
 def _agree() -> None:
     try:
-        agreed = input("Load it? [y/N] ").strip().lower() in ("y", "yes")
+        agreed = input("Download? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError as error:
-        raise DeclinedError("Nothing was loaded: give --yes where nobody can answer.") from error
+        raise DeclinedError("Nothing was downloaded. Add --yes where nobody can answer.") from error
     if not agreed:
-        raise DeclinedError("Nothing was loaded.")
+        raise DeclinedError("Nothing was downloaded.")

@@ -243,9 +243,7 @@ class CommandJudge:
         try:
             agreed = self._yes or input("Go on? [y/N] ").strip().lower() in ("y", "yes")
         except EOFError as error:
-            raise DeclinedError(
-                "Nothing was sent: nobody said yes. Give --yes where nobody can."
-            ) from error
+            raise DeclinedError("Nothing was sent. Add --yes where nobody can answer.") from error
         if not agreed:
             raise DeclinedError("Nothing was sent.")
 
