@@ -51,6 +51,17 @@ def test_tests_that_a_page_names_exist(page):
         assert re.search(rf"^def {name}\(", (ROOT / file).read_text("utf-8"), re.MULTILINE), name
 
 
+@pytest.mark.parametrize("name", ["add-a-format.md", "add-a-model-kind.md"])
+def test_files_have_the_lines_that_a_page_changes(name):
+    page = ROOT / "docs" / name
+    named = re.findall(r"`((?:arena|tests)/[\w/]+\.py)`", page.read_text("utf-8"))
+    texts = [(ROOT / file).read_text("utf-8") for file in named if (ROOT / file).exists()]
+    changed = [*docs.changes(page)]
+    assert changed
+    for lines in changed:
+        assert any(lines in text for text in texts), lines
+
+
 def _subcommand(command: docs.Command) -> tuple[Any, list[str]]:
     """Returns a command as typer knows it, with the words after its name."""
     name, *words = command.words

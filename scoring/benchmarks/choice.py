@@ -180,8 +180,8 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         mode = f" in mode {file.mode}" if file.mode else ""
         weighed = f", {WEIGHED}" if file.chosen_by == "likelihood" else ""
         answers = plural(len(questions), "answer")
-        beside = f"; {known:,} with the right letter beside them" if known else ""
-        lines = [f"{self.called(questions)}: {answers}{mode}{passes}{weighed}{beside}"]
+        scored = f"; {known:,} can be scored" if known else ""
+        lines = [f"{self.called(questions)}: {answers}{mode}{passes}{weighed}{scored}"]
         if any(question.split for question in questions):
             lines.append(f"splits: {counted}")
         return tuple(lines)

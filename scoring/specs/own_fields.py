@@ -3,6 +3,7 @@
 The schema makes the spec from the fields; its problems are reported in the fields' words.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -105,9 +106,19 @@ _ROLES: Mapping[str, Sequence[str]] = {
         "expected_answer", "right_answer", "correct_answer", "correct", "solution",
     ),
     "question": ("question", "prompt", "query", "instruction", "request", "input", "problem", "text"),
-    "id": ("index", "id", "question_id", "questionid", "idx", "qid", "case", "item", "item_id", "key", "number", "no"),
+    "id": (
+        "index", "id", "question_id", "questionid", "idx", "qid", "case", "item", "item_id", "key", "number", "no",
+        "nr",
+    ),
 }  # fmt: skip
 """Usual names of columns by their role, the likeliest first."""
+_ROLE_WORDS: Mapping[str, frozenset[str]] = {
+    "answer": frozenset("prediction predicted response reply output says said".split()),
+    "truth": frozenset("right correct expected good ideal gold reference truth target".split()),
+    "question": frozenset("question prompt request query instruction asks asked".split()),
+}
+"""Words in a column's name that show its role, if it is the only column with one."""
+_WORD = re.compile(r"[a-z]+")
 _LABELS: Mapping[str, str] = {
     "name": "Name",
     "about": "Name",
@@ -257,6 +268,11 @@ def _guessed_roles(columns: Sequence[str]) -> dict[str, str]:
     has_others = not {*columns} <= {*roles.values()}
     if not roles["answer"] and roles["truth"] == known.get("answer") and not has_others:
         roles |= {"answer": roles["truth"], "truth": ""}
+    for role, words in _ROLE_WORDS.items():
+        left = [column for column in columns if column not in roles.values()]
+        similar = [column for column in left if words & {*_WORD.findall(column.casefold())}]
+        if not roles[role] and len(similar) == 1:
+            roles[role] = similar[0]
     return roles
 
 

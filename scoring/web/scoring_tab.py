@@ -195,6 +195,7 @@ class ScoringTab:
                 **gone,
                 self.settings.details: mend,
                 **self.settings.list_benchmarks(),
+                self.file_summary: SCORING.own_hint(),
                 self.make_own: SHOWN,
                 self.problem: problem_html(error),
             }

@@ -62,10 +62,10 @@ def _item(report: SpecReport, row: ReadRow, item: Item) -> str:
 def _against_baseline(score: float) -> tuple[str, str]:
     """The kind and words of a comparison; `score` is 0.5 for answers that are equally good."""
     if abs(score - 0.5) < 1e-9:
-        return "open", "as good as the baseline"
+        return "open", "as good"
     if score > 0.5:
-        return "right", "better than the baseline"
-    return "wrong", "worse than the baseline"
+        return "right", "better"
+    return "wrong", "worse"
 
 
 def _outcome(row: ReadRow, can_be_scored: bool) -> tuple[str, str]:

@@ -104,6 +104,14 @@ def command(line: str) -> Command | None:
     return Command(words[2], tuple(words[3:]), environ, out)
 
 
+def changes(page: Path) -> Iterator[str]:
+    """Yields what the `diff` blocks of a page change: the lines that a file has before."""
+    for block in blocks(page):
+        if block.language == "diff":
+            lines = [line for line in block.text.splitlines() if not line.startswith("+")]
+            yield "\n".join(line[1:] for line in lines)
+
+
 def prose(page: Path) -> Iterator[str]:
     """Yields a page's paragraphs and list items; tables, headings, quotes and blocks are none."""
     text = _FENCE.sub("", _FRONT_MATTER.sub("", page.read_text("utf-8")))

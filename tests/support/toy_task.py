@@ -140,10 +140,6 @@ class ToyTask(SeatTask):
             for one in shown
         )
 
-    @property
-    def texts(self) -> Sequence[str]:
-        return ("writing",)
-
     def dock(
         self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:

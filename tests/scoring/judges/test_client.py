@@ -938,8 +938,10 @@ def test_a_choice_without_text_or_finish_reason_is_no_answer(choice):
 @pytest.mark.parametrize(("text", "choices"), [("1" * 30_001, 1), ("1", 101)])
 def test_more_than_any_judge_says_is_not_read(text, choices):
     (choice,) = completion(text)["choices"]
-    found = read_answer(json.dumps({"choices": [choice] * choices}).encode())
+    usage = {"prompt_tokens": 3, "completion_tokens": 9_000}
+    found = read_answer(json.dumps({"choices": [choice] * choices, "usage": usage}).encode())
     assert isinstance(found, Trouble) and found.kind == "bad reply"
+    assert found.tokens == (3, 9_000), "it is paid all the same"
 
 
 def test_deep_nesting_is_no_answer():
@@ -1025,6 +1027,13 @@ def test_a_judge_whose_trial_replies_cannot_be_read_is_refused_with_one(said):
     ):
         asyncio.run(probe(address(server), "test-judge", HASTY))
     assert repr(said) in str(refused.value) and "5 replies" in str(refused.value)
+
+
+def test_filtered_trial_replies_are_not_read():
+    filtered = http(200, completion("1", finish_reason="content_filter"))
+    with OpenAIServer() as server, pytest.raises(JudgeUnreadable):
+        server.answers = [filtered] * 5
+        asyncio.run(probe(address(server), "test-judge", HASTY))
 
 
 def test_a_trial_reply_is_shown_without_the_key():

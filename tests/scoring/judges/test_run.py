@@ -5,8 +5,10 @@ from collections.abc import Callable, Generator, Sequence
 
 import pytest
 
+from arena.budget import RunBudget
 from arena.inference.endpoint import Endpoint
 from arena.types import Secret
+from scoring.judges import run
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge, JudgeUnreadable
 from scoring.judges.rate_limit import RateLimits
@@ -35,10 +37,7 @@ def tasks(texts: Sequence[str]) -> list[Task[Answer]]:
     def begun(text: str) -> Callable[[], Generator[Ask, Reply, Answer]]:
         return lambda: asking(text)
 
-    return [
-        Task(0, begun(text), lambda why: "refused", is_read=lambda answer: answer is not None)
-        for text in texts
-    ]
+    return [Task(0, begun(text), str, is_read=lambda answer: answer is not None) for text in texts]
 
 
 def outcomes(
@@ -49,6 +48,27 @@ def outcomes(
             return await run_tasks(tasks(texts), judge, cache, lambda told: None, asyncio.Event())
 
     return asyncio.run(asyncio.wait_for(work(), 60))
+
+
+def test_a_run_says_that_it_waits_for_money_that_its_own_calls_hold(cache, monkeypatch):
+    monkeypatch.setattr(run, "RESERVE_SECONDS", 0.01)
+    budget = RunBudget(1_000_000)
+    held = budget.reserve(999_999)
+    waits = set()
+
+    def tell(progress: run.Progress) -> None:
+        waits.add(progress.waits)
+        if progress.waits:
+            budget.commit(held, 0)
+
+    async def work(address: str) -> tuple[Answer, ...]:
+        endpoint = Endpoint(address, Secret("sk-test"))
+        async with Judge(SPEC, endpoint, HASTY, budget) as judge:
+            return await run_tasks(tasks(["question 1."]), judge, cache, tell, asyncio.Event())
+
+    with OpenAIServer(lambda body, sample: "7") as server:
+        assert asyncio.run(asyncio.wait_for(work(server.address), 60)) == ("7",)
+    assert "for money that other calls hold" in waits
 
 
 TEXTS = [f"question {number}." for number in range(40)]
@@ -105,7 +125,9 @@ def test_few_questions_are_judged_to_their_end(cache):
 def test_refused_questions_tell_nothing_of_a_judge(cache):
     with OpenAIServer(lambda body, sample: "7") as server:
         server.refusal = lambda body: TOO_LONG if number_of(body) < 10 else None
-        assert outcomes(server, cache, TEXTS) == ("refused",) * 10 + ("7",) * 30
+        answers = outcomes(server, cache, TEXTS)
+    assert all("too long" in answer for answer in answers[:10]), "the reason is the outcome"
+    assert answers[10:] == ("7",) * 30
 
 
 def test_equal_questions_do_not_wait_for_one_another(cache):

@@ -10,7 +10,7 @@ from scoring.benchmarks.choice_blind import submitted
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.multiple_choice.circular_eval import PASS, circles, rotation_problems
 from scoring.multiple_choice.extract import extract
-from scoring.multiple_choice.reader import has_options, read_choices
+from scoring.multiple_choice.reader import has_options, read_choices, read_questions
 from scoring.multiple_choice.types import Decided
 
 
@@ -74,6 +74,14 @@ def test_ten_options_make_a_circle_of_ten_passes():
     assert (shorter.outcome, shorter.missing) == ("incomplete", (9,))
     first = next(submitted(decided))
     assert [*first.cells][2:12] == list(ascii_uppercase[:10])
+
+
+def test_a_question_that_the_file_does_not_have_is_named_with_its_row():
+    questions, _ = read_questions([record(2, ["cat", "dog"], "A")])
+    rows = [Record(4, {"question": "What?", "prediction": "A"})]
+    rows += [Record(5, {"question": "Who?", "prediction": "A"})]
+    (problem,) = read_choices(rows, questions).problems
+    assert (problem.row, "found none; add a column index" in problem.text) == (5, True)
 
 
 def test_a_pass_with_other_options_is_named_with_its_row():

@@ -195,7 +195,9 @@ def test_one_label_of_each_group_has_an_interval_too():
 def test_where_every_error_is_labelled_nothing_is_left_to_chance():
     known = known_errors([ScoredAnswer(str(n), "Q", "T", "a", "", 0.0, ("g",)) for n in range(4)])
     labels = [Label(str(n), "g", "a", "perception" if n else "refuse") for n in range(4)]
-    assert error_shares(labels, known).kinds["perception"].weighted == (0.75, 0.75, 0.75)
+    shares = error_shares(labels, known)
+    assert shares.kinds["perception"].weighted == (0.75, 0.75, 0.75)
+    assert (shares.labelled, shares.wrong, shares.covered) == (4, 4, 4)
 
 
 def test_labels_of_more_than_a_groups_errors_are_refused():
@@ -217,6 +219,17 @@ def test_several_people_make_one_label():
     assert merged(again)[0].main == "refuse", "a later round takes the place of an earlier one"
 
 
+def test_further_kinds_are_those_that_half_of_the_people_see():
+    labels = [
+        Label("1", "g", "a", "perception", ("reasoning",)),
+        Label("1", "g", "b", "perception", ("reasoning", "knowledge")),
+        Label("1", "g", "c", "refuse"),
+    ]
+    (label,) = merged(labels)
+    assert (label.main, label.further) == ("perception", ("reasoning",))
+    assert merged(labels[1:])[0].further == ("perception", "reasoning", "knowledge"), "one of two"
+
+
 def test_wrong_questions_bound_the_score():
     answers = [ScoredAnswer(str(n), "Q", "T", "a", "", float(n >= 40), ("g",)) for n in range(100)]
     known = known_errors(answers)
@@ -225,6 +238,10 @@ def test_wrong_questions_bound_the_score():
     assert bounds is not None and bounds.none_dropped == 0.6
     assert bounds.all_dropped == pytest.approx(60 / 90) and bounds.highest == bounds.all_dropped
     assert without_annotation_errors(error_shares([], known_errors([])), known_errors([])) is None
+    wrong = known_errors(answers[:40])
+    every = [label._replace(main="annotation") for label in labels]
+    bounds = without_annotation_errors(error_shares(every, wrong), wrong)
+    assert bounds == (0.0, 1.0, 1.0), "no question is left to fail"
 
 
 def test_what_is_known_of_labelled_groups_is_not_said_of_others():
