@@ -12,8 +12,9 @@ IN_MEMORY := $(shell [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)"
 run: .installed-app
 	$(BIN)/python app.py
 
+# Four at a time for two cores: tests wait for half of their time (for a pace, a page, a lock).
 test: .installed-dev browser
-	$(IN_MEMORY) $(BIN)/python -m pytest -m "not soak" -n 2 --dist loadfile
+	$(IN_MEMORY) $(BIN)/python -m pytest -m "not soak" -n 4 --dist loadfile
 
 check: .installed-dev
 	$(BIN)/ruff format --check .

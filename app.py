@@ -25,6 +25,7 @@ from starlette.routing import Mount
 from arena.authoring.spec import ITEM_KINDS
 from arena.authoring.spec import KINDS as PROJECTS
 from arena.battles.write_batch import WriteBatch
+from arena.cache import Cache
 from arena.campaign_battles.spec import TASK as BATTLES
 from arena.campaign_battles.spec import BattleSpec
 from arena.context import ArenaContext
@@ -33,9 +34,9 @@ from arena.inference.catalogue import CatalogueError
 from arena.io.aside import AsideError
 from arena.io.images import MAX_BYTES
 from arena.io.tables import RowsError
-from arena.kept import Kept
 from arena.live.images import MOST_IMAGES
 from arena.live.store import LiveModelError
+from arena.locale import LOCALES, speaking
 from arena.seats.campaigns import CampaignStore
 from arena.seats.qualification import Qualification
 from arena.seats.seats import SeatStore
@@ -63,13 +64,12 @@ from arena.web import (
     terms,
     writing_task,
 )
-from arena.web.addresses import DOORS, NAME, OWN, SCORE, VOTE
+from arena.web.addresses import DOORS, NAME, OWN, SCORE, VOTE, gradio_path
 from arena.web.admin_auth import Operators
 from arena.web.battle_page import BattlePages
 from arena.web.battle_task import BattleTask
 from arena.web.built_pages import BuiltPages
 from arena.web.campaign_api import CampaignPages
-from arena.web.choice_words import PROJECT_WORDS
 from arena.web.cookies import NO_STORE, VoterCookies
 from arena.web.events import Argument
 from arena.web.gradio_patches import keep_no_sessions, without_server_apps
@@ -79,6 +79,7 @@ from arena.web.live_api import IMAGES, LiveApi
 from arena.web.middleware import RequestMiddleware
 from arena.web.model_page import ModelPages
 from arena.web.rate_limit import RateLimiter
+from arena.web.request_locale import RequestLocale
 from arena.web.results_page import ResultsPages
 from arena.web.results_view import ResultsTabs
 from arena.web.reveal import Reveal
@@ -110,8 +111,7 @@ from scoring.web import (
 from scoring.web.agreement_page import AgreementPage
 from scoring.web.benchmarks_page import BenchmarksPage
 from scoring.web.judges_page import JudgesPage
-from scoring.web.marking_task import MarkingTask
-from scoring.web.marking_words import MARKING_WORDS
+from scoring.web.marking_task import CANNOT_REASONS, MarkingTask
 from scoring.web.owners_page import OwnersPage
 from scoring.web.publish_api import HubPages, PublishErrand
 from scoring.web.published_page import PublishedPages, PublishedReports
@@ -134,7 +134,7 @@ SCRIPT = StaticFile(
     "script.js",
     [WEB / f"{name}.js" for name in ("document", "scene", "live", "pages")],
 )
-"""What stands in every document of Gradio's, before its own part of it."""
+"""The style and the script of every document that Gradio serves, before Gradio's own."""
 READ_STYLE = StaticFile(
     "read.css",
     [
@@ -149,10 +149,10 @@ READ_SCRIPT = StaticFile(
     "read.js",
     [
         *(WEB / f"{name}.js" for name in ("document", "read", "results")),
-        ROOT / "scoring/web/task_map.js",
+        *(ROOT / f"scoring/web/{name}.js" for name in ("benchmarks", "task_map")),
     ],
 )
-"""What stands in every page that is read."""
+"""The style and the script of every other page."""
 STATIC_FILES = (
     *(STYLE, SCRIPT, READ_STYLE, READ_SCRIPT),
     *(campaign_api.STYLE, campaign_api.SCRIPT),
@@ -163,7 +163,7 @@ HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value is no object, and no list that may hold one."""
+    """Whether a value is a text, a number or the like, or a list of texts."""
     if isinstance(value, list):
         return all(isinstance(text, str) for text in value)
     return not isinstance(value, dict)
@@ -173,18 +173,18 @@ class Page(gr.Blocks):
     """Blocks whose events accept plain values only, so that no value can pose as a file."""
 
     def validate_inputs(self, block_fn, inputs) -> None:
-        """Refuse objects, and lists of others than texts, before Gradio processes them: it would copy or fetch the
-        files that they name."""
+        """Refuses objects, and lists of them, before Gradio processes them: it would copy or fetch the files that they
+        name."""
         if not isinstance(inputs, list) or not all(map(_is_plain, inputs)):
             raise gr.Error("This page takes plain text only.", print_exception=False)
         super().validate_inputs(block_fn, inputs)
 
 
 class AppContext:
-    """The services of both halves, and what their pages share."""
+    """The services of both halves, and those that their pages share."""
 
     def __init__(self, settings: Settings) -> None:
-        """Open the database and make the services. Raises one of STARTUP_ERRORS."""
+        """Opens the database and makes the services. Raises one of STARTUP_ERRORS."""
         self.settings = settings
         self.arena = ArenaContext(settings)
         self.scoring = ScoringContext(self.arena)
@@ -195,7 +195,7 @@ class AppContext:
         )
         self.signer = Signer(self.arena.database.secret_key("signer"))
         self.hub_models = HubModels()
-        self.published = PublishedReports.of(self.scoring.jobs, self.scoring.published)
+        self.published = PublishedReports.from_jobs(self.scoring.jobs, self.scoring.published)
         self.models = ModelPages(
             self.arena.leaderboard,
             self.arena.items,
@@ -211,21 +211,21 @@ class AppContext:
         self.campaigns = self._campaign_pages()
 
     def _campaign_pages(self) -> CampaignPages:
-        """Return the pages of all kinds of campaign: of each its spec, and what its people do."""
+        """Returns the pages of all kinds of campaign, with the spec and the task of each."""
         arena = self.arena
         marking = self.scoring.marking
         battles = BattleTask(arena.campaign_battles, arena.scaled, self.terms.version)
         specs: dict[str, type[CampaignSpec]] = {BATTLES: BattleSpec, **PROJECTS}
         tasks: dict[str, SeatTask] = {BATTLES: battles}
-        for kind, words in PROJECT_WORDS.items():
-            tasks[ITEM_KINDS[kind].task] = WritingTask(
+        for kind, item_kind in ITEM_KINDS.items():
+            tasks[item_kind.task] = WritingTask(
+                kind=kind,
                 writing=arena.writing,
                 scaled=arena.scaled,
                 battles=battles,
-                worded=words,
                 answerable=arena.draft_worker.soon,
             )
-        for kind in MARKING_WORDS:
+        for kind in CANNOT_REASONS:
             task = MarkingTask(kind, marking, self.question_pictures)
             specs[task.kind] = MarkSpec
             tasks[task.kind] = task
@@ -242,12 +242,12 @@ class AppContext:
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
-        """Run the background tasks while the server runs, and stop them in order."""
-        # a thread that computes delays each step of a vote by this; 5 ms otherwise
+        """Runs the background tasks while the server runs, and stops them in order."""
+        # A computing thread delays each step of a vote by this interval; the default is 5 ms.
         sys.setswitchinterval(0.0005)
         async with self.arena.running(), self.scoring.running():
             yield
-            # callers may hold all other threads
+            # Callers may hold all other threads.
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
@@ -271,7 +271,7 @@ UPLOADS = {
     task_map_api.TASK_MAP: task_map_api.MOST_MAP,
     agreement_page.PATH: PAGE_BYTES,
 }
-"""Most bytes of a body, by the path of each route that takes more than forms."""
+"""The most bytes of a body, by the path of each route that takes files."""
 
 
 def create_app(context: AppContext) -> FastAPI:
@@ -291,7 +291,7 @@ def create_app(context: AppContext) -> FastAPI:
         app.include_router(router)
     with without_server_apps():
         page = build_page(context)
-    # Gradio says so even where it is off
+    # Gradio warns of it even if it is off.
     warnings.filterwarnings("ignore", message="SSR mode is not supported")
     gr.mount_gradio_app(
         app,
@@ -315,16 +315,18 @@ def create_app(context: AppContext) -> FastAPI:
     assert isinstance(mount, Mount)
     mount.app = BuiltPages(
         mount.app,
-        heads.of,
+        heads.head,
         frames={
             VOTE: macros("scene.html").bank,
-            OWN: lambda words: macros("live.html").live(MOST_IMAGES, words),
+            OWN: lambda: macros("live.html").live(MOST_IMAGES),
         },
         links=Links(STYLE.address, SCRIPT.address),
         layout=layout,
     )
     events = {
-        number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn
+        number: tuple(map(Argument.from_component, fn.inputs))
+        for number, fn in page.fns.items()
+        if fn.fn
     }
     app.add_middleware(
         RequestMiddleware,
@@ -339,21 +341,27 @@ def create_app(context: AppContext) -> FastAPI:
         events=events,
         nothing_here=layout.nothing_here,
     )
+    app.add_middleware(RequestLocale)
     return app
 
 
 def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIRouter, ...]:
-    """Return the routes beside the page's own."""
+    """Returns the routes of all pages but Gradio's."""
     settings = context.settings
     arena = context.arena
     scoring = context.scoring
     operators = context.operators
+    keyless = "own_login"
+    if settings.oauth:
+        keyless = "login"
+    elif settings.space:
+        keyless = "none"
     live = LiveApi(
         models=arena.live_models,
         has_catalogue=settings.models is not None,
         is_space=settings.space,
         credits=arena.credits,
-        keyless="login" if settings.oauth else "none" if settings.space else "own_login",
+        keyless=keyless,
         sessions=arena.live_sessions,
         store=arena.live_battles,
         images=arena.live_images,
@@ -370,7 +378,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         items=arena.items,
         sampler=arena.sampler,
         terms=context.terms.version,
-        copy=lambda: arena.backup.seen if arena.backup else None,
+        copy=lambda: arena.backup.last_state if arena.backup else None,
         reveal=Reveal(arena.battles, arena.items, arena.outcomes, arena.leaderboard, arena.facts),
         scaled=arena.scaled,
         batch=WriteBatch(arena.battles),
@@ -413,7 +421,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
 
 
 def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, ...]:
-    """Return the reports, what people say of them, the task map, and whose reports they are."""
+    """Returns the routes of reports, people's marks on them, the task map, and the reports of an owner."""
     scoring = context.scoring
     owners = OwnersPage(
         owners=scoring.jobs.owners,
@@ -429,7 +437,7 @@ def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, .
         layout=layout,
         delete=scoring.service.delete,
     )
-    published = PublishedPages(scoring.jobs, context.published, layout, Kept(8_000_000, weigh=len))
+    published = PublishedPages(scoring.jobs, context.published, layout, Cache(8_000_000, weigh=len))
     people = people_api.PeoplePages(scoring.marking, scoring.pictures)
     maps = task_map_api.TaskMapPages(scoring.accuracies, scoring.aside)
     return (
@@ -446,7 +454,7 @@ def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, .
 
 
 def hub_pages_of(context: AppContext, layout: PageLayout) -> HubPages:
-    """Return what published reports give to the Hub."""
+    """Returns the pages on which published reports are offered to the Hub."""
     return HubPages(
         jobs=context.scoring.jobs,
         published=context.scoring.published,
@@ -462,7 +470,7 @@ def hub_pages_of(context: AppContext, layout: PageLayout) -> HubPages:
 
 
 def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIRouter, ...]:
-    """Return the boards of people and of judge models, and how far people agree."""
+    """Returns the routes of the boards of people and of judge models, and of people's agreement."""
     arena = context.arena
     scoring = context.scoring
     overview = context.models.overview
@@ -489,7 +497,7 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
             boards=ResultsPages(arena.leaderboard, overview, arena.items, arena.facts, tabs),
             models=context.models,
             battles=BattlePages(arena.outcomes, arena.items, arena.scaled),
-            head=heads.of,
+            head=heads.head,
             voter=arena.voters.known,
             layout=layout,
         ),
@@ -499,7 +507,7 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
 
 
 def run_of(context: AppContext, layout: PageLayout) -> RunPage:
-    """Return the operators' page."""
+    """Returns the operators' page."""
     arena = context.arena
     scoring = context.scoring
     queues = {"Scoring jobs": scoring.jobs.waiting}
@@ -532,27 +540,30 @@ def page_heads(context: AppContext) -> Heads:
 
 
 def build_page(context: AppContext) -> gr.Blocks:
-    """Return the pages; each sends a browser its own components and events only."""
+    """Returns Gradio's pages. Each sends a browser its own components and events only."""
     arena = context.arena
     scoring = context.scoring
     with Page(title=NAME, analytics_enabled=False, fill_width=True) as page:
         battle.battle_place()
     with page.route("Your own picture", OWN):
         battle.battle_place()
-    with page.route("Score a model", SCORE):
-        scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
-        scored.listen(page)
+    for language, locale in LOCALES.items():
+        with speaking(locale), page.route("Score a model", gradio_path(SCORE, language)):
+            scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
+            scored.listen(page)
     page.queue(api_open=False, max_size=64)
-    # seconds; Gradio looks for work each millisecond: 9% of a core without visitors
+    # In seconds. By default Gradio looks for work every millisecond, which takes 9% of a core without visitors.
     page._queue.sleep_when_free = 0.02
     page.max_threads = 80
     page.state_session_capacity = 2000
-    page.has_launched = True  # a mounted page never launches, and Gradio then checks no path
+    page.has_launched = (
+        True  # A mounted page never launches, and without this Gradio checks no path.
+    )
     return page
 
 
 def main() -> int:
-    """Start the server. Return 2 after a one-line message if a setting or the database is wrong."""
+    """Starts the server. Returns 2 after a one-line message if a setting or the database is wrong."""
     try:
         settings = Settings.from_env()
         storage = storage_line(settings)
@@ -565,12 +576,13 @@ def main() -> int:
         sys.stderr.write(f"Stereoscope did not start: {error}\n")
         return 2
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
-    address = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+    host = f"[{host}]" if ":" in host else host
+    address = f"http://{host}:{settings.port}"
     sys.stderr.write(f"Stereoscope is at {address} ({storage})\n")
     link = context.operators.link(address)
     if link:
         sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")
-    gc.freeze()  # garbage collection skips permanent objects: each scan of them paused all requests for 0.15 s
+    gc.freeze()  # Garbage collection skips permanent objects: each scan of them paused all requests for 0.15 s.
     gc.enable()
     try:
         serve(app, settings, context.arena.database.close)

@@ -51,7 +51,7 @@ from arena.storage import MOUNTS, StorageError, is_full, refuse_network
 
 METADATA = MetaData()
 BUSY_SECONDS = 10
-"""How long a transaction waits while another program writes to the SQLite file."""
+"""The longest wait of a transaction while another program writes to the SQLite file."""
 CACHE_KB = 65_536
 """SQLite page cache of the writer: at a million votes, it holds the upper pages of the indexes of battles."""
 WAL_PAGES = 4000
@@ -72,7 +72,7 @@ class Step(NamedTuple):
 
 STEPS: tuple[Step, ...] = ()
 """All migrations since the first release, in order; a database's version is the number of those applied to it."""
-DIGEST = "043eb0bc99d17f09"
+DIGEST = "c88e32b8d3216966"
 """Digest of all table definitions, computed by `tests/arena/test_migrations.py`, since commands import some tables
 only."""
 

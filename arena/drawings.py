@@ -11,8 +11,9 @@ from typing import ClassVar, Literal, NamedTuple
 from unicodedata import east_asian_width
 
 from arena.interval_text import dashed
+from arena.locale import t
 from arena.markdown import visible_name
-from arena.templates import macros, plural
+from arena.templates import macros
 
 SVG = macros("drawing.html")
 Anchor = Literal["start", "middle", "end"]
@@ -316,7 +317,7 @@ def model_name(name: str, has_rank: bool, width: float, y: float) -> TextMark:
 
 def more_models(number: int, y: float) -> TextMark:
     """Returns the number of models that are not drawn, at the left edge, where it fits on a phone."""
-    return TextMark(0, y + 18, f"and {plural(number, 'model')} more in the table", tone="quiet")
+    return TextMark(0, y + 18, t("results.more_models", count=number), tone="quiet")
 
 
 class ShareRow(NamedTuple):

@@ -57,7 +57,7 @@ class Formula(NamedTuple):
     latex: str
     display: bool
     end: int
-    """Where the text continues."""
+    """The place at which the text continues."""
 
 
 def formula_at(text: str, start: int, end: int) -> Formula | None:

@@ -19,8 +19,9 @@ from arena.drawings import (
     svg,
 )
 from arena.interval_text import dashed
+from arena.locale import t
 from arena.sheets import Column, Sheet, as_html, frame_of, plain_sheet
-from arena.templates import macros, plural
+from arena.templates import macros
 
 Matrix = npt.NDArray[np.float64]
 Cell = Callable[[int, int], GridCell | None]
@@ -54,14 +55,16 @@ def folded(sheet: Sheet) -> str:
     return macros("plots.html").as_table(as_html(sheet))
 
 
-def interval_plot(
-    rows: Sequence[RatingRow], note: str, title: str = "Ratings with 95% intervals"
-) -> Plot:
+def interval_plot(rows: Sequence[RatingRow], note: str, title: str = "") -> Plot:
     """Plots ratings with intervals, or with another spread that the title names, the first model on top."""
+    title = title or t("plots.ratings")
     if not rows:
-        return Plot(title, "No model has a rating.")
+        return Plot(title, t("plots.no_rating"))
     drawing = ratings_drawing(title, note, rows, MOST_LISTED)
-    columns = (Column("name", "Model"), Column("value", "Rating", "score", "low", "high", places=0))
+    columns = (
+        Column("name", t("model.model")),
+        Column("value", t("plots.rating"), "score", "low", "high", places=0),
+    )
     return Plot(title, note, drawing, Sheet("ratings", title, frame_of(RatingRow, rows), columns))
 
 
@@ -75,11 +78,11 @@ def win_rate_plot(models: Sequence[str], chances: Matrix) -> Plot:
         return GridCell(
             f"{chance:.0%}",
             2 * chance - 1,
-            title=f"{models[row]} beats {models[column]}: {chance:.1%}",
+            title=t("plots.beats", winner=models[row], loser=models[column], chance=chance),
         )
 
-    note = "Bradley-Terry's predicted share of wins of the model at the row against the one over the column."
-    return _grid_plot("Predicted win rates", note, models, models, cell, MOST_COLUMNS)
+    note = t("plots.win_rates_note")
+    return _grid_plot(t("plots.win_rates"), note, models, models, cell, MOST_COLUMNS)
 
 
 def battle_count_plot(models: Sequence[str], battles: Matrix) -> Plot:
@@ -89,12 +92,12 @@ def battle_count_plot(models: Sequence[str], battles: Matrix) -> Plot:
 
     def cell(row: int, column: int) -> GridCell | None:
         number = int(met[row, column])
-        title = f"{models[row]} and {models[column]}: {plural(number, 'battle')}"
+        title = t("plots.met", a=models[row], b=models[column], count=number)
         return GridCell(f"{number:,}", number / most, title=title) if number else None
 
     return _grid_plot(
-        "Battles",
-        "How often two models met, in either order; blank: never.",
+        t("plots.battles"),
+        t("plots.battles_note"),
         models,
         models,
         cell,
@@ -111,10 +114,10 @@ class RatingLine(NamedTuple):
 
 def history_plot(days: Sequence[str], lines: Sequence[RatingLine]) -> Plot:
     """Plots ratings over days, which are written as 2026-01-31."""
-    title = "Ratings over time"
-    note = "Each day's rating counts all votes until its end (UTC); where votes are few, it swings."
+    title = t("plots.over_time")
+    note = t("plots.over_time_note")
     if len(lines) > MOST_LINES:
-        note += f" The chart shows the first {MOST_LINES} models, the table {len(lines)}."
+        note += t("pages.gap") + t("plots.lines_shown", shown=MOST_LINES, count=len(lines))
     drawn = {line.model: line.ratings for line in lines[:MOST_LINES]}
     drawing = lines_drawing(title, note, days, drawn)
     rows = [
@@ -143,15 +146,13 @@ def family_rating_plot(
         if rated is None:
             return None
         interval = dashed(rated.low, rated.high)
-        text = f"{rated.rating:.0f} ({interval}, {plural(rated.votes, 'vote')})"
+        votes = t("board.votes", count=rated.votes)
+        text = f"{rated.rating:.0f} ({interval}, {votes})"
         title = f"{models[column]}, {families[row]}: {text}"
         return GridCell(f"{rated.rating:.0f}", (rated.rating - 1000) / 300, text, title)
 
-    note = (
-        "Ratings from the votes on one family's items alone, each family with a mean of its own; the table has the "
-        "95% intervals and the votes. Blank: too few votes, or no battles that link the model with most others."
-    )
-    return _grid_plot("Ratings by family", note, families, models, cell)
+    note = t("plots.by_family_note")
+    return _grid_plot(t("plots.by_family"), note, families, models, cell)
 
 
 class WinRateCell(NamedTuple):
@@ -181,14 +182,8 @@ def family_win_rate_plot(
             f"{won.rate:.0%}", depth, text, f"{models[column]}, {families[row]}: {text}"
         )
 
-    compared = sum(won is not None for row in cells for won in row)
-    note = (
-        "Share of decided battles won against the human-verified reference, by family of instructions (VisIT-Bench, "
-        "Figure 8). Without colour: the votes cannot tell whether it is more or less than half; the deeper the colour, "
-        "the further from half the 95% interval begins; the table has it and the battles. Of the intervals of "
-        f"{plural(compared, 'comparison')}, about one in twenty misses by chance."
-    )
-    return _grid_plot("Win rate against the reference by family", note, families, models, cell)
+    note = t("plots.reference_note")
+    return _grid_plot(t("plots.reference"), note, families, models, cell)
 
 
 def _number(rating: float | None) -> str | None:
@@ -205,8 +200,10 @@ def _grid_plot(
 ) -> Plot:
     """Returns a heat map of the first rows and columns, with a table of more of them."""
     if len(columns) > MOST_COLUMNS:
-        listed = "all of them" if len(columns) <= MOST_LISTED else f"the first {MOST_LISTED}"
-        note += f" The chart shows the first {MOST_COLUMNS} of {len(columns)} models. The table shows {listed}."
+        shown = t("plots.columns_shown", shown=MOST_COLUMNS, count=len(columns))
+        is_whole = len(columns) <= MOST_LISTED
+        listed = t("plots.all_listed") if is_whole else t("plots.listed", count=MOST_LISTED)
+        note = t("pages.gap").join((note, shown, listed))
     cells = [
         [cell(row, column) or GridCell("") for column in range(len(columns[:MOST_LISTED]))]
         for row in range(len(rows[:MOST_LISTED]))

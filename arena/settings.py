@@ -75,7 +75,7 @@ MTURK_FRAMES = ("https://worker.mturk.com", "https://workersandbox.mturk.com")
 """Sites of MTurk in whose frame a campaign's page may stand."""
 CountRule = Literal["everyone", "logged-in", "campaign", "counted"]
 BoardVoters = Literal["counted", "everyone"]
-"""Whose votes a board uses: those of the voters who count, or everyone's."""
+"""The voters of a board: those whose votes count, or everyone."""
 _COUNTED: Mapping[tuple[bool, bool], CountRule] = {
     (True, True): "counted",
     (True, False): "logged-in",
@@ -226,7 +226,7 @@ class OAuthSettings:
 
 @dataclass(frozen=True)
 class CountSettings:
-    """Whose votes the counted board uses; there is also a board of everyone's, and all votes are stored."""
+    """The voters of the counted board. There is also a board of everyone's votes, and all votes are stored."""
 
     rule: Annotated[CountRule, Field(alias="COUNTS")] = "everyone"
     """"everyone": there is one board; "counted": votes of logged-in people and of the campaigns' workers count."""
@@ -357,7 +357,7 @@ class Settings:
 
     @property
     def counted(self) -> CountSettings:
-        """Whose votes count; everyone's, on one board, where nobody can log in and no campaign is named."""
+        """Returns the rule of the counted votes: everyone's if nobody can log in and no campaign is named."""
         if self.counts.rule not in ("everyone", "counted"):
             return self.counts
         return replace(

@@ -11,6 +11,7 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from arena.interval_text import dashed, interval_text, spanned
+from arena.locale import t, translated
 from arena.markdown import answer_html, instruction_html, plain_html, visible_name
 
 ROOT = Path(__file__).parents[1]
@@ -90,6 +91,7 @@ ENVIRONMENT = Environment(
     lstrip_blocks=True,
     bytecode_cache=CompiledTemplates(str(Path(__file__).parent / "__pycache__"), "%s.shown.jinja"),
 )
+ENVIRONMENT.globals["t"] = t
 ENVIRONMENT.policies["json.dumps_kwargs"] = {"allow_nan": False}
 ENVIRONMENT.filters |= {
     "answer": answer_html,
@@ -102,5 +104,6 @@ ENVIRONMENT.filters |= {
     "plain": plain_html,
     "plural": plural,
     "spanned": spanned,
+    "translated": translated,
     "with_names": with_names,
 }

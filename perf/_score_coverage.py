@@ -12,8 +12,10 @@ import numpy as np
 
 from arena.ratings.votes import Floats
 from perf._simulations import Estimates, Target
-from scoring.multiple_choice.metrics import mean_of, share
 from scoring.report import ScoreLine, difference, line
+from scoring.specs.figure_values import figure_line, share_line
+from scoring.specs.figures import Figure
+from scoring.specs.scored_rows import scored_rows
 
 MEANS = np.array([0.05, 0.2, 0.5, 0.8, 0.94])
 FEW = Target(shortest=0.92, longest=1.0, widest=4.0)
@@ -90,7 +92,7 @@ class SharedPictures:
 
     def _share(self, chance: float, coin: np.random.Generator) -> ScoreLine:
         right, pictures = on_pictures(chance, self.sizes(coin), self.alike, coin)
-        return share("", right.tolist(), pictures=pictures)
+        return share_line("", right.tolist(), pictures)
 
     def sizes(self, coin: np.random.Generator) -> np.ndarray:
         return coin.integers(self.fewest, self.most + 1, self.pictures)
@@ -151,14 +153,18 @@ class Subtasks:
         return _estimates([self._mean(chances, coin) for chances in self.chances()])
 
     def _mean(self, chances: Floats, coin: np.random.Generator) -> ScoreLine:
-        lines = []
+        rights: list[float | None] = []
+        groups: list[str] = []
+        pictures: list[str] = []
         for number, chance in enumerate(chances):
             size = int(coin.integers(self.fewest, self.most + 1))
             sizes = np.full(-(-size // self.on_picture), self.on_picture)
-            right, pictures = on_pictures(chance, sizes, 0.5, coin)
-            named = [f"{number}-{picture}" for picture in pictures[:size]]
-            lines.append(share("", right[:size].tolist(), pictures=named))
-        return mean_of("", lines)
+            right, names = on_pictures(chance, sizes, 0.5, coin)
+            rights += map(float, right[:size])
+            groups += [f"{number}"] * size
+            pictures += [f"{number}-{picture}" for picture in names[:size]]
+        rows = scored_rows(rights, {"group": groups}, pictures=pictures)
+        return figure_line("mean", rows, {"mean": Figure(mean_of="group")})
 
 
 @dataclass(frozen=True)
@@ -180,7 +186,7 @@ class PartialFiles:
 
     def _part(self, chance: float, coin: np.random.Generator) -> tuple[float, ...]:
         right = coin.random(self.questions) < chance
-        part = share("", right[self.missing :].tolist(), missing=self.missing)
+        part = share_line("", [*right[self.missing :].tolist(), *[None] * self.missing])
         assert part.mean is not None and part.low is not None and part.high is not None
         whole = 100 * right.mean()
         return part.mean - whole, part.low - whole, part.high - whole

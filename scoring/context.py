@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 
 from arena.admin.dashboard import StoppedJob
 from arena.budget import Budget, Ceilings
+from arena.cache import tidy
 from arena.context import ArenaContext
 from arena.database import DatabaseError
 from arena.imports.polls import Polls
 from arena.io.aside import Aside
-from arena.kept import tidy
 from scoring.jobs.published import PublishedJobs
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService, operators_judge, question_sets
@@ -24,8 +24,7 @@ from scoring.judges.rate_limit import RateLimits
 from scoring.judges.spec import read_prices
 from scoring.people.agreement_service import AgreementService
 from scoring.people.marking import Marking
-from scoring.questions.library import QuestionLibrary
-from scoring.questions.offered import offer_specs
+from scoring.questions.library import QuestionLibrary, offer_specs
 from scoring.task_map.reports import ReportAccuracies
 
 TIDY_SECONDS = 600.0
@@ -53,11 +52,14 @@ class ScoringContext:
         prices = read_prices(judge.prices) if judge.prices else {}
         cache = ReplyCache(database)
         self.submissions = Submissions(database, arena.blindness)
-        self.jobs = Jobs(database, shown=self.submissions.shown)
+        self.jobs = Jobs(database, redact=self.submissions.redact)
         self.published = PublishedJobs(database)
         self.uploads = UploadStore(settings.uploads_dir)
         self.aside = Aside(LOADED_ASIDE)
-        self.pictures = ReportPictures(database, self.jobs, self.uploads, self.aside)
+        self._library = QuestionLibrary(settings.questions)
+        self.pictures = ReportPictures(
+            database, self.jobs, self.uploads, self.aside, library=self._library
+        )
         operator = operators_judge(judge, self.jobs, prices)
         self.worker = JobWorker(
             self.jobs,
@@ -71,7 +73,6 @@ class ScoringContext:
             is_blind=self.submissions.is_blind,
             opened=self.submissions.opened,
         )
-        self._library = QuestionLibrary(settings.questions)
         offer_specs(settings.questions)
         self.service = JobService(
             question_sets=question_sets(settings.mm_vet, settings.mm_vet_v2),

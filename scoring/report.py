@@ -9,7 +9,7 @@ import json
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
@@ -21,7 +21,7 @@ from pydantic import StrictBool, StrictFloat, StrictInt
 from arena.inference.endpoint import place_of
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import RowsError
-from scoring.intervals import Ends, Sample, mean_ends, percent, possible
+from scoring.intervals import Ends, mean_ends, percent, possible
 from scoring.no_answers import NO_ANSWER
 from scoring.serialize import read_record
 
@@ -271,8 +271,6 @@ class ScoreLine:
     worst: float
     best: float
     """Mean if every unscored grade were 0.0, and if it were 1.0."""
-    sample: Sample | None = field(default=None, compare=False, repr=False)
-    """Answers that are right or wrong, for means of such shares; None for other scores."""
     places: int = 1
     """Digits behind the point, as people read it."""
 

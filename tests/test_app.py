@@ -38,6 +38,7 @@ from tests.support.servers import ROOT
 from tests.support.voter import Voter
 
 HOST_PAGE = ROOT / "docs/host.md"
+ITEMS_PAGE = ROOT / "docs/write-items.md"
 LOGIN = {"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": "secret"}
 
 
@@ -153,7 +154,7 @@ def test_an_empty_bank_gives_a_clear_page_and_a_database_that_fails_one_sentence
     server = start_server(DEMO_BANK="off")
     with Voter(server.address) as voter:
         parts = voter.load()["parts"]
-        assert "Nothing to vote on yet." in parts["subject"]
+        assert "No battles here yet" in parts["subject"]
         assert "python" not in parts["subject"], "what operators do is in their checklist"
         assert voter.scene["phase"] == "none" and parts["a"] == parts["b"] == ""
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
@@ -208,7 +209,7 @@ def test_every_promise_of_the_host_page_names_a_test_that_exists():
 
 
 def test_the_limits_on_the_host_page_are_the_programs():
-    page = HOST_PAGE.read_text("utf-8")
+    page = HOST_PAGE.read_text("utf-8") + ITEMS_PAGE.read_text("utf-8")
     kilo, mega = 1_000, 1_000_000
     limits = (
         f"| {MOST_BODY // kilo} kB, except uploads: a file to *Score a model* {PAGE_BYTES // mega} MB, "

@@ -15,8 +15,8 @@ from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 
+from arena.cache import Cache
 from arena.io.images import PictureStore
-from arena.kept import Kept
 
 MOST_BYTES = {320: 11_000, 480: 28_000, 640: 55_000, 960: 110_000}
 """Most bytes of a picture by its width in pixels; a battle shows one picture of 960, two of 640 or four of 480."""
@@ -42,11 +42,11 @@ class ScaledPictures:
         folder.mkdir(parents=True, exist_ok=True)
         self._bytes = sum(file.stat().st_size for file in folder.iterdir())
         self._turns = BoundedSemaphore(AT_ONCE)
-        self._sizes: Kept[tuple[int, int] | None] = Kept(10_000, 86_400)
+        self._sizes: Cache[tuple[int, int] | None] = Cache(10_000, 86_400)
 
     def size(self, sha256: str) -> tuple[int, int] | None:
         """Returns width and height of a stored picture in pixels; None if it is not in the store."""
-        return self._sizes.of(sha256, lambda: self._size(sha256))
+        return self._sizes.get(sha256, lambda: self._size(sha256))
 
     def _size(self, sha256: str) -> tuple[int, int] | None:
         path = self._original(sha256)

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from arena.leaderboard.board import Board, Span, Standing
 from arena.leaderboard.headline import only_for
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE
+from arena.locale import t, translated
 from arena.model_facts import NO_FACTS, ModelFacts
 from arena.ratings.intervals import FEW
 from arena.ratings.settled import LOOK_EVERY, ORDER_WORDS
 from arena.ratings.shares import Share
 from arena.sheets import Column, Sheet, frame_of
-from arena.templates import plural
 
 MODEL = Column(
     "model",
@@ -143,15 +143,15 @@ class BoardLine(NamedTuple):
 
 
 def board_sheet(
-    board: Board, title: str = "Elo ranking", facts: Mapping[str, ModelFacts] | None = None
+    board: Board, title: str = "", facts: Mapping[str, ModelFacts] | None = None
 ) -> Sheet:
     """Returns a board's table without its empty columns; `facts` are by model."""
     return Sheet(
         "board",
-        title,
+        title or t("results.ranking"),
         frame_of(BoardLine, _lines(board, facts or {})),
         tuple(_columns(board)),
-        note=f"{plural(board.votes, 'vote')}. Intervals are of 95%; Elo's is its spread over orders of them.",
+        note=t("board.sheet_note", votes=t("board.votes", count=board.votes)),
         whole=True,
         scrolls=True,
     )
@@ -178,15 +178,16 @@ def _columns(board: Board) -> Iterator[Column]:
         if column is WIN_RATE and not meets_reference:
             continue
         if only and column in (RATING, WIN_RATE):
-            head = f"{column.head}, {only}"
-            yield replace(column, head=head, meaning=f"{column.meaning} Here {only}.")
+            head = t("board.head_only", head=translated(column.head), only=only)
+            meaning = t("board.meaning_only", meaning=translated(column.meaning), only=only)
+            yield replace(column, head=head, meaning=meaning)
         else:
             yield column
 
 
 def _lines(board: Board, facts: Mapping[str, ModelFacts]) -> Iterator[BoardLine]:
     votes = board.statistics and board.statistics.votes
-    voters = board.statistics and (only_for(board) or "for voters like these")
+    voters = board.statistics and (only_for(board) or t("board.for_voters_like_these"))
     for number, group in enumerate(board.groups, 1):
         for line in group:
             yield _line(number, line, votes, voters, facts.get(line.model, NO_FACTS))

@@ -21,6 +21,7 @@ from arena.drawings import (
 )
 from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import headline, main_group, needs, only_for
+from arena.locale import t, translated
 from arena.ratings.settled import ORDER_WORDS
 
 MOST_BARS = 24
@@ -35,7 +36,7 @@ def board_chart(board: Board) -> Drawing:
     """Returns the chart of a board's main group, as wide as its place on the page."""
     marks, height = _bars(board, 720, 0, MOST_BARS, MOST_WAITING)
     only = only_for(board)
-    title = f"Elo ratings with 95% intervals{f' {only}' if only else ''}, best first"
+    title = t("results.chart_only", only=only) if only else t("results.chart_title")
     return Drawing(title, headline(board), 720, max(height, RATING_ROW), tuple(marks), fluid=True)
 
 
@@ -107,13 +108,15 @@ def _settled(lines: Sequence[Standing], width: float, top: float) -> tuple[list[
     for place, state in enumerate(legend):
         tone = "quiet" if state == "settled" else tones[state]
         marks.append(
-            TextMark(0, y + 16 * place, f"\u2014 {ORDER_WORDS[state]}", tone=tone, size=12)
+            TextMark(
+                0, y + 16 * place, f"\u2014 {translated(ORDER_WORDS[state])}", tone=tone, size=12
+            )
         )
     return marks, y - 18 + RATING_AXIS + 16 * max(0, len(legend) - 1)
 
 
 def _still_gathering(lines: Sequence[Standing], width: float, y: float) -> Iterator[Mark]:
-    yield TextMark(0, y + 18, "Still gathering votes", tone="quiet", size=12)
+    yield TextMark(0, y + 18, t("results.gathering"), tone="quiet", size=12)
     yield LineMark(0, y + 24, width, y + 24)
     for place, line in enumerate(lines, 1):
         middle = y + RATING_ROW * (place + 0.5)

@@ -10,9 +10,9 @@ from arena.drawings import shortened
 from arena.interval_text import spanned
 from arena.leaderboard.board import Board, Span, Standing
 from arena.leaderboard.statistics import TRUSTED
+from arena.locale import t, translated
 from arena.ratings.bradley_terry import Status
 from arena.ratings.settled import ORDER_WORDS
-from arena.templates import plural
 
 MOST_NAMES = 3
 STATUS_WORDS = {
@@ -29,20 +29,22 @@ def headline(board: Board) -> str:
     """Returns sentences with the leader and the models still gathering votes, then the clear places."""
     if not board.votes:
         excluded = board.left_out
-        if excluded.flagged or excluded.of_crowd or excluded.uncounted:
-            return "No vote counts on this board yet."
-        return "Nobody has voted on this board yet."
+        is_any_excluded = excluded.flagged or excluded.of_crowd or excluded.uncounted
+        return t("headline.none_counts" if is_any_excluded else "headline.no_vote")
     ranked = _ranked(board)
     if board.statistics is None:
-        sentence = f"{plural(board.votes, 'vote')}; ranks follow in a moment"
+        sentence = t("headline.computing", votes=t("board.votes", count=board.votes))
     elif len(ranked) < 2:
-        sentence = f"Not enough votes to rank yet: {_votes_needed(board)}"
+        sentence = t("headline.too_few", needed=_votes_needed(board))
     else:
-        sentence = "; ".join([*_leads(board, ranked), *_gathering(board.standings)])
+        sentence = t("headline.and").join([*_leads(board, ranked), *_gathering(board.standings)])
         if len(board.groups) > 1:
-            start = "in" if _voters(board) else "In"
-            sentence = f"{start} one of {len(board.groups)} groups that never met, {sentence}"
-    return f"{_voters(board)}{sentence}. {orders_in_words(ranked)}".rstrip()
+            sentence = t("headline.group", groups=len(board.groups), sentence=sentence)
+    if voters := _voters(board):
+        sentence = t("headline.by", voters=voters, sentence=sentence)
+    first = sentence[0].upper() if len(board.groups) > 1 else sentence[0]
+    sentences = [t("headline.stop", sentence=f"{first}{sentence[1:]}"), orders_in_words(ranked)]
+    return t("pages.gap").join(filter(None, sentences))
 
 
 def votes_for(models: int) -> int:
@@ -60,16 +62,16 @@ def _leads(board: Board, ranked: Sequence[Standing]) -> list[str]:
         return ranks_in_words({line.model: line.rank.value for line in ranked if line.rank})
     first, *rivals = leaders(board)
     if not rivals:
-        return [f"{names([first])} leads"]
-    return [f"{names([first])} leads, {ORDER_WORDS['open']} against {names(rivals)}"]
+        return [t("headline.leads", model=names([first]))]
+    return [t("headline.leads_open", model=names([first]), rivals=names(rivals))]
 
 
 def _votes_needed(board: Board) -> str:
     """Returns the number of votes and about how many rank every model, in words."""
     lacking = sum(max(0, TRUSTED - line.votes) for line in board.standings)
     if not lacking:
-        return "intervals are too wide, or a model has not won or lost"
-    return f"{board.votes:,} of about {board.votes + (lacking + 1) // 2:,}"
+        return t("headline.too_wide")
+    return t("headline.of_about", votes=board.votes, needed=board.votes + (lacking + 1) // 2)
 
 
 def only_for(board: Board) -> str:
@@ -77,7 +79,7 @@ def only_for(board: Board) -> str:
     statistics = board.statistics
     judged = board.import_summary is not None and board.import_summary.judge
     holds = statistics is None or statistics.for_new_voters or judged
-    return "" if holds else "for these voters only"
+    return "" if holds else t("headline.only")
 
 
 def main_group(board: Board) -> Sequence[Standing]:
@@ -107,18 +109,23 @@ def orders_in_words(ranked: Sequence[Standing]) -> str:
             last = last - (last <= len(states))
         if first <= last:
             places_of[state].append(str(first) if first == last else f"{first}\u2013{last}")
-    apart = "" if places_of["settled"] or places_of["contradicted"] else ", clear of each other"
-    clauses = []
-    for state, places in places_of.items():
-        if places:
-            clauses.append(f"{names(places)} {_be(places)} {ORDER_WORDS[state]}")
+    is_apart = not (places_of["settled"] or places_of["contradicted"])
+    clauses = [_places_clause(state, places) for state, places in places_of.items() if places]
     first_places = next(filter(None, places_of.values()))
-    noun = "Place" if _be(first_places) == "is" else "Places"
-    return f"{noun} {'; '.join(clauses)}{apart}."
+    return t(
+        "headline.place" if _is_one(first_places) else "headline.places",
+        clauses=t("headline.and").join(clauses),
+        apart=t("headline.apart") if is_apart else "",
+    )
 
 
-def _be(places: Sequence[str]) -> str:
-    return "is" if len(places) == 1 and places[0].isdecimal() else "are"
+def _places_clause(state: str, places: Sequence[str]) -> str:
+    key = "headline.place_is" if _is_one(places) else "headline.places_are"
+    return t(key, places=names(places), state=translated(ORDER_WORDS[state]))
+
+
+def _is_one(places: Sequence[str]) -> bool:
+    return len(places) == 1 and places[0].isdecimal()
 
 
 def leaders(board: Board) -> list[str]:
@@ -142,8 +149,8 @@ def places_in_words(rank: Span | None) -> str:
     if rank is None or rank.low is None or rank.high is None:
         return ""
     if rank.low == rank.high:
-        return f"place {rank.low:.0f}, 95%"
-    return f"places {spanned(rank.low, rank.high, '.0f')}, 95%"
+        return t("headline.one_place", place=rank.low)
+    return t("headline.span", places=spanned(rank.low, rank.high, ".0f"))
 
 
 def needs(line: Standing) -> str:
@@ -151,10 +158,10 @@ def needs(line: Standing) -> str:
     if line.trust == "trusted":
         return ""
     if line.votes < TRUSTED:
-        return f"needs {plural(TRUSTED - line.votes, 'more vote')}"
+        return t("headline.needs", count=TRUSTED - line.votes)
     if line.status is Status.RATED:
-        return "has too wide an interval"
-    return STATUS_WORDS[line.status]
+        return t("headline.wide")
+    return translated(STATUS_WORDS[line.status])
 
 
 def written(models: Iterable[str]) -> frozenset[str]:
@@ -163,10 +170,10 @@ def written(models: Iterable[str]) -> frozenset[str]:
 
 
 def _voters(board: Board) -> str:
-    """Returns the start of a headline that names the voters; "" if the board's votes are everyone's."""
+    """Returns the voters that a headline names; "" if the board's votes are everyone's."""
     if board.key.everyone:
-        return "By everyone's votes: "
-    return "By counted votes: " if board.left_out.rule != "everyone" else ""
+        return t("headline.by_everyone")
+    return t("headline.by_counted") if board.left_out.rule != "everyone" else ""
 
 
 def ranks_in_words(ranks: Mapping[str, float]) -> list[str]:
@@ -180,7 +187,8 @@ def ranks_in_words(ranks: Mapping[str, float]) -> list[str]:
 
 
 def _share(models: Sequence[str], rank: float) -> str:
-    return f"{names(models)} {'share' if len(models) > 1 else 'has'} rank {rank:.0f}"
+    key = "headline.share_rank" if len(models) > 1 else "headline.has_rank"
+    return t(key, models=names(models), rank=rank)
 
 
 def _gathering(standings: Sequence[Standing]) -> list[str]:
@@ -189,13 +197,11 @@ def _gathering(standings: Sequence[Standing]) -> list[str]:
         line.model for line in young if line.status is Status.UNBEATEN and line.votes >= TRUSTED
     ]
     others = [line.model for line in young if line.model not in unbeaten]
-    has = "has" if len(unbeaten) == 1 else "have"
-    gathers = "gathers" if len(others) == 1 else "gather"
     clauses = []
     if unbeaten:
-        clauses.append(f"{names(unbeaten)} {has} not lost yet, and so no rank")
+        clauses.append(t("headline.unbeaten", count=len(unbeaten), models=names(unbeaten)))
     if others:
-        clauses.append(f"{names(others)} still {gathers} votes")
+        clauses.append(t("headline.gathering", count=len(others), models=names(others)))
     return clauses
 
 
@@ -204,7 +210,7 @@ def names(models: Sequence[str]) -> str:
     parts = [shortened(name, _LETTERS) for name in models[:MOST_NAMES]]
     more = len(models) - len(parts)
     if more:
-        parts.append(f"{more} more")
+        parts.append(t("names.more", count=more))
     if len(parts) < 2:
         return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return t("names.two", first=t("names.comma").join(parts[:-1]), last=parts[-1])

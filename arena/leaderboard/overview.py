@@ -1,12 +1,13 @@
 """Overview: every board that has votes, the one with the most first, and the model that leads on each."""
 
 import time
+from collections.abc import Sequence
 from threading import Lock
 from typing import NamedTuple
 
 from arena.leaderboard.board import Board
 from arena.leaderboard.board_state import BoardHealth
-from arena.leaderboard.headline import leaders, names
+from arena.leaderboard.headline import leaders
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.service import Leaderboard
 
@@ -24,8 +25,8 @@ class BoardEntry(NamedTuple):
     images: str
     """As `Leaderboard.choose` takes it: single or multiple."""
     votes: int
-    leader: str | None
-    """The first models in words; "" if no model has a rank, None while ranks are being computed."""
+    leaders: Sequence[str] | None
+    """The first models; empty if no model has a rank, None while ranks are being computed."""
     models: frozenset[str]
 
 
@@ -41,7 +42,7 @@ class Overview:
 
     def entries(self) -> tuple[BoardEntry, ...]:
         with self._lock:
-            early = any(entry.leader is None for entry in self._entries)
+            early = any(entry.leaders is None for entry in self._entries)
             keep = min(self._seconds, EARLY_SECONDS) if early else self._seconds
             if self._read_at is None or time.monotonic() - self._read_at >= keep:
                 self._entries = tuple(self._read())
@@ -86,7 +87,6 @@ class Overview:
 
 
 def _entry(source: str, images: str, board: Board) -> BoardEntry:
-    first = leaders(board)
-    leader = None if board.statistics is None else names(first)
+    first = None if board.statistics is None else leaders(board)
     models = frozenset(line.model for line in board.standings)
-    return BoardEntry(source, images, board.votes, leader, models)
+    return BoardEntry(source, images, board.votes, first, models)

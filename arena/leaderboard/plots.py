@@ -9,6 +9,7 @@ from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import only_for
 from arena.leaderboard.service import Leaderboard
 from arena.leaderboard.statistics import FLOOR, FamilyRatings
+from arena.locale import t
 from arena.plots import (
     Plot,
     RatingCell,
@@ -22,7 +23,6 @@ from arena.plots import (
 )
 from arena.ratings.bradley_terry import win_chances
 from arena.ratings.shares import Share
-from arena.templates import plural
 
 MOST_OVER_TIME = 20
 """Models in the table of ratings over time."""
@@ -34,7 +34,7 @@ def _chances(board: Board, _: Leaderboard) -> Plot:
     plot = win_rate_plot(
         [line.model for line in rated], win_chances(board.fit)[np.ix_(places, places)]
     )
-    return _or_in_words(plot, len(rated) > 1, f"No two models have {FLOOR} votes yet.")
+    return _or_in_words(plot, len(rated) > 1, t("plots.no_two", count=FLOOR))
 
 
 def _battles(board: Board, _: Leaderboard) -> Plot:
@@ -56,10 +56,10 @@ def _history(board: Board, leaderboard: Leaderboard) -> Plot:
             lines.append(RatingLine(line.model, rounded))
     plot = history_plot([str(day) for day in past.days], lines)
     if len(lines) < len(board.standings):
-        count = f"{plural(len(lines), 'model')} of {len(board.standings):,}"
-        plot = replace(plot, note=f"{plot.note} Shown: {count}, the first with a rating.")
-    plot = _or_in_words(plot, bool(past.days), "These votes do not say when they were cast.")
-    return _or_in_words(plot, bool(lines or not past.days), f"No model has {FLOOR} votes yet.")
+        shown = t("plots.models_shown", shown=len(lines), count=len(board.standings))
+        plot = replace(plot, note=f"{plot.note}{t('pages.gap')}{shown}")
+    plot = _or_in_words(plot, bool(past.days), t("plots.no_times"))
+    return _or_in_words(plot, bool(lines or not past.days), t("plots.no_model", count=FLOOR))
 
 
 def _against_reference(board: Board, leaderboard: Leaderboard) -> Plot:
@@ -71,9 +71,7 @@ def _against_reference(board: Board, leaderboard: Leaderboard) -> Plot:
     cells = [[_win_rate(shares[family][line.code]) for line in lines] for family in families]
     plot = family_win_rate_plot(families, [line.model for line in lines], cells)
     plot = _marked(plot, board)
-    return _or_in_words(
-        plot, bool(met), "No battle with the human-verified reference has been decided."
-    )
+    return _or_in_words(plot, bool(met), t("plots.no_reference"))
 
 
 def _win_rate(share: Share) -> WinRateCell | None:
@@ -96,18 +94,19 @@ def _families(board: Board, leaderboard: Leaderboard) -> Plot:
     cells = [[_rating(ratings[family], place[line.code]) for line in lines] for family in families]
     plot = family_rating_plot(families, [line.model for line in lines], cells)
     plot = _marked(plot, board)
-    plot = _or_in_words(
-        plot, bool(families), "These votes do not say of which family their items are."
-    )
+    plot = _or_in_words(plot, bool(families), t("plots.no_families"))
     return _or_in_words(
-        plot, bool(lines or not families), f"No model has {FLOOR} votes in one family yet."
+        plot, bool(lines or not families), t("plots.no_model_in_family", count=FLOOR)
     )
 
 
 def _marked(plot: Plot, board: Board) -> Plot:
     """Returns a plot with a note if its intervals are for these voters only."""
     only = only_for(board)
-    return replace(plot, note=f"{plot.note} Intervals are {only}.") if only else plot
+    if not only:
+        return plot
+    note = t("pages.gap").join((plot.note, t("plots.only", only=only)))
+    return replace(plot, note=note)
 
 
 def _or_in_words(plot: Plot, has_data: bool, words: str) -> Plot:

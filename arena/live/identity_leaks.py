@@ -6,7 +6,7 @@ topic: a palm tree, a Google logo and a llama in a picture do not identify the s
 import re
 from collections.abc import Sequence
 
-from arena.kept import Kept
+from arena.cache import Cache
 
 _MAKERS = (
     r"openai|anthropic|google(?: deepmind)?|deepmind|meta(?: ai)?|mistral(?: ai)?|x\.?ai|alibaba(?: cloud)?|deepseek"
@@ -67,7 +67,7 @@ def names_itself(text: str, models: Sequence[str]) -> bool:
     names = tuple(models)
     if not _mentions(line.lower(), names):
         return False
-    speaks, bare = _CACHE.of(names, lambda: _patterns(names))
+    speaks, bare = _CACHE.get(names, lambda: _patterns(names))
     if len(line) <= _SPAN and bare.fullmatch(line):
         return True
     for start in range(0, len(line), _PART):
@@ -82,7 +82,7 @@ def _mentions(text: str, names: Sequence[str]) -> bool:
     return any(stem in text for stem in _STEMS) or any(name.lower() in text for name in names)
 
 
-_CACHE: Kept[tuple[re.Pattern[str], re.Pattern[str]]] = Kept(8)
+_CACHE: Cache[tuple[re.Pattern[str], re.Pattern[str]]] = Cache(8)
 
 
 def _patterns(models: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:

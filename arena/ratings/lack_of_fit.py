@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arena.locale import t
 from arena.ratings.bradley_terry import Status, Strengths
 from arena.ratings.clusters import Cluster, are_several, both_codes, cluster_codes
 from arena.ratings.intervals import OF_ITEMS
@@ -53,11 +54,15 @@ class LackOfFit(NamedTuple):
         """Returns a sentence without its full stop, with these names of the pair's models."""
         p = "p < 0.01" if self.p < 0.01 else f"p = {self.p:.2f}"
         points = 100 * self.share
-        chance = "" if self.p <= SURE else ", so chance may explain it"
-        return (
-            f"pairs differ from Bradley-Terry by {points:.1f} points of win rate beyond chance ({p}{chance}); "
-            f"most surprising: {winner} beats {loser} in {self.won:.0%} (n={self.votes:,}), where the board expects "
-            f"{self.expected:.0%}"
+        return t(
+            "board.lack_of_fit",
+            points=points,
+            p=p if self.p <= SURE else t("board.by_chance", p=p),
+            winner=winner,
+            loser=loser,
+            won=self.won,
+            votes=self.votes,
+            expected=self.expected,
         )
 
 

@@ -1,6 +1,6 @@
 """Task: the interface of any work in a seat, which draws pieces, shows them and takes answers.
 
-Errors are `VoterError`s, which the worker reads. `words` are those of the page's language.
+Errors are `VoterError`s, which the worker reads.
 """
 
 import time
@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 
-Words = Mapping[str, str]
 ENOUGH = 30
 """The fewest answers for a median time."""
 FRESH_SECONDS = 60.0
@@ -69,23 +68,27 @@ class ExamQuestion(Protocol):
         ...
 
     def dock(
-        self, action: str, number: str, said: str, problem: str, words: Words, typed: Words
+        self, action: str, number: str, note: str, problem: str, typed: Mapping[str, str]
     ) -> str:
-        """Returns the form, which also sends `number`; `said` is shown above it."""
+        """Returns the form, which also sends `number`; `note` is shown above it."""
         ...
 
-    def told(self, action: str, answer: ExamAnswer, words: Words) -> str:
+    def result(self, action: str, answer: ExamAnswer) -> str:
         """Returns the feedback on an answer, and the way on."""
         ...
 
 
 class SeatTask(Protocol):
-    """The work of a seat in a task; by default without words, checks and practice of its own."""
+    """The work of a seat in a task; by default without texts, checks and practice of its own."""
 
     @property
-    def words(self) -> Mapping[str, Words]:
-        """The task's own words for its pages, by language."""
-        return {}
+    def texts(self) -> Sequence[str]:
+        """The tables of the task's own texts for its pages, which come before those of all workers."""
+        return ()
+
+    def instructions(self, campaign: Campaign) -> str:
+        """Returns the instructions in Markdown; by default the operator's."""
+        return campaign.spec.instructions
 
     def progress(self, seat: Seat) -> SeatProgress: ...
 
@@ -96,7 +99,7 @@ class SeatTask(Protocol):
         """Returns the usual seconds of all of a seat's pieces and checks; None if unknown."""
         return None
 
-    def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
+    def piece(self, seat: Seat, network: str | None) -> Piece | None:
         """Returns the seat's unfinished piece, or a new one; None if the campaign has nothing left for it."""
         ...
 
@@ -111,7 +114,7 @@ class SeatTask(Protocol):
         return False
 
     def dock(
-        self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
+        self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:
         """Returns the form under a piece, which is sent to `action`; its buttons are the possible answers.
 
@@ -137,7 +140,7 @@ class SeatTask(Protocol):
         """Returns the names of the sample tasks of the seat's campaign, in a stable order."""
         return ()
 
-    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
+    def exam_question(self, seat: Seat, name: str) -> ExamQuestion | None:
         return None
 
 

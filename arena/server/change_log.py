@@ -1,8 +1,8 @@
-"""Change log: rows changed since the last backup, written out in batches and read back on restore.
+"""Change log: the rows that changed since the last backup, read in batches and written back at a restore.
 
-Database triggers record each change in its own transaction, so that no module can forget to. Only named tables are
-copied: own images, keys and judges' replies never leave this way. The backup identifies a voter by a random key held
-only here: once the key is deleted, nobody can tell whose votes they were.
+Database triggers record each change in its own transaction, so that no module can forget to. Only the tables in COPIED
+are copied: own images, keys and judges' replies never leave this way. The backup identifies a voter by a random key
+that only this database holds: once the key is deleted, the votes are anonymous.
 """
 
 import json
@@ -20,6 +20,7 @@ from sqlalchemy import (
     Connection,
     ForeignKey,
     Integer,
+    Row,
     Table,
     Text,
     delete,
@@ -65,12 +66,12 @@ COPIED = frozenset(
     "seat_entry seat_event seat_try campaign_participant mark mark_value "
     "draft draft_event draft_picture".split()
 )
-"""Tables in the backup. Not own images, nor imported votes, whose files may hold network addresses, nor a judge's
-replies, nor claims of drafts, which lapse."""
-_WITH_PICTURES = ("image", "draft_picture", "campaign")
-"""Tables whose rows name kept pictures, which are copied too."""
-_OF_A_SPEC = re.compile(r'"([0-9a-f]{64})\.(jpg|png)"')
-"""A kept picture in a campaign's spec, of an example or a sample task."""
+"""Tables in the backup. Left out are own images, imported votes (their files may hold network addresses), judges'
+replies, and claims of drafts, which lapse."""
+_PICTURE_TABLES = ("image", "draft_picture", "campaign")
+"""Tables whose rows name pictures, which are copied too."""
+_SPEC_PICTURE = re.compile(r'"([0-9a-f]{64})\.(jpg|png)"')
+"""A picture of an example or a sample task in a campaign's spec."""
 UNSAID = frozenset(
     {("turn", "question"), ("turn", "answer_a"), ("turn", "answer_b")}
     | {("turn", "thinking_a"), ("turn", "thinking_b")}
@@ -81,7 +82,7 @@ UNNAMED = frozenset({("person", "subject")})
 """Columns replaced by the voter's random key: they show that somebody logged in, but not who."""
 OF_THE_DISK = frozenset({("battle", "tick")})
 """Columns left out of the backup: the time of this database's own clock."""
-_OF_A_PERSON = re.compile(r"(live )?day ")
+_VISITOR_BUDGET = re.compile(r"(live )?day ")
 """Name prefix of budgets for one day and one visitor; these stay here, and a new disk starts that day at zero."""
 _COPIES = "copies"
 """Counter of backup batches; a restore continues from the last one."""
@@ -90,7 +91,7 @@ _CHUNK = 500
 
 
 class ChangeLogError(ValueError):
-    """A line of the backup cannot be restored; the message says which."""
+    """A file of the backup can't be restored. The message names it."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class Unpacked:
 
 
 class ChangeLog:
-    """Records one database's changes and reads them in batches; tables that do not exist yet are left out."""
+    """Records a database's changes and reads them in batches. Tables that don't exist yet are left out."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -128,7 +129,7 @@ class ChangeLog:
         }
 
     def open(self) -> None:
-        """Start recording changes; all rows of a table that was never recorded count as changed."""
+        """Starts recording changes. All rows of a table that was never recorded count as changed."""
         with self._database.write() as connection:
             for table in self._note_changes(connection):
                 connection.execute(
@@ -140,15 +141,15 @@ class ChangeLog:
             return connection.execute(select(func.count()).select_from(OUTBOX)).scalar_one()
 
     def empty(self) -> bool:
-        """Whether no copied table has a row: the disk is new."""
+        """Whether all copied tables are empty, as on a new disk."""
         with self._database.read() as connection:
-            return not any(
-                connection.execute(select(table).limit(1)).first()
-                for table in self._tables.values()
-            )
+            for table in self._tables.values():
+                if connection.execute(select(table).limit(1)).first():
+                    return False
+        return True
 
     def batch(self, most: int, after: int = 0) -> Batch | None:
-        """Up to `most` of the oldest changes after an id, with current values; None if there are none."""
+        """Returns up to `most` of the oldest changes after an id, with current values; None if there are none."""
         with self._database.write() as connection:
             rows = connection.execute(
                 select(OUTBOX).where(OUTBOX.c.id > after).order_by(OUTBOX.c.id).limit(most)
@@ -161,42 +162,30 @@ class ChangeLog:
             lines: list[dict[str, Any]] = [{"copy": number, "schema": DIGEST, "at": read_at}]
             pictures: set[str] = set()
             voters: set[int] = set()
-            read: list[tuple[Table, tuple, Mapping[str, Any] | None]] = []
-            noted: defaultdict[str, dict[tuple, None]] = defaultdict(dict)
-            for row in rows:
-                noted[row.name][tuple(json.loads(row.key))] = None
+            changes: list[tuple[Table, tuple, Mapping[str, Any] | None]] = []
+            changed_keys = _changed_keys(rows)
             for name, table in self._tables.items():
-                changed = [
-                    key
-                    for key in noted[name]
-                    if not (name == "budget" and _OF_A_PERSON.match(key[0]))
-                ]
-                found = _rows(connection, table, changed)
-                read += [(table, key, found.get(key)) for key in changed]
-                voters.update(
-                    row[column]
-                    for column in _of_voter(table)
-                    for row in found.values()
-                    if row[column]
-                )
-                if name in _WITH_PICTURES:
-                    pictures.update(*(_pictures(name, row) for row in found.values()))
-            keys = voter_keys(connection, voters)
-            lines += [
-                {"table": table.name, "key": key, "row": _out(table, row, keys)}
-                for table, key, row in read
-            ]
-        content = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+                keys = changed_keys.get(name, ())
+                stored = _rows(connection, table, keys)
+                changes += [(table, key, stored.get(key)) for key in keys]
+                for column in _voter_columns(table):
+                    voters.update(row[column] for row in stored.values() if row[column])
+                if name in _PICTURE_TABLES:
+                    pictures.update(*(_pictures(name, row) for row in stored.values()))
+            keys_of_voters = voter_keys(connection, voters)
+            for table, key, row in changes:
+                values = _to_json(table, row, keys_of_voters)
+                lines.append({"table": table.name, "key": key, "row": values})
         return Batch(
-            number,
-            read_at[:10],
-            tuple(row.id for row in rows),
-            content.encode(),
-            frozenset(pictures),
+            number=number,
+            day=read_at[:10],
+            ids=tuple(row.id for row in rows),
+            content=_json_lines(lines),
+            pictures=frozenset(pictures),
         )
 
     def acknowledge(self, batch: Batch) -> None:
-        """Delete a batch's changes from the log, once the backup is safe."""
+        """Deletes a batch's changes from the log, once the backup is safe."""
         with self._database.write() as connection:
             for start in range(0, len(batch.ids), _CHUNK):
                 connection.execute(
@@ -206,39 +195,41 @@ class ChangeLog:
     def unpacked(
         self, contents: Iterable[bytes], names: Iterable[str] = repeat("a file of the copy")
     ) -> Unpacked:
-        """The last copied version of each row, from batches in any order. Raises ChangeLogError."""
-        head, last = _merged(contents, names)
-        if unknown := ", ".join(sorted({name for name, _ in last} - self._tables.keys())):
+        """Returns the last copied version of each row, from batches in any order. Raises ChangeLogError."""
+        header, last = _merged(contents, names)
+        unknown = sorted({name for name, _ in last} - self._tables.keys())
+        if unknown:
             raise ChangeLogError(
-                f"the copy holds rows of {unknown}, which this program does not know"
+                f"the copy holds rows of {', '.join(unknown)}, which this program does not know"
             )
-        kept = grouped((name, line["row"]) for (name, _), line in last.items() if line["row"])
-        rows = {name: kept.get(name, []) for name in self._tables}
-        pictures = (_pictures(name, row) for name in _WITH_PICTURES for row in rows.get(name, ()))
-        return Unpacked(head["copy"], rows, frozenset().union(*pictures))
+        current = grouped((name, line["row"]) for (name, _), line in last.items() if line["row"])
+        rows = {name: current.get(name, []) for name in self._tables}
+        pictures = (_pictures(name, row) for name in _PICTURE_TABLES for row in rows.get(name, ()))
+        return Unpacked(header["copy"], rows, frozenset().union(*pictures))
 
     def take_back(self, copy: Unpacked) -> None:
-        """Restore a backup into an empty database, all or nothing. Voters return unidentified, with their votes.
+        """Restores a backup into an empty database, all or nothing.
 
-        Reserved money comes back as spent.
+        Voters come back with their votes and without their cookies. Reserved money comes back as spent.
         """
         with self._database.write() as connection:
             voters = self._restored_voters(connection, copy)
             for name, table in self._tables.items():
-                rows = [_in(table, row, voters) for row in copy.rows[name]]
+                rows = [_from_json(table, row, voters) for row in copy.rows[name]]
                 if rows:
                     connection.execute(insert(table), rows)
                 _go_on_counting(connection, table)
-            self._note_changes(connection)  # only now: the restored rows are in the backup
+            # Only now, because the restored rows are in the backup already.
+            self._note_changes(connection)
             spend_reserved(connection)
             if copy.number:
                 connection.execute(insert(META).values(name=_COPIES, value=copy.number))
 
     def _restored_voters(self, connection: Connection, copy: Unpacked) -> Mapping[str, int]:
-        """Create a voter for every key of the backup, as old as its first row; no cookie will ever match its hash."""
+        """Creates a voter for every key of the backup, as old as its first row. No cookie matches the voter's hash."""
         since: dict[str, datetime] = {}
         for name, table in self._tables.items():
-            columns = _of_voter(table)
+            columns = _voter_columns(table)
             for row in copy.rows[name] if columns else ():
                 first = min(_moments(table, row), default=now())
                 for key in filter(None, (row[column] for column in columns)):
@@ -253,13 +244,12 @@ class ChangeLog:
         return voters
 
     def _note_changes(self, connection: Connection) -> Sequence[Table]:
-        """Install the triggers that record changes, and return the tables that had none."""
+        """Installs the triggers that record changes, and returns the tables that had none."""
         known = set(connection.scalars(select(META.c.name)))
         fresh = [table for table in self._tables.values() if f"noted {table.name}" not in known]
+        triggers = _sqlite_triggers if self._database.is_sqlite else _postgresql_triggers
         for table in fresh:
-            for statement in (
-                _sqlite_triggers(table) if self._database.is_sqlite else _postgresql_triggers(table)
-            ):
+            for statement in triggers(table):
                 connection.exec_driver_sql(statement)
         if fresh:
             connection.execute(
@@ -268,19 +258,32 @@ class ChangeLog:
         return fresh
 
 
+def _changed_keys(rows: Iterable[Row]) -> Mapping[str, Sequence[tuple]]:
+    """Returns the keys of the change log's rows by table, each key once, without visitors' budgets."""
+    keys: defaultdict[str, list[tuple]] = defaultdict(list)
+    for name, text_of_key in dict.fromkeys((row.name, row.key) for row in rows):
+        key = tuple(json.loads(text_of_key))
+        if name == "budget" and _VISITOR_BUDGET.match(key[0]):
+            continue
+        keys[name].append(key)
+    return keys
+
+
 def _pictures(name: str, row: Mapping[str, Any]) -> frozenset[str]:
-    """The files of the pictures that a row names and that are stored here, with their thumbnails."""
+    """Returns the files of the stored pictures that a row names, and their thumbnails."""
     if name == "campaign":
-        kept = _OF_A_SPEC.findall(row["spec"])
+        pictures = _SPEC_PICTURE.findall(row["spec"])
     else:
-        kept = [(row["sha256"], row["suffix"])] if row["sha256"] else []
-    return frozenset(
-        file for sha256, suffix in kept for file in (f"{sha256}.{suffix}", f"{sha256}.thumb.jpg")
-    )
+        pictures = [(row["sha256"], row["suffix"])] if row["sha256"] else []
+    files = set()
+    for sha256, suffix in pictures:
+        files.add(f"{sha256}.{suffix}")
+        files.add(f"{sha256}.thumb.jpg")
+    return frozenset(files)
 
 
 def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
-    """The lines of a batch, its header first. Raises ChangeLogError, which names the file."""
+    """Returns the lines of a batch, its header first. Raises ChangeLogError, which names the file."""
     try:
         lines = [json.loads(line) for line in content.decode().splitlines()]
         schema = lines[0]["schema"]
@@ -300,42 +303,42 @@ def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
 
 
 def folded(contents: Iterable[bytes], names: Iterable[str]) -> bytes:
-    """One file in place of several: the last version of each row, deletions too. Raises ChangeLogError."""
-    head, last = _merged(contents, names)
-    return "".join(
-        json.dumps(line, separators=(",", ":")) + "\n" for line in (head, *last.values())
-    ).encode()
+    """Returns one file in place of several, with the last version or deletion of each row. Raises ChangeLogError."""
+    header, last = _merged(contents, names)
+    return _json_lines([header, *last.values()])
+
+
+def _json_lines(lines: Iterable[Mapping[str, Any]]) -> bytes:
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
 
 
 def _merged(
     contents: Iterable[bytes], names: Iterable[str]
 ) -> tuple[dict[str, Any], dict[tuple, dict[str, Any]]]:
-    """The latest header, and the latest line of each row, with the number of its batch. Raises ChangeLogError."""
-    head: dict[str, Any] = {"copy": 0, "schema": DIGEST}
+    """Returns the latest header, and the latest line of each row with its batch's number. Raises ChangeLogError."""
+    header: dict[str, Any] = {"copy": 0, "schema": DIGEST}
     last: dict[tuple, dict[str, Any]] = {}
     for first, *lines in map(_lines, contents, names):
-        head = max(head, first, key=lambda one: one["copy"])
+        if first["copy"] > header["copy"]:
+            header = first
         for line in lines:
             key = (line["table"], tuple(line["key"]))
             line = {"copy": first["copy"], **line}
             if key not in last or last[key]["copy"] <= line["copy"]:
                 last[key] = line
-    return head, last
+    return header, last
 
 
 def _keys(table: Table, row: str) -> str:
-    """The columns of a table's key, in SQL."""
+    """Returns the columns of a table's key, in SQL."""
     return ", ".join(f'{row}."{column.name}"' for column in table.primary_key)
 
 
 def _keys_of(table: Table, connection: Connection) -> str:
-    """A SELECT of the change log rows for all rows of a table."""
+    """Returns a SELECT of the change log's rows for all rows of a table."""
     columns = _keys(table, f'"{table.name}"')
-    array = (
-        f"json_array({columns})"
-        if connection.dialect.name == "sqlite"
-        else f"json_build_array({columns})::text"
-    )
+    is_sqlite = connection.dialect.name == "sqlite"
+    array = f"json_array({columns})" if is_sqlite else f"json_build_array({columns})::text"
     return f"SELECT '{table.name}', {array} FROM \"{table.name}\""
 
 
@@ -362,22 +365,21 @@ def _postgresql_triggers(table: Table) -> list[str]:
 def _rows(
     connection: Connection, table: Table, keys: Sequence[tuple]
 ) -> dict[tuple, Mapping[str, Any]]:
-    """Rows by their keys; deleted rows are missing."""
+    """Returns rows by their keys; deleted rows are missing."""
     columns = list(table.primary_key)
-    found: dict[tuple, Mapping[str, Any]] = {}
+    rows: dict[tuple, Mapping[str, Any]] = {}
     for start in range(0, len(keys), _CHUNK):
         wanted = keys[start : start + _CHUNK]
-        which = (
-            columns[0].in_([key[0] for key in wanted])
-            if len(columns) == 1
-            else tuple_(*columns).in_(wanted)
-        )
-        for row in connection.execute(select(table).where(which)):
-            found[tuple(row._mapping[column] for column in columns)] = {**row._mapping}
-    return found
+        is_wanted = tuple_(*columns).in_(wanted)
+        if len(columns) == 1:
+            is_wanted = columns[0].in_([key[0] for key in wanted])
+        for row in connection.execute(select(table).where(is_wanted)):
+            rows[tuple(row._mapping[column] for column in columns)] = {**row._mapping}
+    return rows
 
 
-def _of_voter(table: Table) -> frozenset[str]:
+def _voter_columns(table: Table) -> frozenset[str]:
+    """Returns the columns of a table that name a voter."""
     return frozenset(
         column.name
         for column in table.columns
@@ -387,23 +389,25 @@ def _of_voter(table: Table) -> frozenset[str]:
 
 
 def _moments(table: Table, row: Mapping[str, Any]) -> list[datetime]:
-    """All times in a row of the backup."""
-    values = (
-        (column.type, row[column.name])
-        for column in table.columns
-        if isinstance(column.type, Moment)
-    )
-    return [moment for kind, value in values if (moment := kind.process_result_value(value, None))]
+    """Returns all times in a row of the backup."""
+    moments = []
+    for column in table.columns:
+        if isinstance(column.type, Moment):
+            moment = column.type.process_result_value(row[column.name], None)
+            if moment:
+                moments.append(moment)
+    return moments
 
 
 def voter_keys(connection: Connection, voters: Collection[int]) -> dict[int, str]:
-    """The random key of each voter, created for new ones."""
+    """Returns the random key of each voter. New voters get one."""
     take_turn(connection, VOTER_KEY)
     keys: dict[int, str] = {}
     wanted = list(voters)
     for start in range(0, len(wanted), _CHUNK):
-        mine = VOTER_KEY.c.voter_id.in_(wanted[start : start + _CHUNK])
-        keys |= {row.voter_id: row.key for row in connection.execute(select(VOTER_KEY).where(mine))}
+        is_wanted = VOTER_KEY.c.voter_id.in_(wanted[start : start + _CHUNK])
+        for row in connection.execute(select(VOTER_KEY).where(is_wanted)):
+            keys[row.voter_id] = row.key
     new = {voter: secrets.token_urlsafe(12) for voter in voters if voter not in keys}
     if new:
         connection.execute(
@@ -412,14 +416,14 @@ def voter_keys(connection: Connection, voters: Collection[int]) -> dict[int, str
     return keys | new
 
 
-def _out(
+def _to_json(
     table: Table, row: Mapping[str, Any] | None, keys: Mapping[int, str]
 ) -> dict[str, Any] | None:
-    """A row as JSON: times in microseconds since 1970, voters as keys; None if it is deleted."""
+    """Returns a row as JSON, with times in microseconds since 1970 and voters as keys; None for a deleted row."""
     if row is None:
         return None
-    of_voter = _of_voter(table)
-    out: dict[str, Any] = {}
+    voter_columns = _voter_columns(table)
+    values: dict[str, Any] = {}
     for column in table.columns:
         value = row[column.name]
         if (table.name, column.name) in OF_THE_DISK or column.computed is not None:
@@ -428,33 +432,33 @@ def _out(
             value = ""
         elif (table.name, column.name) in UNNAMED:
             value = f"copy:{keys.get(row['voter_id'])}"
-        elif column.name in of_voter and value is not None:
+        elif column.name in voter_columns and value is not None:
             value = keys.get(value)
         elif isinstance(column.type, Moment):
             value = column.type.process_bind_param(value, None)
-        out[column.name] = value
-    return out
+        values[column.name] = value
+    return values
 
 
-def _in(table: Table, row: Mapping[str, Any], voters: Mapping[str, int]) -> dict[str, Any]:
-    of_voter = _of_voter(table)
-    taken: dict[str, Any] = {}
+def _from_json(table: Table, row: Mapping[str, Any], voters: Mapping[str, int]) -> dict[str, Any]:
+    voter_columns = _voter_columns(table)
+    values: dict[str, Any] = {}
     for name, value in row.items():
-        if name in of_voter and value is not None:
+        if name in voter_columns and value is not None:
             value = voters[value]
         elif isinstance(moment := table.c[name].type, Moment):
             value = moment.process_result_value(value, None)
-        taken[name] = value
-    return taken
+        values[name] = value
+    return values
 
 
 def _go_on_counting(connection: Connection, table: Table) -> None:
-    """Set PostgreSQL's id sequence past the restored rows; SQLite does so by itself."""
-    if connection.dialect.name == "postgresql" and [
-        column.name for column in table.primary_key
-    ] == ["id"]:
-        last = f'(SELECT max(id) FROM "{table.name}")'
-        sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
-        connection.execute(
-            text(f"SELECT setval({sequence}, {last}) WHERE {sequence} IS NOT NULL AND {last} > 0")
-        )
+    """Sets PostgreSQL's id sequence past the restored rows; SQLite does so by itself."""
+    key = [column.name for column in table.primary_key]
+    if connection.dialect.name != "postgresql" or key != ["id"]:
+        return
+    last = f'(SELECT max(id) FROM "{table.name}")'
+    sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
+    connection.execute(
+        text(f"SELECT setval({sequence}, {last}) WHERE {sequence} IS NOT NULL AND {last} > 0")
+    )

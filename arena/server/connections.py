@@ -1,9 +1,9 @@
-"""Connections: how many sockets are open, overall and per network, and how long each may take over a request's head and
-over reading the answer.
+"""Connections: bounds on the number of open sockets, overall and per network, and on the time that a client takes to
+send a request's head and to read the answer.
 
 Uvicorn's `limit_concurrency` would answer everybody with 503 while one network holds idle sockets. Here the network's
-own further sockets are closed, and of all that wait for a head the oldest makes room. Nothing of this is logged, and
-broken requests have one line a minute: a flood would fill the disk.
+own further sockets are closed, and the oldest socket that waits for a head makes room. Closed sockets aren't logged,
+and broken requests get one line a minute, so that a flood doesn't fill the disk.
 """
 
 import asyncio
@@ -23,28 +23,27 @@ from arena.network import public_network
 HEAD_SECONDS = 10.0
 """Time from a socket's opening, or from the first byte of a later request, to the whole head."""
 REST_SECONDS = 60.0
-"""Time for the rest of a body after its answer: many clients read an answer only when they have sent all."""
+"""Time for the rest of a body after its answer: many clients read an answer only after they have sent all."""
 READ_SECONDS = 20.0
-"""Time that an answer may wait for its reader in all; each `HIGH_WATER_LIMIT` that was read gives some back."""
+"""Time that an answer may wait for its reader in all. Each `HIGH_WATER_LIMIT` of read bytes gives some back."""
 LEAST_READ = 8_000
-"""Bytes a second of the slowest reader; a poor mobile connection is faster."""
+"""Bytes a second of the slowest reader. A poor mobile connection is faster."""
 PORTION = 4_096
+"""Bytes of a head, or of a body in chunks, that are read in one step."""
 MOST_LINES = 128
-"""Bytes of a head, or of a body in chunks, that are read at one go, and the most lines of such a body among them: a
-socket whose chunks hold some bytes each costs a hundred times what it sends.
-"""
+"""Most lines in a portion of a body in chunks: chunks of a few bytes cost a hundred times what they send."""
 NETWORK_SOCKETS = 500
-"""Most open sockets of a network: a browser opens six, and many people may share an address."""
+"""Most open sockets of a network. A browser opens six, and many people may share an address."""
 MOST_SOCKETS = 8_000
 """Most open sockets overall; each takes about 20 kB."""
 LINE_SECONDS = 60.0
-"""Time from one line of the log about broken requests to the next."""
+"""Time between two log lines about broken requests."""
 
 log = logging.getLogger(__name__)
 
 
 class Connections:
-    """Open sockets of a server. `network` names an address's network, None where its sockets are not bounded."""
+    """The open sockets of a server. `network` returns an address's network, None for addresses without a bound."""
 
     def __init__(
         self,
@@ -66,10 +65,13 @@ class Connections:
         self._broken = 0
         self._next_line = 0.0
         self.waiting: dict[Connection, asyncio.TimerHandle] = {}
-        """Those without a whole request head, or with an answer to half a body, the oldest first, with their timers."""
+        """Sockets without a whole request head, or with an answer before the end of the body, and their timers.
+
+        The oldest comes first.
+        """
 
     def enter(self, network: str | None) -> bool:
-        """Count a socket until `leave`; return whether there is room for it, which the oldest that waits may make."""
+        """Counts a socket until `leave`. Returns whether there is room; the oldest waiting socket may make it."""
         self._open += 1
         if network is not None:
             self._by_network[network] += 1
@@ -90,7 +92,7 @@ class Connections:
                 del self._by_network[network]
 
     def count_broken(self) -> None:
-        """Count a request that broke the protocol, and log at most one line a minute about all since the last."""
+        """Counts a request that broke the protocol, and logs the count at most once a minute."""
         self._broken += 1
         if time.monotonic() >= self._next_line:
             log.warning("requests that broke the protocol, now closed: %d", self._broken)
@@ -99,13 +101,13 @@ class Connections:
 
 
 class Connection(H11Protocol):
-    """Uvicorn's protocol of one socket, within the bounds."""
+    """Uvicorn's protocol of a socket, within the bounds."""
 
     def __init__(self, connections: Connections, **uvicorn: Any) -> None:
         super().__init__(**uvicorn)
         self._all = connections
         self._patience = connections.read_seconds
-        """Seconds for which the reader may still keep an answer waiting."""
+        """The remaining seconds that an answer may wait for its reader."""
         self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -120,8 +122,10 @@ class Connection(H11Protocol):
         was_answered = self._is_answered_early()
         while data and not self.transport.is_closing():
             # A body of known length costs one event; a head, or a body in chunks, one for each of its lines.
-            known = self.conn.their_state is h11.SEND_BODY and not self._is_chunked()
-            part, data = (data, b"") if known else (data[:PORTION], data[PORTION:])
+            is_cheap = self.conn.their_state is h11.SEND_BODY and not self._is_chunked()
+            size = len(data) if is_cheap else PORTION
+            part = data[:size]
+            data = data[size:]
             if self._is_chunked() and part.count(b"\n") > MOST_LINES:
                 self.drop()
                 return
@@ -131,9 +135,10 @@ class Connection(H11Protocol):
         self._wait_or_not()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what broke the protocol, unless an answer has begun, and close the socket; the app sends no other.
+        """Answers a request that broke the protocol, unless an answer has begun, and closes the socket.
 
-        Uvicorn raises an error where an answer has begun, or where the body of one to HEAD would follow.
+        The app can send no other answer. Uvicorn raises an error if an answer has begun, or for the body of an answer
+        to HEAD.
         """
         self._all.count_broken()
         if self.cycle is not None:
@@ -149,13 +154,14 @@ class Connection(H11Protocol):
             self._wait_or_not()
 
     def _is_answered_early(self) -> bool:
-        """Whether an answer is complete before the body that it answers."""
+        """Whether an answer is complete before its request's body."""
         return self.conn.their_state is h11.SEND_BODY and self.conn.our_state is h11.DONE
 
     def _is_chunked(self) -> bool:
-        """Whether a body in chunks is being received."""
-        body = self.conn.their_state is h11.SEND_BODY
-        return body and any(name == b"transfer-encoding" for name, _ in self.headers)
+        """Whether a body in chunks is arriving."""
+        if self.conn.their_state is not h11.SEND_BODY:
+            return False
+        return any(name == b"transfer-encoding" for name, _ in self.headers)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -175,13 +181,13 @@ class Connection(H11Protocol):
         self._all.leave(self._network)
 
     def drop(self) -> None:
-        """Close the socket at once."""
+        """Closes the socket at once."""
         self._stop_waiting()
         self._stop_reading()
         self.transport.abort()
 
     def _wait_or_not(self) -> None:
-        """Start a timer where nothing is waited for but a head, or the rest of a body; stop it elsewhere."""
+        """Starts a timer if the socket waits for a head, or for the rest of an answered body; stops it otherwise."""
         if self._is_answered_early():
             self._wait(self._all.rest_seconds)
         elif self.conn.their_state is h11.IDLE:

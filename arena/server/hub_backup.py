@@ -39,9 +39,9 @@ MOST_ROWS = 10_000
 MOST_BYTES = 100_000_000
 """Approximate size of one commit, all its files together: a big import must not hold up the votes behind it."""
 _AT_ONCE = 16
-"""Files that a restore reads in parallel: a year of votes has many."""
+"""The number of files that a restore reads at the same time: a year of votes has many."""
 _PATIENCE = 10
-"""If the Hub asks for it, the next commit waits up to this many times `EVERY`."""
+"""The most multiples of `EVERY` that the next commit waits if the Hub asks for it."""
 _START_WAITS = (4, 8, 16, 32)
 """Seconds between attempts to reach the Hub at start: many hosts do not start a server twice."""
 _FAILURES = (HfHubHTTPError, httpx2.HTTPError, OSError, RuntimeError, ValueError, LookupError)
@@ -49,12 +49,12 @@ _FAILURES = (HfHubHTTPError, httpx2.HTTPError, OSError, RuntimeError, ValueError
 _ROWS = "votes/"
 _FOLDED = re.compile(r"votes/folded-([0-9]+)/")
 FOLD = 16
-"""Files of one level that are folded into one of the next: of a year's 600,000 commits, fewer than 80 are left."""
+"""The number of files of a level that become one of the next level: a year's 600,000 commits leave fewer than 80."""
 _FOLD_AT_ONCE = 256
-"""Most files folded in one go, where many are left because the Hub failed for long."""
+"""The most files in one fold. Many are left after the Hub has failed for long."""
 _PICTURES = "pictures/"
 _WRITER = "writer/"
-"""Folder of one empty file, named after the database whose copy this is: two would make it a copy of neither."""
+"""The folder of an empty file that names the database of the backup: two databases would spoil each other's."""
 
 MIRROR = Table(
     "mirror",
@@ -81,14 +81,14 @@ class HubDataset:
         send_again(sleep)
 
     def paths(self) -> frozenset[str]:
-        """The paths of all files. Raises HubError."""
+        """Returns the paths of all files. Raises HubError."""
         with _own_errors():
             self._api.create_repo(self._name, repo_type="dataset", private=True, exist_ok=True)
             self._refuse_public()
             return frozenset(self._api.list_repo_files(self._name, repo_type="dataset"))
 
     def read(self, path: str) -> bytes:
-        """The content of a file. Raises HubError, which names it."""
+        """Returns the content of a file. Raises HubError, which names it."""
         download = partial(self._api.hf_hub_download, self._name, path, repo_type="dataset")
         with _own_errors(path):
             return repeat(lambda: Path(download()).read_bytes(), self._sleep)
@@ -96,29 +96,30 @@ class HubDataset:
     def commit(
         self, files: Mapping[str, bytes], gone: Collection[str] = (), writer: str = ""
     ) -> None:
-        """Add files and delete those `gone`, all or none; refused if `writer` is given and another one's file is there.
+        """Adds files and deletes those in `gone`, all or none.
 
-        Raises HubError, possibly after it was done.
+        Raises HubError: if `writer` is given and there is another writer's file, or for a failure, perhaps after the
+        commit was made.
         """
         with _own_errors():
             refuse_another(writer, self._refuse_public())
             repeat(lambda: self._commit(files, gone), self._sleep)
 
     def _commit(self, files: Mapping[str, bytes], gone: Collection[str]) -> None:
-        # an answer may be lost
-        there = self._api.list_repo_files(self._name, repo_type="dataset") if gone else ()
+        # An attempt may have been made although its answer was lost: what is deleted then can't be deleted again.
+        existing = self._api.list_repo_files(self._name, repo_type="dataset") if gone else ()
         changes = [
             *(CommitOperationAdd(path, content) for path, content in files.items()),
-            *(CommitOperationDelete(path) for path in gone if path in there),
+            *(CommitOperationDelete(path) for path in gone if path in existing),
         ]
         self._api.create_commit(
             self._name, changes, commit_message="A copy of the votes", repo_type="dataset"
         )
 
     def _refuse_public(self) -> Sequence[str]:
-        """Return the paths of all files.
+        """Returns the paths of all files.
 
-        Raises HubError, which does not name the dataset, if somebody has made it public since the last commit.
+        Raises HubError, which doesn't name the dataset, if it has become public since the last commit.
         """
         dataset = self._api.dataset_info(self._name)
         if not dataset.private:
@@ -129,7 +130,7 @@ class HubDataset:
 
 
 def refuse_another(writer: str, paths: Iterable[str]) -> None:
-    """Raise HubError if the file of another writer is among the paths."""
+    """Raises HubError if another writer's file is among the paths."""
     if writer and any(path.startswith(_WRITER) and path != writer for path in paths):
         raise HubError(
             "another server, with a database of its own, writes to the dataset that MIRROR names: nothing more of this "
@@ -139,10 +140,10 @@ def refuse_another(writer: str, paths: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class BackupState:
-    """Status of the backup, for the page."""
+    """The state of the backup, for the page."""
 
     copied_at: datetime | None
-    """Everything stored until then is backed up; None: not known yet."""
+    """Everything stored until then is backed up; None if it is unknown."""
     waiting: int
     problem: str
 
@@ -160,8 +161,8 @@ class HubBackup:
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self.change_log = ChangeLog(database)
-        self.seen: BackupState | None = None
-        """Status some seconds ago, read without waiting; None before the start."""
+        self.last_state: BackupState | None = None
+        """The state some seconds ago, for readers that must not wait; None before the start."""
         self._database = database
         self._pictures = pictures
         self._hub = hub
@@ -171,42 +172,36 @@ class HubBackup:
         self._instance = secrets.token_hex(8)
         self._writer = f"{_WRITER}{database.secret_key('copy').hex()[:16]}"
         self._sent: frozenset[str] | None = None
-        """Pictures on the Hub; None until it has been asked."""
+        """The pictures on the Hub; None until they are listed."""
         self._commits = FOLD
-        """Commits since files were last folded; a start that may be a short one begins with those of earlier ones."""
+        """Commits since the last fold. It starts at FOLD, because earlier runs may have left files to fold."""
         self._idle_at: datetime | None = None
-        """When the change log was last seen empty."""
+        """The last time at which the change log was empty."""
         self._rest = every
-        """Time between the last commit and the next."""
+        """The time between the last commit and the next."""
         self._turn_at: datetime | None = None
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
 
     def restore(self) -> bool:
-        """Restore an empty database and the picture folder; return whether there was a backup.
+        """Restores an empty database and the picture folder. Returns whether there was a backup.
 
-        From then on the copy is this database's: a server that still writes another one's there is refused.
-        Raises HubError and ChangeLogError: a server that cannot read its backup must not begin a second one.
+        From then on the backup is this database's: a server with another database can't write there any more.
+        Raises HubError and ChangeLogError: a server that can't read its backup must not begin a second one.
         """
         if not self.change_log.empty():
             return False
-        others = [
-            path
-            for path in self._asked(self._hub.paths)
-            if path.startswith(_WRITER) and path != self._writer
-        ]
-        self._asked(self._hub.commit, {self._writer: b""}, others)
-        paths = self._asked(self._hub.paths)
+        paths = self._ask_patiently(self._hub.paths)
+        writers = [path for path in paths if path.startswith(_WRITER)]
+        others = [path for path in writers if path != self._writer]
+        self._ask_patiently(self._hub.commit, {self._writer: b""}, others)
+        paths = self._ask_patiently(self._hub.paths)
+        read = partial(self._ask_patiently, self._hub.read)
         with ThreadPoolExecutor(_AT_ONCE) as readers:
             rows = sorted(path for path in paths if path.startswith(_ROWS))
-            copy = self.change_log.unpacked(
-                readers.map(partial(self._asked, self._hub.read), rows), rows
-            )
-            list(
-                readers.map(
-                    self._fetch, [name for name in copy.pictures if f"{_PICTURES}{name}" in paths]
-                )
-            )
+            copy = self.change_log.unpacked(readers.map(read, rows), rows)
+            pictures = [name for name in copy.pictures if f"{_PICTURES}{name}" in paths]
+            list(readers.map(self._fetch, pictures))
         self.change_log.take_back(copy)
         return copy.number > 0
 
@@ -215,35 +210,35 @@ class HubBackup:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             new = path.with_name(f"{picture}.being-fetched")
-            new.write_bytes(self._asked(self._hub.read, f"{_PICTURES}{picture}"))
+            new.write_bytes(self._ask_patiently(self._hub.read, f"{_PICTURES}{picture}"))
             new.replace(path)
 
-    def _asked(self, ask: Callable[..., Answer], *asked: object) -> Answer:
-        """The Hub's answer, with more patience at start than between commits."""
+    def _ask_patiently(self, ask: Callable[..., Answer], *arguments: object) -> Answer:
+        """Returns the Hub's answer, after longer waits than between commits: a host may not start a server twice."""
         for wait in _START_WAITS:
             try:
-                return ask(*asked)
+                return ask(*arguments)
             except HubDownError as error:
                 log.warning("the start waits for its copy: %s", error)
                 self._ending.wait(
                     max(wait, min(error.wait, _PATIENCE * self._every.total_seconds()))
                 )
-        return ask(*asked)
+        return ask(*arguments)
 
     def start(self) -> None:
         self.change_log.open()
-        self.seen = self.state()
+        self.last_state = self.state()
         self._thread.start()
 
     def stop(self) -> None:
-        """Back up what is left, in as many commits as it takes, and stop the thread."""
+        """Stops the thread and backs up all waiting changes, in as many commits as needed."""
         self._ending.set()
         self._thread.join()
         while self._copy():
             pass
 
     def state(self) -> BackupState:
-        """The current status. Raises DatabaseError."""
+        """Returns the current state. Raises DatabaseError."""
         present = self._clock()
         waiting = self.change_log.waiting()
         if not waiting:
@@ -251,16 +246,17 @@ class HubBackup:
         with self._database.read() as connection:
             row = connection.execute(select(MIRROR)).one_or_none()
         self._turn_at = row.tried_at + self._rest if row and row.tried_at else None
-        known = [moment for moment in (self._idle_at, row.copied_at if row else None) if moment]
+        copied_at = row.copied_at if row else None
+        known = [moment for moment in (self._idle_at, copied_at) if moment]
         return BackupState(max(known, default=None), waiting, row.problem if row else "")
 
     def step(self) -> None:
-        """Commit if it is time, and update `seen`; the thread calls this every few seconds."""
+        """Commits if it is time, and updates `last_state`. The thread calls this every few seconds."""
         try:
-            if self._our_turn():
+            if self._claim_turn():
                 self._copy()
                 self._fold()
-            self.seen = self.state()
+            self.last_state = self.state()
         except DatabaseError as error:
             log.warning("the copy waits for the database: %s", error)
 
@@ -269,13 +265,13 @@ class HubBackup:
             self.step()
 
     def _pause(self) -> timedelta:
-        """Time until the next step, at the latest when a commit is due."""
+        """Returns the time until the next step, which comes no later than the next commit."""
         look = self._every / 20
         turn = self._turn_at - self._clock() if self._turn_at else look
         return turn if timedelta(0) < turn < look else look
 
-    def _our_turn(self) -> bool:
-        """Claim the next commit if the last is long enough ago; a clock that was set back does not block it."""
+    def _claim_turn(self) -> bool:
+        """Claims the next commit if the last is long enough ago. A clock that was set back doesn't block it."""
         present = self._clock()
         rest = self._rest
         tried = MIRROR.c.tried_at
@@ -283,17 +279,16 @@ class HubBackup:
         if not self.change_log.waiting():
             return False
         with self._database.write() as connection:
-            # a new disk waits: a server may have just stopped
+            # A new disk waits, because another server may have just stopped.
             values = {"id": 1, "problem": "", "tried_at": present}
             connection.execute(
                 self._database.insert(MIRROR).values(values).on_conflict_do_nothing()
             )
-            return (
-                connection.execute(update(MIRROR).where(due).values(tried_at=present)).rowcount == 1
-            )
+            claim = connection.execute(update(MIRROR).where(due).values(tried_at=present))
+            return claim.rowcount == 1
 
     def _copy(self) -> bool:
-        """Commit what waits, oldest first; return whether some of it did not fit."""
+        """Commits waiting changes, the oldest first. Returns whether some are left."""
         begun = self._clock()
         try:
             batches = self._batches()
@@ -303,34 +298,39 @@ class HubBackup:
             for batch in batches:
                 self.change_log.acknowledge(batch)
         except (OSError, DatabaseError) as error:
-            asked = timedelta(seconds=error.wait if isinstance(error, HubError) else 0)
-            self._rest = max(self._every, min(asked, _PATIENCE * self._every))
+            asked_wait = timedelta(seconds=error.wait if isinstance(error, HubError) else 0)
+            self._rest = max(self._every, min(asked_wait, _PATIENCE * self._every))
             log.warning("the copy is late: %s", error)
             self._note(problem=str(error))
             return False
         self._rest = self._every
-        more = len(batches[-1].ids) == MOST_ROWS
-        self._note(problem="", **({} if more else {"copied_at": begun}))
-        return more
+        has_more = len(batches[-1].ids) == MOST_ROWS
+        if has_more:
+            self._note(problem="")
+        else:
+            self._note(problem="", copied_at=begun)
+        return has_more
 
     def _batches(self) -> Sequence[Batch]:
-        """The oldest changes that fit into one commit; every batch but the last is full."""
+        """Returns the oldest changes that fit into one commit. Every batch but the last is full."""
         batches: list[Batch] = []
         while sum(len(batch.content) for batch in batches) < self._most_bytes:
-            batch = self.change_log.batch(MOST_ROWS, batches[-1].ids[-1] if batches else 0)
-            batches += [batch] if batch else []
-            if batch is None or len(batch.ids) < MOST_ROWS:
+            last_id = batches[-1].ids[-1] if batches else 0
+            batch = self.change_log.batch(MOST_ROWS, last_id)
+            if batch is None:
+                break
+            batches.append(batch)
+            if len(batch.ids) < MOST_ROWS:
                 break
         return batches
 
     def _commit(self, batches: Sequence[Batch]) -> None:
         if self._sent is None:
             self._sent = frozenset(path.removeprefix(_PICTURES) for path in self._hub.paths())
-        spoken_of = frozenset().union(*(batch.pictures for batch in batches))
-        fresh = [name for name in spoken_of - self._sent if (self._pictures / name).is_file()]
-        files = {f"{_PICTURES}{name}": (self._pictures / name).read_bytes() for name in fresh} | {
-            self._writer: b""
-        }
+        named_pictures = frozenset().union(*(batch.pictures for batch in batches))
+        fresh = [name for name in named_pictures - self._sent if (self._pictures / name).is_file()]
+        files = {f"{_PICTURES}{name}": (self._pictures / name).read_bytes() for name in fresh}
+        files[self._writer] = b""
         for batch in batches:
             files[f"{_ROWS}{batch.day}/{self._instance}-{batch.number}.jsonl"] = batch.content
         self._hub.commit(files, writer=self._writer)
@@ -338,7 +338,7 @@ class HubBackup:
         self._sent |= frozenset(fresh)
 
     def _fold(self) -> None:
-        """Fold files of one level into one, once there are enough, so that a restore reads few."""
+        """Folds the files of a level into one once there are enough, so that a restore reads few."""
         if self._commits < FOLD:
             return
         self._commits = 0
@@ -363,14 +363,20 @@ class HubBackup:
 
 
 def fold_due(paths: Iterable[str]) -> tuple[int, Sequence[str]] | None:
-    """The files to be folded, of the lowest level that has enough, and the level of the new one; None if none has."""
+    """Returns the level of the next folded file, and the files to fold into it: those of the lowest level with enough.
+
+    None if no level has enough files.
+    """
     levels: defaultdict[int, list[str]] = defaultdict(list)
     for path in paths:
         if path.startswith(_ROWS):
-            found = _FOLDED.match(path)
-            levels[int(found[1]) if found else 0].append(path)
-    level = min((level for level, files in levels.items() if len(files) >= FOLD), default=None)
-    return None if level is None else (level + 1, sorted(levels[level])[:_FOLD_AT_ONCE])
+            match = _FOLDED.match(path)
+            levels[int(match[1]) if match else 0].append(path)
+    full = [level for level, files in levels.items() if len(files) >= FOLD]
+    if not full:
+        return None
+    level = min(full)
+    return level + 1, sorted(levels[level])[:_FOLD_AT_ONCE]
 
 
 @contextmanager
@@ -382,7 +388,7 @@ def _own_errors(path: str = "") -> Iterator[None]:
 
 
 def _hub_error(error: Exception, path: str = "") -> HubError:
-    """An error for the operator without the server's own words, which may hold a token."""
+    """Returns an error for the operator without the server's own words, which may hold a token."""
     if isinstance(error, HubDownError) and path:
         return HubDownError(f"{path}: {error}", error.wait)
     if isinstance(error, HubError):
@@ -394,8 +400,6 @@ def _hub_error(error: Exception, path: str = "") -> HubError:
         return HubError(
             f"{path} is listed in the dataset but not there; restore it from the dataset's history"
         )
-    return HubError(
-        f"the Hub answered {status}"
-        if status
-        else f"the Hub cannot be reached ({type(error).__name__})"
-    )
+    if status:
+        return HubError(f"the Hub answered {status}")
+    return HubError(f"the Hub cannot be reached ({type(error).__name__})")

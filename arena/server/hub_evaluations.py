@@ -1,6 +1,6 @@
-"""Evaluation files: a score as model repositories on the Hub hold it, in `.eval_results` and in a card's `model-index`.
+"""Evaluation files: a score for a model repository on the Hub, in `.eval_results` or in a card's `model-index`.
 
-Both are written by the Hub's own library. `verifyToken` is never written: only runs in the Hub's own jobs get one.
+The Hub's own library writes both. `verifyToken` is never written: only runs in the Hub's own jobs get one.
 """
 
 from dataclasses import dataclass
@@ -17,35 +17,35 @@ TASK = "image-text-to-text"
 
 @dataclass(frozen=True)
 class HubScore:
-    """A score of one model on one benchmark, in the Hub's words."""
+    """A score of a model on a benchmark, in the Hub's terms."""
 
     edition: str
-    """Key of the benchmark's edition."""
+    """The key of the benchmark's edition."""
     protocol: str
     name: str
-    """The benchmark, as people write it."""
+    """The name of the benchmark in texts."""
     dataset: str
-    """Its dataset on the Hub."""
+    """The benchmark's dataset on the Hub."""
     task: str
     metric: str
-    """Kind of metric: "mm-vet.score"."""
+    """The kind of metric, such as "mm-vet.score"."""
     figure: str
-    """The number's own name: "total"."""
+    """The name of the number, such as "total"."""
     value: float
     notes: str
     date: str
-    """Day on which it was scored, in UTC."""
+    """The day of the scoring, in UTC."""
     url: str
-    """Address of the report."""
+    """The address of the report."""
 
     @property
     def path(self) -> str:
-        """Where `.eval_results` has it: one file for each benchmark and protocol."""
+        """The path of the file in `.eval_results`, one for each benchmark and protocol."""
         return f".eval_results/stereoscope_{self.edition}_{self.protocol}.yaml"
 
 
 def eval_results(score: HubScore, user: str = "") -> bytes:
-    """Returns the file for `.eval_results`; `user`: who hands it in."""
+    """Returns the file for `.eval_results`. `user`: the person who offers it."""
     entry = EvalResultEntry(
         dataset_id=score.dataset,
         task_id=score.task,
@@ -60,7 +60,7 @@ def eval_results(score: HubScore, user: str = "") -> bytes:
 
 
 def model_index(score: HubScore, model: str) -> bytes:
-    """Returns the part of a model card's front matter that holds the score alone."""
+    """Returns the `model-index` of a model card with this score alone."""
     return front_matter({"model-index": _index(score, model)}).encode()
 
 

@@ -1,7 +1,7 @@
-"""Hub facts: what a model's repository on the Hugging Face Hub shows of it, read without a token, and weekly again.
+"""Hub facts: a model's facts from its repository on the Hugging Face Hub, read every week without a token.
 
-A repository that only converts another's weights, as the Hub marks it, shows the maker, age and size of that one. The
-size counts where all weights are floats: packed ones hold several parameters in a number.
+A repository that the Hub marks as a conversion of another's weights has the maker, age and size of the other. The size
+is taken only if all weights are floats: packed weights hold several parameters in a number.
 """
 
 import asyncio
@@ -24,25 +24,26 @@ from arena.server.hub_requests import TIMEOUT_SECONDS, HubError, status_of
 
 EVERY = timedelta(days=7)
 LOOK_SECONDS = 3600.0
-"""How often it is looked whether a repository is to be read."""
+"""Seconds between two looks for repositories that are due."""
 _FLOATS = frozenset(("F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2"))
-"""Types of weights of which each number is one parameter."""
-_SHOWN: Any = ["author", "baseModels", "cardData", "createdAt", "gated", "safetensors", "tags"]
+"""Types of weights with one parameter in a number."""
+_FIELDS: Any = ["author", "baseModels", "cardData", "createdAt", "gated", "safetensors", "tags"]
 
 log = logging.getLogger(__name__)
 
 
 def read_facts(repository: str, hub: HfApi | None = None) -> dict[str, str]:
-    """Return what a repository shows, by field. Raises HubError."""
+    """Returns the facts of a repository, by field. Raises HubError."""
     api = hub or HfApi()
     info = _info(api, repository)
     base = _converted_from(info)
-    return _facts(repository, info, _info(api, base) if base else info)
+    base_info = _info(api, base) if base else info
+    return _facts(repository, info, base_info)
 
 
 def _info(api: HfApi, repository: str) -> ModelInfo:
     try:
-        return api.model_info(repository, expand=_SHOWN, timeout=TIMEOUT_SECONDS, token=False)
+        return api.model_info(repository, expand=_FIELDS, timeout=TIMEOUT_SECONDS, token=False)
     except (HfHubHTTPError, httpx2.HTTPError, OSError, ValueError, LookupError, TypeError) as error:
         status = status_of(error)
         if status in (401, 404):
@@ -55,7 +56,7 @@ def _info(api: HfApi, repository: str) -> ModelInfo:
 
 
 def _converted_from(info: ModelInfo) -> str:
-    """Return the repository whose weights this one has in another form; "" where it has its own."""
+    """Returns the repository whose weights this one has in another form; "" if it has its own."""
     bases = info.base_models
     if not isinstance(bases, dict) or bases.get("relation") != "quantized":
         return ""
@@ -65,10 +66,10 @@ def _converted_from(info: ModelInfo) -> str:
 
 
 def _facts(repository: str, info: ModelInfo, base: ModelInfo) -> dict[str, str]:
-    """Return the facts of a repository; `base`: the one whose weights it has, mostly itself."""
+    """Returns the facts of a repository. `base`: the repository of the original weights, mostly the same one."""
     licence = _licence(info) or _licence(base)
     parameters = _parameters(info) or _parameters(base)
-    found = {
+    facts = {
         "organisation": _line(base.author) or _line(base.id.partition("/")[0]),
         **licence,
         "parameters": stored(parameters) if parameters else "",
@@ -78,23 +79,23 @@ def _facts(repository: str, info: ModelInfo, base: ModelInfo) -> dict[str, str]:
         "link": f"https://huggingface.co/{repository}",
         "repository": repository,
     }
-    return {field: value for field, value in found.items() if value}
+    return {field: value for field, value in facts.items() if value}
 
 
 def _licence(info: ModelInfo) -> dict[str, str]:
     card = info.card_data
-    named = _line(getattr(card, "license", None))
-    if named != "other":
-        return {"licence": named} if named else {}
+    name = _line(getattr(card, "license", None))
+    if name != "other":
+        return {"licence": name} if name else {}
     link = getattr(card, "license_link", None)
     return {
-        "licence": _line(getattr(card, "license_name", None)) or named,
+        "licence": _line(getattr(card, "license_name", None)) or name,
         "licence_link": link if isinstance(link, str) and is_link(link) else "",
     }
 
 
 def _parameters(info: ModelInfo) -> int:
-    """Return the number of parameters; 0 where it isn't known."""
+    """Returns the number of parameters; 0 if it is unknown."""
     weights = info.safetensors
     if weights is None or not isinstance(weights.total, int):
         return 0
@@ -102,7 +103,7 @@ def _parameters(info: ModelInfo) -> int:
 
 
 def _line(value: object) -> str:
-    """Return a text of the Hub as one line of bounded length; "" for anything else."""
+    """Returns a text of the Hub as one line of bounded length; "" for anything else."""
     if not isinstance(value, str):
         return ""
     text = " ".join(storable(value[: 4 * MOST_LETTERS]).split())[:MOST_LETTERS]
@@ -110,7 +111,7 @@ def _line(value: object) -> str:
 
 
 def refresh(store: FactStore, hub: HfApi | None = None) -> None:
-    """Read repositories that were not read for a week; what the Hub doesn't answer stays as it was."""
+    """Reads the repositories that are due. If the Hub doesn't answer, a model's facts stay as they were."""
     for model in store.unread(now() - EVERY):
         try:
             store.keep_hub_facts(model, read_facts(model.repository, hub))
@@ -124,7 +125,7 @@ def refresh(store: FactStore, hub: HfApi | None = None) -> None:
 
 @asynccontextmanager
 async def refreshing(store: FactStore) -> AsyncIterator[None]:
-    """Read repositories again while the server runs."""
+    """Reads repositories again while the server runs."""
     task = asyncio.create_task(_refresh(store))
     try:
         yield

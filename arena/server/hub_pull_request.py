@@ -1,7 +1,7 @@
-"""Hub pull requests: a score offered to a model's repository, by the login of the person who offers it.
+"""Hub pull requests: offers a score to a model's repository, with the login of the person who offers it.
 
-Every request names its token, or none: without that the Hub's library would send the operator's own, which every Space
-with a copy of its votes has.
+Every request names its token, or `False` for none. Otherwise the Hub's library would send the operator's own token,
+which every Space with a backup of its votes has.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 
 class PullRequestError(ValueError):
-    """A pull request was not opened; the message says why and what to do. It holds nothing of the request."""
+    """A pull request was not opened. The message says why and what to do; it holds no part of the request."""
 
     def __init__(self, trouble: Trouble, repository: str) -> None:
         super().__init__(TROUBLES[trouble].format(repository))
@@ -60,15 +60,15 @@ class PullRequestError(ValueError):
 
 @dataclass(frozen=True)
 class Proposal:
-    """A score as a repository is offered it."""
+    """A score and the file in which a repository is offered it."""
 
     repository: str
     score: HubScore
     path: str
     content: bytes
-    """The whole file, without the name of who offers it."""
-    shown: str
-    """What is previewed: the file, or how the card changes."""
+    """The whole file, without the name of the person who offers it."""
+    preview: str
+    """The file, or the diff of the card."""
 
     @property
     def is_card(self) -> bool:
@@ -80,7 +80,7 @@ class Proposal:
 
     @property
     def description(self) -> str:
-        """Markdown; the judge's name in the notes is anybody's words."""
+        """The text of the pull request, in Markdown. The judge's name in the notes may be any text."""
         score = self.score
         return (
             f"{score.name}, {score.figure}: {score.value:g} ({markdown_text(score.notes)}).\n\n"
@@ -89,11 +89,11 @@ class Proposal:
 
     @property
     def digest(self) -> str:
-        """sha256 of the file that was previewed."""
+        """The sha256 of the file in the preview."""
         return hashlib.sha256(self.content).hexdigest()
 
     def content_of(self, user: str) -> bytes:
-        """Returns the file as this person hands it in."""
+        """Returns the file with this person's name."""
         return self.content if self.is_card else eval_results(self.score, user)
 
 
@@ -113,7 +113,7 @@ class HubModels:
         self._api = hub or HfApi()
         self._lock = Lock()
         self._offering = Lock()
-        """Held while a pull request is looked for and opened: a form that is sent twice opens one."""
+        """The lock around looking for a pull request and opening it: a form that is sent twice opens one."""
         self._tasks: dict[str, tuple[float, frozenset[str]]] = {}
         self._benchmarks: tuple[float, frozenset[str]] | None = None
 
@@ -122,19 +122,21 @@ class HubModels:
         return f"{self._api.endpoint}/{repository}/discussions/{number}"
 
     def propose(self, repository: str, score: HubScore) -> Proposal:
-        """Returns what a repository would be offered, read without any token.
+        """Returns the proposal for a repository, which is read without any token.
 
         Raises PullRequestError and ModelCardError.
         """
-        return _asked(repository, lambda: self._proposal(repository, score), is_anonymous=True)
+        return _ask_hub(repository, lambda: self._proposal(repository, score), is_anonymous=True)
 
     def offer(self, proposal: Proposal, token: Secret, user: str = "") -> PullRequest:
         """Opens a pull request, or renews the open one of the same person and title. Raises PullRequestError.
 
-        The token is used for this alone; without `user`, it is asked whose it is.
+        The token is used for this alone. Without `user`, the Hub is asked for the token's owner.
         """
         with self._offering:
-            return _asked(proposal.repository, lambda: self._offer(proposal, token.reveal(), user))
+            return _ask_hub(
+                proposal.repository, lambda: self._offer(proposal, token.reveal(), user)
+            )
 
     def _proposal(self, repository: str, score: HubScore) -> Proposal:
         if not _is_valid(repository):
@@ -149,18 +151,11 @@ class HubModels:
 
     def _offer(self, proposal: Proposal, token: str, user: str) -> PullRequest:
         name = user or str(self._api.whoami(token=token)["name"])
-        pulls = self._api.get_repo_discussions(
-            proposal.repository,
-            discussion_type="pull_request",
-            discussion_status="open",
-            author=name,
-            token=token,
-        )
-        pull = next((one for one in pulls if one.title == proposal.title), None)
+        number = self._open_number(proposal, token, name)
         where: dict[str, Any] = {"create_pr": True}
-        if pull is not None:
-            where = {"revision": f"refs/pr/{pull.num}"}
-        made = self._api.create_commit(
+        if number is not None:
+            where = {"revision": f"refs/pr/{number}"}
+        commit = self._api.create_commit(
             proposal.repository,
             [CommitOperationAdd(proposal.path, proposal.content_of(name))],
             commit_message=proposal.title,
@@ -168,13 +163,28 @@ class HubModels:
             token=token,
             **where,
         )
-        number = pull.num if pull is not None else made.pr_num
+        if number is None:
+            number = commit.pr_num
         if number is None:
             raise PullRequestError("there", proposal.repository)
         return PullRequest(int(number), self.address(proposal.repository, int(number)))
 
+    def _open_number(self, proposal: Proposal, token: str, author: str) -> int | None:
+        """Returns the number of the author's open pull request with this title, if any."""
+        pulls = self._api.get_repo_discussions(
+            proposal.repository,
+            discussion_type="pull_request",
+            discussion_status="open",
+            author=author,
+            token=token,
+        )
+        for pull in pulls:
+            if pull.title == proposal.title:
+                return pull.num
+        return None
+
     def _tasks_of(self, dataset: str) -> frozenset[str]:
-        """Returns the tasks of a dataset that is one of the Hub's benchmarks, read once a day."""
+        """Returns the tasks of a dataset, read once a day; none if it isn't one of the Hub's benchmarks."""
         if dataset not in self._official():
             return frozenset()
         with self._lock:
@@ -190,9 +200,9 @@ class HubModels:
     def _official(self) -> frozenset[str]:
         """Returns the Hub's benchmarks, read once a day."""
         with self._lock:
-            kept = self._benchmarks
-        if kept and time.monotonic() - kept[0] < DAY:
-            return kept[1]
+            cached = self._benchmarks
+        if cached and time.monotonic() - cached[0] < DAY:
+            return cached[1]
         listed = self._api.list_datasets(benchmark=True, token=False)
         names = frozenset(dataset.id for dataset in islice(listed, _MOST_BENCHMARKS))
         with self._lock:
@@ -200,7 +210,7 @@ class HubModels:
         return names
 
     def _read(self, path: str, most: int) -> bytes | None:
-        """Returns a small public file; None where there is none. Raises ModelCardError for a large one."""
+        """Returns a small public file; None if it doesn't exist. Raises ModelCardError for a large one."""
         headers = build_hf_headers(token=False)
         address = f"{self._api.endpoint}/{path}"
         content = bytearray()
@@ -230,12 +240,15 @@ def _tasks_in(content: bytes) -> frozenset[str]:
         tasks = read_front(content.decode()).get("tasks")
     except (ModelCardError, UnicodeDecodeError):
         return frozenset()
-    named = tasks if isinstance(tasks, list) else ()
-    return frozenset(str(task.get("id")) for task in named if isinstance(task, dict))
+    listed = tasks if isinstance(tasks, list) else ()
+    return frozenset(str(task.get("id")) for task in listed if isinstance(task, dict))
 
 
-def _asked(repository: str, call: Callable[[], Result], is_anonymous: bool = False) -> Result:
-    """Returns what the Hub answers. Raises ModelCardError, and PullRequestError, which holds nothing of a request."""
+def _ask_hub(repository: str, call: Callable[[], Result], is_anonymous: bool = False) -> Result:
+    """Returns the result of a call to the Hub.
+
+    Raises ModelCardError, and PullRequestError, which holds no part of a request.
+    """
     try:
         return call()
     except (PullRequestError, ModelCardError):

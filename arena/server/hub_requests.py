@@ -31,20 +31,31 @@ Sleep = Callable[[float], object]
 
 
 class HubError(OSError):
-    """The Hub refused a request or cannot be reached; the message says which."""
+    """The Hub refused a request or can't be reached."""
 
-    def __init__(self, told: str, wait: float = 0.0) -> None:
-        super().__init__(told)
+    def __init__(self, message: str, wait: float = 0.0) -> None:
+        super().__init__(message)
         self.wait = wait
-        """Delay, in seconds, that the Hub asks for."""
+        """Delay in seconds that the Hub asks for."""
 
 
 class HubDownError(HubError):
-    """The Hub failed in every attempt, the message says how; it may work later."""
+    """The Hub failed in every attempt; it may work later."""
 
 
 class _Fault(Exception):
-    """One attempt failed, with what words; the next may succeed after a delay in seconds."""
+    """A failed attempt: its problem in words, and the delay in seconds that the Hub asks for."""
+
+
+_PASSING_ERRORS = (
+    _Fault,
+    httpx2.TransportError,
+    OSError,
+    RuntimeError,
+    LookupError,
+    JSONDecodeError,
+)
+"""Errors after which another attempt may succeed."""
 
 
 class _Client(httpx2.Client):
@@ -55,8 +66,8 @@ class _Client(httpx2.Client):
         self._sleep = sleep
 
     def send(self, request: httpx2.Request, **options) -> httpx2.Response:
-        """Send a request: a commit once, any other up to seven times. Raises HubDownError; _Fault for a commit."""
-        request.read()  # a streamed file can be read once, its bytes again
+        """Sends a commit once, and any other request up to seven times. Raises HubDownError; _Fault for a commit."""
+        request.read()  # A stream can be read once only, its bytes can be sent again.
         if request.method == "POST" and "/commit/" in request.url.path:
             return self._send_once(request, **options)
         return repeat(lambda: self._send_once(request, **options), self._sleep)
@@ -65,24 +76,24 @@ class _Client(httpx2.Client):
         response = super().send(request, **options)
         if response.status_code in _PASSING or response.status_code >= 500:
             response.close()
-            raise _Fault(f"answered {response.status_code}", _asked_wait(response.headers))
+            raise _Fault(f"answered {response.status_code}", _wait_of(response.headers))
         return response
 
 
 def status_of(error: object) -> int | None:
-    """The status of an error of the Hub's library, if a response came."""
+    """Returns the status of an error of the Hub's library, if there was a response."""
     response = error.response if isinstance(error, HfHubHTTPError) else None
     return response.status_code if response is not None else None
 
 
 def may_have_committed(error: BaseException | None) -> bool:
-    """Whether an error of a commit came after the Hub may have got it: its request was sent, and its answer is lost."""
+    """Whether the Hub may have made a commit in spite of this error, because only its response was lost."""
     while error is not None:
-        if isinstance(error, HubError):  # of another request, which was sent again and again
+        if isinstance(error, HubError):  # Other requests than commits end so, after all attempts.
             return False
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
             return False
-        if isinstance(error, _Fault):  # of a commit alone
+        if isinstance(error, _Fault):  # Only commits end so.
             return True
         if isinstance(error, httpx2.TransportError) and "/commit/" in _path_of(error):
             return True
@@ -93,44 +104,40 @@ def may_have_committed(error: BaseException | None) -> bool:
 def _path_of(error: httpx2.TransportError) -> str:
     try:
         return error.request.url.path
-    except RuntimeError:  # it belongs to no request
+    except RuntimeError:  # The error belongs to no request.
         return ""
 
 
 def send_again(sleep: Sleep = time.sleep) -> None:
-    """Make the Hub's library retry failed requests, in all of this process."""
+    """Makes the Hub's library retry failed requests, in this whole process."""
     set_client_factory(lambda: _Client(sleep))
 
 
 def repeat(call: Callable[[], Result], sleep: Sleep = time.sleep) -> Result:
-    """Call up to seven times until it succeeds. Raises HubDownError, and any error that a retry cannot mend."""
+    """Calls up to seven times until a call succeeds. Raises HubDownError, and any error that a retry can't mend."""
     waits = iter(WAITS)
     while True:
         try:
             return call()
-        except (
-            _Fault,
-            httpx2.TransportError,
-            OSError,
-            RuntimeError,
-            LookupError,
-            JSONDecodeError,
-        ) as error:
-            if isinstance(error.__cause__, HubError):  # as the library wraps it
+        except _PASSING_ERRORS as error:
+            if isinstance(error.__cause__, HubError):  # The library wraps it.
                 raise error.__cause__ from error
             if isinstance(error, HubError | HfHubHTTPError | EntryNotFoundError):
                 raise
-            unreached = f"cannot be reached ({type(error).__name__})", 0.0
-            told, asked = error.args if isinstance(error, _Fault) else unreached
+            problem = f"cannot be reached ({type(error).__name__})"
+            hub_wait = 0.0
+            if isinstance(error, _Fault):
+                problem, hub_wait = error.args
             wait = next(waits, None)
-            if wait is None or asked > LONGEST_WAIT:
-                raise HubDownError(f"the Hub {told}", asked) from error
-        sleep(max(wait, asked))
+            if wait is None or hub_wait > LONGEST_WAIT:
+                raise HubDownError(f"the Hub {problem}", hub_wait) from error
+        sleep(max(wait, hub_wait))
 
 
-def _asked_wait(headers: httpx2.Headers) -> float:
-    """Delay in seconds that the Hub asks for, by the usual headers or by its own of rate limits."""
-    if (asked := asked_wait(headers)) is not None:
-        return asked
+def _wait_of(headers: httpx2.Headers) -> float:
+    """Returns the delay in seconds that the Hub asks for, in the usual headers or in its own about rate limits."""
+    wait = asked_wait(headers)
+    if wait is not None:
+        return wait
     limit = parse_ratelimit_headers(headers)
     return float(limit.reset_in_seconds) if limit and not limit.remaining else 0.0

@@ -1,7 +1,7 @@
-"""Hub token: the operator's own login at Hugging Face, for models that are asked with visitors' keys.
+"""Hub token: the operator's own login at Hugging Face, for models that answer with a visitor's key.
 
-Where nobody can log in, the operator is the visitor. Elsewhere the server's own token is never used for a model: on a
-Space it belongs to the copy of the votes.
+On a site without login, the operator is the visitor. On other sites the server's own token is never used for a model:
+on a Space it belongs to the backup of the votes.
 """
 
 import logging
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 def operator_token() -> Secret:
-    """Return the token in HF_TOKEN, else that of `hf auth login`; empty if there is none."""
+    """Returns the token in HF_TOKEN, or that of `hf auth login`; empty if there is none."""
     try:
         return Secret(get_token() or "")
     except (HfHubHTTPError, httpx2.HTTPError, OSError, ValueError) as error:
@@ -28,7 +28,7 @@ def operator_token() -> Secret:
 
 
 def catalogue_keys(settings: Settings) -> Callable[[str], Secret]:
-    """Return what finds a catalogue's keys by the names of their variables."""
+    """Returns a function from the name of a variable to the key in it."""
 
     def key(name: str) -> Secret:
         if name != VISITOR:
@@ -39,5 +39,5 @@ def catalogue_keys(settings: Settings) -> Callable[[str], Secret]:
 
 
 def is_visitor(settings: Settings) -> bool:
-    """Whether the operator is the only visitor who can have a key: nobody can log in here."""
+    """Whether the operator is the only visitor with a key, because the site has no login."""
     return settings.oauth is None and not settings.space

@@ -1,7 +1,7 @@
-"""Hub upload: a folder as a dataset of its own on the Hub, by the token of who runs the command.
+"""Hub upload: writes a folder to a dataset on the Hub, with the token of the person who runs the command.
 
-One commit replaces what the last upload brought, so that what was taken out goes. A dataset with files of others, as
-that of the backup, is refused.
+One commit replaces the last upload, so that removed files go. A dataset with other files, such as the backup's, is
+refused.
 """
 
 from collections.abc import Collection
@@ -20,7 +20,7 @@ _MADE_BY_THE_HUB = ".gitattributes"
 def upload_dataset(
     folder: Path, name: str, private: bool, tops: Collection[str], hub: HfApi | None = None
 ) -> None:
-    """Make the dataset `name` what a folder is; `tops`: what may stand at its top. Raises HubError."""
+    """Makes the dataset `name` equal to a folder. `tops`: files and folders that may be at its top. Raises HubError."""
     if name.count("/") != 1:
         raise HubError(f"--push is {name[:120]!r}; it must be OWNER/NAME, as in ada/pets")
     if hub is None and get_token() is None:
@@ -30,14 +30,16 @@ def upload_dataset(
     api = hub or HfApi()
     try:
         api.create_repo(name, repo_type="dataset", private=private, exist_ok=True)
-        there = api.dataset_info(name)
-        if there.private is not private:
-            now, wanted = ("private", "public") if there.private else ("public", "private")
+        dataset = api.dataset_info(name)
+        if dataset.private is not private:
+            now = "private" if dataset.private else "public"
+            wanted = "private" if private else "public"
             raise HubError(
                 f"The dataset {name} is {now}, not {wanted}: make it {wanted} on the Hub, or choose another"
             )
-        paths = {file.rfilename for file in there.siblings or ()} - {_MADE_BY_THE_HUB}
-        if others := sorted(path for path in paths if path.partition("/")[0] not in tops):
+        paths = {file.rfilename for file in dataset.siblings or ()} - {_MADE_BY_THE_HUB}
+        others = sorted(path for path in paths if path.partition("/")[0] not in tops)
+        if others:
             raise HubError(
                 f"The dataset {name} holds {others[0]}, which is no export; choose another name"
             )
@@ -45,7 +47,7 @@ def upload_dataset(
     except HubError:
         raise
     except (HfHubHTTPError, httpx2.HTTPError, OSError, ValueError) as error:
-        raise HubError(_told(error, name)) from error
+        raise HubError(_error_text(error, name)) from error
 
 
 def _replace(api: HfApi, name: str, folder: Path) -> None:
@@ -60,8 +62,8 @@ def _replace(api: HfApi, name: str, folder: Path) -> None:
     api.create_commit(name, changes, commit_message="Items", repo_type="dataset")
 
 
-def _told(error: Exception, name: str) -> str:
-    """A message without the server's own words, which may hold a token."""
+def _error_text(error: Exception, name: str) -> str:
+    """Returns a message without the server's own words, which may hold a token."""
     status = status_of(error)
     if status in (401, 403):
         return f"The Hub refused to write {name} (status {status}): give HF_TOKEN a token that may write to it"

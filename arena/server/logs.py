@@ -1,6 +1,6 @@
-"""Logs: one JSON object per line on stderr, without secrets and visitors' addresses.
+"""Logs: one JSON object a line on stderr, without secrets and visitors' addresses.
 
-Text that others write to stderr, such as Gradio's tracebacks, is logged the same way.
+Text that libraries write to stderr, such as Gradio's tracebacks, is logged the same way.
 """
 
 import io
@@ -36,7 +36,7 @@ _MOST_LINES = 500
 
 
 class Redaction:
-    """Removes secrets from texts: the given ones, in every usual spelling, and anything that looks like one."""
+    """Removes secrets from texts: known ones in every usual spelling, and anything that looks like one."""
 
     def __init__(self, secrets: Iterable[Secret]) -> None:
         known = {secret.reveal() for secret in secrets if len(secret.reveal()) >= _SHORTEST}
@@ -45,18 +45,18 @@ class Redaction:
         self._known = re.compile("|".join(map(re.escape, longest_first))) if spelt else None
 
     def clean(self, text: str) -> str:
-        """The text without secrets and public addresses."""
+        """Returns the text without secrets and public addresses."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
-        return _ADDRESS.sub(_address, _SHAPES.sub(HIDDEN, text))
+        return _ADDRESS.sub(_redacted, _SHAPES.sub(HIDDEN, text))
 
 
-def _address(found: re.Match[str]) -> str:
+def _redacted(match: re.Match[str]) -> str:
     try:
-        address = ipaddress.ip_address(found[0])
+        address = ipaddress.ip_address(match[0])
     except ValueError:
-        return found[0]
-    return found[0] if address.is_loopback or address.is_unspecified else "[address]"
+        return match[0]
+    return match[0] if address.is_loopback or address.is_unspecified else "[address]"
 
 
 class JsonLines(logging.Formatter):
@@ -81,8 +81,8 @@ class JsonLines(logging.Formatter):
         return self._redaction.clean(text)[:_MOST]
 
 
-class _Written(io.TextIOBase):
-    """Logs what is written to it: each line is a record, and a traceback with its last line is one."""
+class _StderrLog(io.TextIOBase):
+    """A stream in place of stderr that logs its lines. A traceback is one record."""
 
     def __init__(self) -> None:
         self._log = logging.getLogger("stderr")
@@ -99,7 +99,7 @@ class _Written(io.TextIOBase):
         return len(text)
 
     def _ended_by(self, line: str) -> Iterator[str]:
-        """The record that a line completes, if any."""
+        """Yields the record that a line completes, if any."""
         self._traceback.append(line)
         if not line.startswith((" ", "Traceback ")) or len(self._traceback) == _MOST_LINES:
             record = "\n".join(self._traceback).strip()
@@ -108,20 +108,20 @@ class _Written(io.TextIOBase):
                 yield record
 
     def flush(self) -> None:
-        """Do nothing: a record waits for the end of its line."""
+        """Does nothing: a record waits for the end of its line."""
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a record is not of a client that left while its answer was written: asyncio counts the pieces."""
+    """Whether a record is worth a line. asyncio logs each piece of a response whose client has left."""
     return record.msg != "socket.send() raised exception."
 
 
 def start_logging(secrets: Iterable[Secret], stream: TextIO | None = None) -> None:
-    """Start logging to a stream (default: stderr), and redirect stderr itself to the log."""
+    """Starts logging to a stream (default: stderr), and redirects stderr itself to the log."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(Redaction(secrets)))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.captureWarnings(True)
     logging.getLogger("asyncio").addFilter(_is_news)
     logging.raiseExceptions = False  # a failing log must not report to stderr, which is the log
-    sys.stderr = _Written()
+    sys.stderr = _StderrLog()

@@ -1,9 +1,10 @@
-"""Model cards: a result added to the front matter of a repository's README.md, and nothing else changed.
+"""Model cards: adds a result to the front matter of a repository's README.md and changes nothing else.
 
-The Hub's library reads a card and writes all of it anew: comments go, and results on one dataset share the source of
-the first. Here lines are added, and the card is read again to see that it says all it said, and the result.
+The Hub's library writes the whole card again: it drops comments, and results on one dataset get the source of the
+first. Here lines are added, and the new card is read to check that it holds the old content and the result.
 """
 
+import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,24 +16,24 @@ from yaml.nodes import MappingNode, Node, SequenceNode
 
 CARD = "README.md"
 MOST_CARD = 500_000
-"""Bytes of a card that is read."""
+"""Most bytes of a card."""
 _MOST_FRONT = 64_000
-"""Letters of front matter."""
+"""Most letters of front matter."""
 _DEEPEST = 20
 _INDEX = "model-index"
 _BESIDE = 3
-"""Lines that a difference shows around what is added."""
+"""The number of unchanged lines that a diff shows above and below the added ones."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BY_HAND = "Download model-index.yaml and add it there."
 
 
 class ModelCardError(ValueError):
-    """A card cannot take a result; the message says why and what to do."""
+    """A card can't take a result. The message says why and what to do."""
 
 
 class OtherValueError(ModelCardError):
-    """A card has another value for the same metric, or this one."""
+    """A card already has a value for the metric."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +42,16 @@ class ChangedCard:
 
     content: bytes
     diff: str
-    """The added lines with those around them, as in a unified diff."""
+    """The change as a unified diff."""
 
 
 def front_matter(value: Any) -> str:
-    """Returns YAML as the Hub's library writes it."""
+    """Returns YAML in the form of the Hub's library."""
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=float("inf"))
 
 
 def with_result(card: bytes | None, model: str, result: Mapping[str, Any]) -> ChangedCard:
-    """Adds a result of a model to its card; None: there is no card yet. Raises ModelCardError."""
+    """Adds a model's result to its card, or to a new card if `card` is None. Raises ModelCardError."""
     text = _decoded(card or b"")
     lines = _LINE.findall(text)
     opening, closing = _front(lines)
@@ -62,12 +63,13 @@ def with_result(card: bytes | None, model: str, result: Mapping[str, Any]) -> Ch
     new_lines = [" " * column + line + ending for line in added.splitlines()]
     if opening < 0:
         new_lines = [f"---{ending}", *new_lines, f"---{ending}"]
-    at = opening + 1 + place
-    changed = [*lines[:at], *new_lines, *lines[at:]]
+    place_in_card = opening + 1 + place
+    changed = [*lines[:place_in_card], *new_lines, *lines[place_in_card:]]
     _verify(changed, old, model, result)
     content = "".join(changed).encode("utf-8")
-    bom = b"\xef\xbb\xbf" if card and card.startswith(b"\xef\xbb\xbf") else b""
-    return ChangedCard(bom + content, _diff(lines, at, new_lines))
+    has_mark = card is not None and card.startswith(codecs.BOM_UTF8)
+    mark = codecs.BOM_UTF8 if has_mark else b""
+    return ChangedCard(mark + content, _diff(lines, place_in_card, new_lines))
 
 
 def _decoded(card: bytes) -> str:
@@ -78,7 +80,7 @@ def _decoded(card: bytes) -> str:
 
 
 def _front(lines: Sequence[str]) -> tuple[int, int]:
-    """Returns where the front matter's two lines of dashes are; -1 and 0 without them."""
+    """Returns the places of the two lines of dashes around the front matter; -1 and 0 without them."""
     opening = next((place for place, line in enumerate(lines) if line.strip()), -1)
     if opening < 0 or lines[opening].strip() != "---":
         return -1, 0
@@ -89,7 +91,7 @@ def _front(lines: Sequence[str]) -> tuple[int, int]:
 
 
 def read_front(front: str) -> dict[str, Any]:
-    """Returns what front matter holds; what could be read in more than linear time isn't. Raises ModelCardError."""
+    """Returns the content of front matter. Raises ModelCardError, also for YAML that needs more than linear time."""
     if len(front) > _MOST_FRONT:
         raise ModelCardError(f"The card's front matter is too long to be read here. {_BY_HAND}")
     try:
@@ -106,7 +108,7 @@ def read_front(front: str) -> dict[str, Any]:
 
 
 def _is_plain(front: str) -> bool:
-    """Whether YAML has no anchors, and not many levels."""
+    """Whether YAML has few levels and no anchors, so that reading it takes linear time."""
     depth = 0
     for event in yaml.parse(front, _LOADER):
         depth += isinstance(event, CollectionStartEvent)
@@ -118,7 +120,7 @@ def _is_plain(front: str) -> bool:
 
 
 def _results_of(data: Mapping[str, Any], result: Mapping[str, Any]) -> list[Any]:
-    """Returns the card's results. Raises ModelCardError where one is of the same metric."""
+    """Returns the card's results. Raises ModelCardError if one has the metric of `result`."""
     index = data.get(_INDEX)
     if index is None:
         return []
@@ -149,8 +151,9 @@ def _compare(result: Mapping[str, Any], metric: Mapping[str, Any], ours: Mapping
         return
     if dataset.get("args") not in (None, ours["dataset"]["args"]):
         return
-    same = metric.get("type") == own["type"] and metric.get("name") in (None, own["name"])
-    if not same or _protocol(metric) not in ("", _protocol(own)):
+    if metric.get("type") != own["type"] or metric.get("name") not in (None, own["name"]):
+        return
+    if _protocol(metric) not in ("", _protocol(own)):
         return
     if metric.get("value") == own["value"]:
         raise OtherValueError("The card already has this score.")
@@ -167,7 +170,7 @@ def _protocol(metric: Mapping[str, Any]) -> str:
 def _addition(
     front: str, model: str, result: Mapping[str, Any], has_results: bool
 ) -> tuple[str, int, int]:
-    """Returns what is added, before which line of the front matter, and how far it is moved in."""
+    """Returns the YAML to add, the number of the line to add it before, and its indent."""
     root = yaml.compose(front, _LOADER)
     if not has_results:
         column = root.start_mark.column if isinstance(root, MappingNode) else 0
@@ -198,7 +201,7 @@ def _first(node: Node | None) -> Node | None:
 def _verify(
     lines: Sequence[str], old: Mapping[str, Any], model: str, result: Mapping[str, Any]
 ) -> None:
-    """Checks that a changed card says what it said, and the result. Raises ModelCardError."""
+    """Checks that a changed card holds its old content and the result. Raises ModelCardError."""
     opening, closing = _front(lines)
     front = "".join(lines[opening + 1 : closing])
     first, *others = old.get(_INDEX) or [{"name": model, "results": []}]
@@ -207,16 +210,16 @@ def _verify(
         raise ModelCardError(f"The card's model-index is written in another way. {_BY_HAND}")
 
 
-def _diff(lines: Sequence[str], at: int, added: Sequence[str]) -> str:
-    before = lines[max(0, at - _BESIDE) : at]
-    after = lines[at : at + _BESIDE]
-    kept = len(before) + len(after)
-    begin = at - len(before) + 1
-    head = f"@@ -{begin},{kept} +{begin},{kept + len(added)} @@\n"
-    shown = [
+def _diff(lines: Sequence[str], place: int, added: Sequence[str]) -> str:
+    before = lines[max(0, place - _BESIDE) : place]
+    after = lines[place : place + _BESIDE]
+    context = len(before) + len(after)
+    begin = place - len(before) + 1
+    head = f"@@ -{begin},{context} +{begin},{context + len(added)} @@\n"
+    marked = [
         *(f" {line}" for line in before),
         *(f"+{line}" for line in added),
         *(f" {line}" for line in after),
     ]
-    body = "".join(line.rstrip("\r\n") + "\n" for line in shown)
+    body = "".join(line.rstrip("\r\n") + "\n" for line in marked)
     return f"--- a/{CARD}\n+++ b/{CARD}\n{head}{body}"

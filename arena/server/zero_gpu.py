@@ -26,14 +26,14 @@ _LAUNCH = "/gradio_api/startup-events"
 
 
 class Front(App):
-    """The app that launch() serves in place of its own."""
+    """The app that launch() serves. It forwards requests to ours."""
 
     def __init__(self, app: ASGIApp) -> None:
         super().__init__()
         self._app = app
         self._launched = False
         self.closed = Event()
-        """Set when the app has closed what it opened."""
+        """Set when the app has shut down."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._launched or not _is_launch(scope):
@@ -46,16 +46,16 @@ class Front(App):
 
 
 def _is_launch(scope: Scope) -> bool:
-    """Whether launch() sent the request: a program on this machine, with no proxy between."""
+    """Whether launch() sent the request, which comes from this machine and without a proxy."""
     if scope["type"] != "http" or scope["path"] != _LAUNCH:
         return False
     peer = scope.get("client")
-    here = peer is not None and peer[0] in ("127.0.0.1", "::1")
-    return here and "x-forwarded-for" not in Headers(scope=scope)
+    is_local = peer is not None and peer[0] in ("127.0.0.1", "::1")
+    return is_local and "x-forwarded-for" not in Headers(scope=scope)
 
 
 def prepare(settings: Settings) -> None:
-    """Prepare the app for a ZeroGPU Space. Raises CatalogueError for a local model, SettingError without `spaces`."""
+    """Prepares the app for a ZeroGPU Space. Raises CatalogueError for a local model, SettingError without `spaces`."""
     for card in read_catalogue(settings.models, catalogue_keys(settings)).cards:
         if card.kind == "local":
             raise CatalogueError(
@@ -68,15 +68,15 @@ def prepare(settings: Settings) -> None:
         raise SettingError(
             "SPACES_ZERO_GPU is set, and the package spaces is not there; pip install spaces"
         ) from error
-    spaces.GPU(_gpu_placeholder)  # the platform refuses an app without such a function
+    spaces.GPU(_gpu_placeholder)  # The platform refuses an app without such a function.
 
 
 def _gpu_placeholder() -> None:
-    """Do nothing: it is never called."""
+    """Does nothing, and is never called."""
 
 
 def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
-    """Serve as `uvicorn_server.serve` does, through launch(): after a signal, finish open requests and exit with 0."""
+    """Serves through launch(). After a signal, finishes open requests and exits with 0, as `uvicorn_server.serve`."""
     allow_many_connections()
     start_logging(known_secrets())
     ending = Event()
@@ -100,12 +100,12 @@ def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
             enable_monitoring=False,
             num_workers=0,
         )
-    except OSError:  # Gradio's message is about its own settings
+    except OSError:  # Gradio's message is about its own settings.
         sys.exit(
             f"Stereoscope did not start: it cannot listen on port {settings.port}; set PORT to one that is free"
         )
     server = bare.server
-    # they reveal the server software
+    # These headers reveal the server software.
     server.config.encoded_headers = []
     server.server_state.default_headers = []
     server.config.timeout_graceful_shutdown = CLOSING_SECONDS

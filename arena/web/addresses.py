@@ -11,32 +11,42 @@ AGREEMENT = "agreement"
 SCORE = "score"
 RUN = "run"
 """The pages, by their path."""
-DOORS = ((VOTE, "door_vote"), (OWN, "door_own"), (RESULTS, "door_results"), (SCORE, "door_score"))
-"""Pages in the bar, with the words for them; who runs the server has one more."""
+DOORS = (
+    (VOTE, "pages.door_vote"),
+    (OWN, "pages.door_own"),
+    (RESULTS, "pages.door_results"),
+    (SCORE, "pages.door_score"),
+)
+"""Pages in the bar, with the keys of their names; who runs the server has one more."""
 NAME = "Stereoscope"
 
 
 Kind = Literal["page", "item", "board", "model", "battle"]
 _PAGES: dict[str, Kind] = {VOTE: "item", OWN: "page", RESULTS: "board", SCORE: "page"}
-"""What a page is about where its address names a thing: in its query, or behind `/results/`."""
+"""The kind of thing that a page's address may name, in its query or after `/results/`."""
 _THINGS: dict[str, tuple[str, Kind]] = {
     "item": (VOTE, "item"),
     "model": (RESULTS, "model"),
     "battle": (RESULTS, "battle"),
 }
-"""By the first word of a path: the page that it belongs to, and what it is about."""
+"""The page and the kind of thing of a path, by the path's first word."""
 _QUERIED: dict[str, str] = {VOTE: "item", RESULTS: "source"}
-"""Parameter of a page's query that names what it is about."""
+"""The parameter of a page's query that names the thing."""
 _GRADIOS = frozenset({VOTE, OWN, SCORE})
-"""The pages that Gradio serves; the others are read."""
+"""The pages that Gradio serves."""
 TAKES_FILES = frozenset({f"/{AGREEMENT}"})
-"""Pages that are read, and take a visitor's own file: they give a cookie, by which it is theirs."""
+"""Pages without Gradio that take a visitor's own file. They set a cookie, which makes the file the visitor's."""
 MOST_NAME = 200
-"""Most letters of a model's name in an imported file; longer ones, which a bank may hold, have no page."""
+"""Most letters of a model's name in an imported file. Models with longer names, which a bank may hold, have no page."""
+
+
+def gradio_path(page: str, language: str) -> str:
+    """Returns the path of Gradio's page: one with labels made in Python is built once a language."""
+    return f"{page}-{language}" if page == SCORE and language != "en" else page
 
 
 class Address(NamedTuple):
-    """A page, and the thing it is about by its kind and its name, which may be anybody's words."""
+    """A page, and the thing that it is about. The thing's name may be any text."""
 
     page: str
     kind: Kind = "page"
@@ -44,7 +54,7 @@ class Address(NamedTuple):
 
 
 def described(path: str, query: str = "") -> Address | None:
-    """Return what a path is about; None for a wrong one."""
+    """Returns the address in a path; None for a wrong path."""
     first, _, rest = path.strip("/").partition("/")
     name = unquote(rest)[: MOST_NAME + 1]
     if first in _THINGS:
@@ -56,17 +66,22 @@ def described(path: str, query: str = "") -> Address | None:
 
 
 def opened(path: str, query: str = "") -> Address | None:
-    """Return what a path opens of Gradio's pages; None for any other."""
+    """Returns the address in a path to one of Gradio's pages; None for other paths."""
     address = described(path, query)
     return address if address and address.page in _GRADIOS else None
 
 
 def _queried(page: str, query: str) -> str:
-    found = parse_qs(query[:2000]) if page in _QUERIED else {}
-    return found.get(_QUERIED.get(page, ""), [""])[0]
+    """Returns the name of the thing in a page's query; empty if there is none."""
+    if page not in _QUERIED:
+        return ""
+    values = parse_qs(query[:2000]).get(_QUERIED[page], [""])
+    return values[0]
 
 
 def plain(path: str) -> str:
-    """Return an address as it is written here: the first word in small letters, without needless signs."""
-    first, _, rest = path.strip("/").partition("/")
-    return f"/{quote(unquote(first).lower())}{rest and '/'}{rest}"
+    """Returns a path in its usual form: its first word in small letters, without needless signs."""
+    first, slash, rest = path.strip("/").partition("/")
+    if not rest:
+        slash = ""
+    return f"/{quote(unquote(first).lower())}{slash}{rest}"

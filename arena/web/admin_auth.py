@@ -1,7 +1,7 @@
-"""Operator authentication: named people who log in on a Space; elsewhere, whoever opens the link printed at start.
+"""Operator authentication: on a Space, the login of named people; on other sites, the link printed at start.
 
-The link works once, within a day, and binds the browser that opens it by a cookie, which is valid for at most a day and
-never longer than this process lives. Its code stands behind `#`, which no browser sends: no log has it.
+The link works once, within a day. The browser that opens it gets a cookie, which is valid for a day and never longer
+than this process lives. The link's code follows `#`, which no browser sends, so that no log has it.
 """
 
 import hmac
@@ -16,9 +16,9 @@ from arena.web.cookies import cookie_hash, new_cookie, sent_cookie
 OPERATOR_COOKIE = "stereoscope_operator"
 DAY = 24 * 3600
 MOST_REFUSED = 10
-"""Most wrong codes per minute that get their own answer; later attempts are told to wait."""
+"""The number of wrong codes a minute after which the answer is to wait."""
 LINK = "link"
-"""The operator's name in records, if the link identified them."""
+"""The operator's name in records if they came by the link."""
 
 
 class LinkError(ValueError):
@@ -31,7 +31,7 @@ class LinkError(ValueError):
 
 
 class Operators:
-    """Recognises operators by their login's name, or by the link's cookie where there is no Space."""
+    """Recognises operators by the name of their login, or by the link's cookie on other sites than Spaces."""
 
     def __init__(
         self,
@@ -47,12 +47,12 @@ class Operators:
         self._code = new_cookie() if by_link else None
         self._until = clock() + DAY
         self._bound: str | None = None
-        """Hash of the cookie of the browser that opened the link."""
+        """The hash of the cookie of the browser that opened the link."""
         self._refused: Counter[int] = Counter()
         """Wrong codes by minute."""
 
     def of(self, headers: Mapping[str, str]) -> str | None:
-        """Return the operator's name for the records, None for anybody else. Raises DatabaseError."""
+        """Returns the operator's name for the records; None for other people. Raises DatabaseError."""
         cookie = sent_cookie(headers, OPERATOR_COOKIE)
         voter = sent_cookie(headers)
         bound = self._bound if self._clock() < self._until else None
@@ -62,16 +62,20 @@ class Operators:
         return name if name and name.lower() in self._names else None
 
     def link(self, address: str) -> str | None:
-        """Return the one-time link at this app's address, None if there is none."""
+        """Returns the one-time link at this app's address, if there is one."""
         return f"{address}/{RUN}#code={self._code}" if self._code else None
 
     def redeem(self, code: str) -> str:
-        """Return a fresh cookie for the right code, once. Raises LinkError for any other."""
-        right = self._code is not None and hmac.compare_digest(code.encode(), self._code.encode())
-        if not right or self._clock() >= self._until:
+        """Returns a fresh cookie for the right code, once. Raises LinkError for any other."""
+        is_right = self._code is not None and hmac.compare_digest(
+            code.encode(), self._code.encode()
+        )
+        if not is_right or self._clock() >= self._until:
             minute = int(self._clock() // 60)
             self._refused = Counter({minute: self._refused[minute] + 1})
             raise LinkError(too_many=self._refused[minute] > MOST_REFUSED)
         cookie = new_cookie()
-        self._code, self._bound, self._until = None, cookie_hash(cookie), self._clock() + DAY
+        self._code = None
+        self._bound = cookie_hash(cookie)
+        self._until = self._clock() + DAY
         return cookie

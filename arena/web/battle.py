@@ -9,8 +9,7 @@ from arena.battles.voters import Voters
 from arena.templates import macros
 from arena.web.cookies import NO_STORE
 from arena.web.scenes import ACTS, Actor, BattleScenes
-from arena.web.visitor_api import JsonBody, ToldRoute, sent_voter
-from arena.web.words import words_of
+from arena.web.visitor_api import ErrorRoute, JsonBody, sent_voter
 
 FIELDS = ("battle", "value", "family", "item", "shown")
 MOST_SENT = 500
@@ -28,7 +27,7 @@ def battle_place() -> gr.HTML:
 
 
 def routes(scenes: BattleScenes, voters: Voters, networks: Networks) -> APIRouter:
-    router = APIRouter(route_class=ToldRoute)
+    router = APIRouter(route_class=ErrorRoute)
 
     @router.post("/battle/{act}")
     async def act(request: Request, act: str) -> Response:
@@ -39,7 +38,7 @@ def routes(scenes: BattleScenes, voters: Voters, networks: Networks) -> APIRoute
 
         def actor() -> Actor:
             voter = sent_voter(voters.voter, request.headers)
-            return Actor(voter, words_of(request.headers), networks.of(request))
+            return Actor(voter, networks.of(request))
 
         return JSONResponse(await scenes.act(act, sent, actor), headers=NO_STORE)
 

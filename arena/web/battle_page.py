@@ -9,7 +9,6 @@ from arena.templates import macros
 from arena.web.addresses import MOST_NAME
 from arena.web.pictures import shown_images
 from arena.web.results_address import model_address
-from arena.web.words import ENGLISH
 
 HTML = macros("finished.html")
 
@@ -23,10 +22,10 @@ class BattlePages:
     scaled: ScaledPictures
 
     def html(self, token: str) -> str | None:
-        """Return a battle's page; None where none can be shown. Raises DatabaseError."""
+        """Returns a battle's page; None if it can't be shown. Raises DatabaseError."""
         battle = self.outcomes.finished(token)
         item = battle and self.items.bank().items.get(battle.item)
         if battle is None or item is None:
             return None
         links = {name: model_address(name, {}) for name in battle.names if len(name) <= MOST_NAME}
-        return HTML.page(battle, links, item, shown_images(item.images, self.scaled), ENGLISH)
+        return HTML.page(battle, links, item, shown_images(item.images, self.scaled))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from arena.battles.choices import undo_seconds
 from arena.campaign_battles.task import BattleWork
 from arena.io.scaled_pictures import ScaledPictures
+from arena.locale import t
 from arena.seats.campaigns import Campaign
 from arena.seats.links import signature
 from arena.seats.seats import Seat
@@ -15,7 +16,6 @@ from arena.templates import macros
 from arena.types import SIDES, Battle, Phase, SkipReason
 from arena.web.exam_questions import ChoiceQuestion
 from arena.web.pictures import shown_images
-from arena.web.words import Words
 
 HTML = macros("campaign.html")
 
@@ -38,21 +38,21 @@ class BattleTask(SeatTask):
     def whole_seconds(self, campaign: Campaign) -> float | None:
         return self.work.whole_seconds(campaign)
 
-    def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
+    def piece(self, seat: Seat, network: str | None) -> Piece | None:
         battle = self.work.battle(seat, network)
-        return battle and self._piece(battle, words)
+        return battle and self._piece(battle)
 
-    def _piece(self, battle: Battle, words: Words) -> Piece:
+    def _piece(self, battle: Battle) -> Piece:
         item = self.work.items.bank().items[battle.item]
         texts = self.work.items.shown_answers((battle.answer_a, battle.answer_b))
         name = battle.token.partition(".")[0]
-        html = HTML.pair(item, shown_images(item.images, self.scaled), texts, words)
+        html = HTML.pair(item, shown_images(item.images, self.scaled), texts)
         if battle.phase is not Phase.VOTED or battle.choice is None or battle.voted_at is None:
-            said = words["taken_back"] if battle.attempt == 2 else ""
+            said = t("vote.taken_back") if battle.attempt == 2 else ""
             return Piece(battle.token, html, name, "open", said)
         seconds = undo_seconds(battle.attempt, battle.voted_at)
-        said = words["chose"].format(battle.choice.upper())
-        said = f"{said} {words['c_final'].format(seconds)}" if seconds else said
+        said = t("vote.chose", side=battle.choice.upper())
+        said = f"{said} {t('worker.final', seconds=seconds)}" if seconds else said
         return Piece(battle.token, html, name, "voted", said, battle.choice, seconds)
 
     def is_full(self, campaign: Campaign) -> bool:
@@ -62,7 +62,7 @@ class BattleTask(SeatTask):
         return self.work.waits(seat)
 
     def dock(
-        self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
+        self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:
         return HTML.work(
             action,
@@ -73,7 +73,6 @@ class BattleTask(SeatTask):
             piece.undo_seconds,
             piece.answer,
             problem,
-            words,
         )
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
@@ -94,7 +93,7 @@ class BattleTask(SeatTask):
     def exam_names(self, source: str) -> Sequence[str]:
         return [item.key for item in self.work.check_items(source)]
 
-    def exam_question(self, seat: Seat, name: str, words: Words) -> ChoiceQuestion | None:
+    def exam_question(self, seat: Seat, name: str) -> ChoiceQuestion | None:
         """A check item as a question, its sides by the seat, so that opening it again shows it alike."""
         item = self.work.items.bank().by_key(name)
         if item is None or len(item.contestants) != 2:
@@ -104,5 +103,5 @@ class BattleTask(SeatTask):
         right = next(side for side, one in sides.items() if one.model != self.work.unrelated())
         texts = self.work.items.shown_answers([one.answer for one in sides.values()])
         shown = f"{seat.id}-{item.id}"
-        html = HTML.pair(item, shown_images(item.images, self.scaled), texts, words)
+        html = HTML.pair(item, shown_images(item.images, self.scaled), texts)
         return ChoiceQuestion(name, html, shown, right, SIDES)

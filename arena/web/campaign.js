@@ -72,10 +72,10 @@
   const tell = (box) => {
     const count = box.parentElement.querySelector(".count");
     if (!count) return;
-    const { least, words, more, stages } = count.dataset, said = (text, ...values) => text.replace(/{}/g, () => values.shift());
+    const { least, words, more, stages } = count.dataset;
     const number = box.value.match(/[\u3040-\u30ff\u3400-\u9fff]|[\p{L}\p{N}_]+/gu)?.length ?? 0, asked = stages.split("|");
     const stage = asked[Math.min(Math.floor(number / least), asked.length - 1)];
-    count.textContent = `${number < least ? said(more, number, least - number) : said(words, number)} ${stage}`;
+    count.textContent = `${filled(number < least ? more : words, { count: number, more: least - number })} ${stage}`;
   };
   // What is typed for a piece stays in the tab: a page that failed, was left or loaded again has it.
   const form = document.querySelector(":is(.writing, .marking) form");

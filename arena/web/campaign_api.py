@@ -1,14 +1,15 @@
-"""Campaign API: a worker's pages. A link opens the campaign, a form takes a seat, the seat's address is all it needs.
+"""Campaign API: a worker's pages. A link opens a campaign, and a form takes a seat, which has an address of its own.
 
-No cookie is set, and that of a login alone is read, where a campaign takes people who are logged in: the pages work in
-a platform's frame. What a form sends is checked against the database; a page that was sent is a redirect away, so that
-a reload sends nothing twice.
+The pages set no cookie, so that they work in a platform's frame. They read only a login's cookie, for campaigns of
+people who are logged in. Forms are checked against the database, and answered by a redirect, so that a reload sends
+nothing twice.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import parse_qs, urlencode
@@ -22,6 +23,7 @@ from arena.battles.quotas import Networks
 from arena.battles.voters import Voters
 from arena.database import now
 from arena.errors import VoterError
+from arena.locale import LOCALES, current_locale, speaking, t, translated
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import Arrival, CampaignLinkError, LoginNeededError, account_arrival, arrival
 from arena.seats.qualification import ExamStanding, Qualification
@@ -30,10 +32,8 @@ from arena.seats.sheet import state_of
 from arena.seats.spec import CampaignError, PlatformKind
 from arena.seats.task import ExamAnswer, ExamQuestion, Piece, SeatTask
 from arena.templates import macros
-from arena.web.campaign_words import campaign_words
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.static_files import Links, StaticFile
-from arena.web.words import LANGUAGES, Words, language_of, said, script_words
 
 HTML = macros("campaign.html")
 _HERE = Path(__file__).parent
@@ -46,18 +46,18 @@ SCRIPT = StaticFile(
 )
 LINKS = Links(STYLE.address, SCRIPT.address)
 PLATFORMS: Mapping[PlatformKind, str] = {"prolific": "Prolific", "mturk": "MTurk"}
-"""Where workers come from, by the name that they know; no link leads back to another."""
+"""The names of the platforms to which a page links back."""
 PROLIFIC = "https://app.prolific.com/submissions/complete?"
-_SHOWN = (VoterError, UnknownBattleError, CampaignError)
+_REFUSALS = (VoterError, UnknownBattleError, CampaignError)
 _MOST_VALUE = 200
-Do = Callable[[Seat, Words], str | None]
-"""What a form asks for; returns the query of the page that follows, None for the same page as it was filled in."""
+Do = Callable[[Seat], str | None]
+"""A form's act. Returns the query of the next page; None for the same page as it was filled in."""
 
 log = logging.getLogger(__name__)
 
 
 class FullError(CampaignLinkError):
-    """A link of a campaign whose places are all taken, some by workers whom the platform has not confirmed yet."""
+    """All places of a campaign are taken, some by workers that the platform hasn't confirmed yet."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -68,20 +68,18 @@ class FullError(CampaignLinkError):
 
 @dataclass(frozen=True)
 class Visit:
-    """One request of a worker."""
+    """A request of a worker."""
 
-    words: Words
-    language: str
     network: str | None
     cookie: str
-    """Hash of the browser's cookie; nobody's without one."""
+    """The hash of the browser's cookie; without a cookie, a hash that owns nothing."""
     address: str
-    """Path and query."""
+    """The path and the query."""
 
 
 @dataclass(frozen=True)
 class CampaignPages:
-    """Pages of the campaigns of one database; `tasks` by the name of what people do."""
+    """The pages of a database's campaigns. `tasks`: by name."""
 
     campaigns: CampaignStore
     seats: SeatStore
@@ -91,29 +89,29 @@ class CampaignPages:
     networks: Networks
     mturk_hosts: Sequence[str]
 
-    def opened(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
-        """What a link opens: the seat that its person has, or the page of consent. Raises CampaignLinkError."""
-        campaign, who = self._arrival(name, query, visit)
-        visit = self.worded(campaign, visit)
-        if not who.is_preview and self.seats.of(campaign, who):
-            return self.seats.enter(campaign, who, visit.network)
+    def open_link(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
+        """Returns the seat of a link's person, or the page of consent for a new person. Raises CampaignLinkError."""
+        campaign, worker = self._arrival(name, query, visit)
+        if not worker.is_preview and self.seats.of(campaign, worker):
+            return self.seats.enter(campaign, worker, visit.network)
         self._check_room(campaign)
-        action = "" if who.is_preview else f"/c/{campaign.name}?{urlencode(query)}"
-        times = self._times(campaign, visit.words)
-        entry = HTML.entry(campaign.spec, times, action, visit.words)
-        return self._page(campaign, "entry", visit, entry)
+        action = "" if worker.is_preview else f"/c/{campaign.name}?{urlencode(query)}"
+        with self.speaking_of(campaign):
+            instructions = self.tasks[campaign.task].instructions(campaign)
+            entry = HTML.entry(campaign.spec, instructions, self._times(campaign), action)
+            return self._page(campaign, "entry", entry)
 
     def enter(self, name: str, query: Mapping[str, str], visit: Visit) -> Seat:
-        """Take the seat of a link's person. Raises CampaignLinkError."""
-        campaign, who = self._arrival(name, query, visit)
-        if who.is_preview:
+        """Takes a seat for a link's person, or returns to theirs. Raises CampaignLinkError."""
+        campaign, worker = self._arrival(name, query, visit)
+        if worker.is_preview:
             raise CampaignLinkError("This is a preview. Accept the HIT to begin.")
-        if not self.seats.of(campaign, who):
+        if not self.seats.of(campaign, worker):
             self._check_room(campaign)
-        return self.seats.enter(campaign, who, visit.network)
+        return self.seats.enter(campaign, worker, visit.network)
 
     def _check_room(self, campaign: Campaign) -> None:
-        """Raise CampaignLinkError where there is no place for anybody new."""
+        """Raises CampaignLinkError if there is no place for a new person."""
         check_open(campaign)
         if campaign.spec.platform.must_confirm and self.tasks[campaign.task].is_full(campaign):
             raise FullError
@@ -127,31 +125,28 @@ class CampaignPages:
                 "There is no such campaign. Open the link exactly as you got it."
             )
         logged_in = None
-        if campaign.spec.platform.kind == "login" and (
-            account := self.voters.account(visit.cookie)
-        ):
-            subject, user_name = account
-            logged_in = account_arrival(subject, user_name)
-        return campaign, arrival(
-            campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in
-        )
+        if campaign.spec.platform.kind == "login":
+            account = self.voters.account(visit.cookie)
+            if account:
+                subject, user_name = account
+                logged_in = account_arrival(subject, user_name)
+        worker = arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in)
+        return campaign, worker
 
-    def worded(self, campaign: Campaign, visit: Visit) -> Visit:
-        """A visit in the words of the campaign's task."""
-        return replace(
-            visit, words={**visit.words, **self.tasks[campaign.task].words.get(visit.language, {})}
-        )
+    def speaking_of(self, campaign: Campaign) -> AbstractContextManager[None]:
+        """Makes the texts of the campaign's task the current ones, in the language of the request."""
+        return speaking(current_locale().of_tasks(*self.tasks[campaign.task].texts))
 
     def seat(self, name: str, token: str) -> Seat:
-        """The seat of an address. Raises CampaignLinkError."""
+        """Returns the seat of an address. Raises CampaignLinkError."""
         campaign = self.campaigns.find(name)
-        found = campaign and self.seats.find(campaign, token)
-        if not found:
+        seat = campaign and self.seats.find(campaign, token)
+        if not seat:
             raise CampaignLinkError("There is no such seat. Open the link exactly as you got it.")
-        return found
+        return seat
 
-    def do(self, seat: Seat, form: Mapping[str, str], words: Words) -> str:
-        """Do what a form asks; return the query of the page that follows. Raises VoterError."""
+    def do(self, seat: Seat, form: Mapping[str, str]) -> str:
+        """Runs a form's act, and returns the query of the next page. Raises VoterError."""
         task = self.tasks[seat.campaign.task]
         act = form.get("act", "")
         piece = form.get("piece", "")
@@ -160,7 +155,7 @@ class CampaignPages:
         if act == "withdraw":
             self.seats.note(seat, "withdrew")
         elif seat.must_qualify:
-            return self._answer_exam(seat, task, form, words)
+            return self._answer_exam(seat, task, form)
         elif act == "undo":
             task.undo(seat, piece)
         elif act == "finish":
@@ -171,228 +166,238 @@ class CampaignPages:
             task.take(seat, piece, form)
         return ""
 
-    def _answer_exam(
-        self, seat: Seat, task: SeatTask, form: Mapping[str, str], words: Words
-    ) -> str:
+    def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str]) -> str:
         number = form.get("number", "")
-        stands = self.qualification.standing(seat)
-        # nothing is asked any more
-        if seat.campaign.ended_at is not None or stands is None or stands.is_waiting:
+        standing = self.qualification.standing(seat)
+        # There is no question left.
+        if seat.campaign.ended_at is not None or standing is None or standing.is_waiting:
             return ""
-        stands, question = self._exam(seat, task, words)
-        if number != f"{stands.attempt}.{stands.number}":
+        standing, question = self._exam(seat, task)
+        if number != f"{standing.attempt}.{standing.number}":
             return f"?after={number}" if number.replace(".", "").isdigit() else ""
         answer = question.read(form)
-        self.qualification.answer(seat, stands, question.name, answer.text, answer.is_right)
+        self.qualification.answer(seat, standing, question.name, answer.text, answer.is_right)
         return f"?after={number}"
 
-    def _exam(self, seat: Seat, task: SeatTask, words: Words) -> tuple[ExamStanding, ExamQuestion]:
+    def _exam(self, seat: Seat, task: SeatTask) -> tuple[ExamStanding, ExamQuestion]:
         spec = seat.campaign.spec.qualify
-        stands = self.qualification.standing(seat)
-        assert spec is not None and stands is not None, (
+        standing = self.qualification.standing(seat)
+        assert spec is not None and standing is not None, (
             "a seat that must qualify has a question left"
         )
         names = task.exam_names(spec.items) if spec.items else ()
         name = self.qualification.question(
-            seat, names, stands.attempt, stands.number, task.sample_names(seat)
+            seat, names, standing.attempt, standing.number, task.sample_names(seat)
         )
-        return stands, self._question(seat, task, name, words)
+        return standing, self._question(seat, task, name)
 
     @staticmethod
-    def _question(seat: Seat, task: SeatTask, name: str, words: Words) -> ExamQuestion:
-        found = task.exam_question(seat, name, words)
-        if found is None:
+    def _question(seat: Seat, task: SeatTask, name: str) -> ExamQuestion:
+        question = task.exam_question(seat, name)
+        if question is None:
             raise CampaignLinkError(
                 "A practice question was taken out. Tell whoever sent you the link."
             )
-        return found
+        return question
 
-    def shown(
+    def seat_page(
         self,
         seat: Seat,
         visit: Visit,
         after: str = "",
         error: Exception | None = None,
-        typed: Words = MappingProxyType({}),
+        typed: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
-        """The page of a seat as it stands; `after`: the practice question that was answered last.
+        """Returns the current page of a seat. `after`: the practice question that was answered last.
 
-        `typed`: the form that was not taken because of an error.
+        `typed`: the fields of a form that was refused with `error`.
         """
-        visit = self.worded(seat.campaign, visit)
-        problem = said(error, visit.words) if error else ""
-        told = after and self._told(seat, after, visit)
-        if told:
-            return told
+        with self.speaking_of(seat.campaign):
+            return self._current_page(seat, visit, after, error, typed)
+
+    def _current_page(
+        self,
+        seat: Seat,
+        visit: Visit,
+        after: str,
+        error: Exception | None,
+        typed: Mapping[str, str],
+    ) -> str:
+        problem = translated(error) if error else ""
+        result = after and self._result_page(seat, after)
+        if result:
+            return result
         if seat.must_qualify and self.qualification.standing(seat) is None:
             seat = self.seats.note(
                 seat, "qualified" if self.qualification.has_passed(seat) else "failed"
             )
         if seat.must_qualify and seat.campaign.ended_at is None:
-            return self._exam_page(seat, visit, problem, typed)
+            return self._exam_page(seat, problem, typed)
         if seat.end is None:
             task = self.tasks[seat.campaign.task]
-            piece = task.piece(seat, visit.network, visit.words)
+            piece = task.piece(seat, visit.network)
             if piece is not None:
-                return self._work_page(seat, piece, visit, problem, typed)
+                return self._work_page(seat, piece, problem, typed)
             if task.progress(seat).votes >= seat.campaign.spec.seat.votes:
                 seat = self.seats.note(seat, "done")
             elif self._is_full(seat, task):
                 seat = self.seats.note(seat, "full")
             else:
-                return self._without_code(seat, visit)
-        return self._end_page(seat, visit)
+                return self._without_code(seat)
+        return self._end_page(seat)
 
-    def _without_code(self, seat: Seat, visit: Visit) -> str:
-        words = visit.words
+    def _without_code(self, seat: Seat) -> str:
         campaign = seat.campaign
         must_confirm = campaign.spec.platform.must_confirm
         if campaign.ended_at is not None:
-            message = HTML.message(words["c_full"], words["c_away"])
+            message = HTML.message(t("worker.full"), t("worker.away"))
         elif must_confirm and self.tasks[campaign.task].is_full(campaign):
-            message = HTML.message(words["c_waiting"], said(FullError(), words))
+            message = HTML.message(t("worker.waiting"), translated(FullError()))
         else:
             message = HTML.message(
-                words["c_nothing"], words["c_nothing_more"], path_of(seat), words["c_again"]
+                t("worker.nothing"), t("worker.nothing_more"), path_of(seat), t("worker.again")
             )
-        return self._page(campaign, "message", visit, message)
+        return self._page(campaign, "message", message)
 
     def _is_full(self, seat: Seat, task: SeatTask) -> bool:
-        """Whether a seat without a piece is paid: its campaign ended while it was at work, or has nothing for it."""
-        given = task.progress(seat)
+        """Whether a seat without a piece is paid: its campaign ended during its work, or has no more work for it."""
+        progress = task.progress(seat)
         tried = self.qualification.last(seat)
-        last = max(filter(None, (given.last, tried)), default=None)
+        last = max(filter(None, (progress.last, tried)), default=None)
+        if last is None:
+            return False
         if seat.campaign.ended_at is not None:
-            is_there = self.qualification.is_waiting(seat) or (
-                state_of(seat, last, seat.campaign.ended_at) == "working"
-            )
-            return last is not None and is_there
-        only_skipped = given.votes + given.skipped >= seat.campaign.spec.seat.votes
-        return last is not None and not only_skipped and not task.waits(seat)
+            state = state_of(seat, last, seat.campaign.ended_at)
+            return state == "working" or self.qualification.is_waiting(seat)
+        has_skipped_rest = progress.votes + progress.skipped >= seat.campaign.spec.seat.votes
+        return not has_skipped_rest and not task.waits(seat)
 
-    def _work_page(self, seat: Seat, piece: Piece, visit: Visit, problem: str, typed: Words) -> str:
+    def _work_page(self, seat: Seat, piece: Piece, problem: str, typed: Mapping[str, str]) -> str:
         spec = seat.campaign.spec
-        words = visit.words
         task = self.tasks[seat.campaign.task]
-        given = task.progress(seat)
-        all_of_it = spec.seat.votes + task.checks_wanted(seat)
-        number = min(all_of_it, given.votes + given.checks + (piece.phase == "open"))
+        position = task.progress(seat)
+        total = spec.seat.votes + task.checks_wanted(seat)
+        number = min(total, position.votes + position.checks + (piece.phase == "open"))
         minutes = int((now() - seat.arrived_at).total_seconds() // 60)
-        progress = words["c_progress"].format(number, all_of_it)
-        lead = HTML.lead(progress, words["c_took"].format(minutes), number / all_of_it)
-        work = task.dock(seat, piece, path_of(seat), problem, words, typed)
-        times = self._times(seat.campaign, words)
-        foot = HTML.foot(spec, times, path_of(seat), False, words)
-        return self._page(seat.campaign, "work", visit, lead, piece.html, work, foot)
+        progress = t("worker.progress", number=number, count=total)
+        lead = HTML.lead(progress, t("worker.took", minutes=minutes), number / total)
+        work = task.dock(seat, piece, path_of(seat), problem, typed)
+        times = self._times(seat.campaign)
+        foot = HTML.foot(task.instructions(seat.campaign), times, path_of(seat), False)
+        return self._page(seat.campaign, "work", lead, piece.html, work, foot)
 
-    def _times(self, campaign: Campaign, words: Words) -> dict[str, str]:
-        """How long a question may take and all of them usually do, where that is known, by what it is called."""
+    def _times(self, campaign: Campaign) -> dict[str, str]:
+        """Returns the time limit of a question and the usual time of all, as far as known, by their names."""
         times = {}
-        if words["c_limit"]:
-            times[words["c_limit"]] = _minutes(campaign.spec.seat.minutes, words)
+        if t("worker.limit"):
+            times[t("worker.limit")] = _minutes(campaign.spec.seat.minutes)
         seconds = self.tasks[campaign.task].whole_seconds(campaign)
         if seconds is not None:
             minutes = max(1, round(seconds / 60))
-            times[words["c_whole"]] = words["c_about"].format(_minutes(minutes, words))
+            times[t("worker.whole")] = t("worker.about", time=_minutes(minutes))
         return times
 
-    def _unread_page(self, seat: Seat, visit: Visit) -> str:
-        """What a worker wrote waits for an operator."""
-        words = visit.words
+    def _unread_page(self, seat: Seat) -> str:
+        """Returns the page of a worker whose sample waits for an operator."""
         message = HTML.message(
-            words["c_unread"], words["c_unread_more"], path_of(seat), words["c_unread_again"]
+            t("worker.unread"), t("worker.unread_more"), path_of(seat), t("worker.unread_again")
         )
-        foot = HTML.foot(seat.campaign.spec, {}, path_of(seat), False, words)
-        return self._page(seat.campaign, "message", visit, message, foot)
+        instructions = self.tasks[seat.campaign.task].instructions(seat.campaign)
+        foot = HTML.foot(instructions, {}, path_of(seat), False)
+        return self._page(seat.campaign, "message", message, foot)
 
-    def _exam_page(self, seat: Seat, visit: Visit, problem: str, typed: Words) -> str:
+    def _exam_page(self, seat: Seat, problem: str, typed: Mapping[str, str]) -> str:
         if self.qualification.is_waiting(seat):
-            return self._unread_page(seat, visit)
-        words = visit.words
+            return self._unread_page(seat)
         spec = seat.campaign.spec
-        stands, question = self._exam(seat, self.tasks[seat.campaign.task], words)
+        standing, question = self._exam(seat, self.tasks[seat.campaign.task])
         assert spec.qualify
-        said_ = ""
-        if stands.last is not None and stands.number == 1:
-            said_ = words["c_read_again"].format(stands.last, stands.asked, spec.qualify.passed)
-        lead = self._exam_lead(stands.attempt, stands.number, seat, words)
-        number = f"{stands.attempt}.{stands.number}"
-        form = question.dock(path_of(seat), number, said_, problem, words, typed)
-        foot = HTML.foot(spec, {}, path_of(seat), stands.number == 1, words)
-        return self._page(seat.campaign, "exam", visit, lead, question.html, form, foot)
+        note = ""
+        if standing.last is not None and standing.number == 1:
+            note = t(
+                "worker.read_again",
+                right=standing.last,
+                count=standing.asked,
+                passed=spec.qualify.passed,
+            )
+        lead = self._exam_lead(standing.attempt, standing.number, seat)
+        number = f"{standing.attempt}.{standing.number}"
+        form = question.dock(path_of(seat), number, note, problem, typed)
+        instructions = self.tasks[seat.campaign.task].instructions(seat.campaign)
+        foot = HTML.foot(instructions, {}, path_of(seat), standing.number == 1)
+        return self._page(seat.campaign, "exam", lead, question.html, form, foot)
 
-    def _told(self, seat: Seat, after: str, visit: Visit) -> str:
-        """What was right about an answered practice question; empty if there is none such."""
+    def _result_page(self, seat: Seat, after: str) -> str:
+        """Returns the page with the result of an answered practice question; empty if there is no such answer."""
         attempt, _, number = after.partition(".")
-        if not (
-            attempt.isdecimal()
-            and number.isdecimal()
-            and len(after) < 9
-            and seat.campaign.spec.qualify
-        ):
+        is_name = attempt.isdecimal() and number.isdecimal() and len(after) < 9
+        if not is_name or not seat.campaign.spec.qualify:
             return ""
-        given = self.qualification.stored_answer(seat, int(attempt), int(number))
-        if given is None or given.is_right is None:
+        stored = self.qualification.stored_answer(seat, int(attempt), int(number))
+        if stored is None or stored.is_right is None:
             return ""
-        words = visit.words
-        question = self._question(seat, self.tasks[seat.campaign.task], given.question, words)
-        answer = ExamAnswer(given.answer, given.is_right)
-        form = question.told(path_of(seat), answer, words)
-        lead = self._exam_lead(int(attempt), int(number), seat, words)
-        return self._page(seat.campaign, "exam", visit, lead, question.html, form)
+        question = self._question(seat, self.tasks[seat.campaign.task], stored.question)
+        answer = ExamAnswer(stored.answer, stored.is_right)
+        form = question.result(path_of(seat), answer)
+        lead = self._exam_lead(int(attempt), int(number), seat)
+        return self._page(seat.campaign, "exam", lead, question.html, form)
 
     @staticmethod
-    def _exam_lead(attempt: int, number: int, seat: Seat, words: Words) -> str:
+    def _exam_lead(attempt: int, number: int, seat: Seat) -> str:
         spec = seat.campaign.spec.qualify
         assert spec
-        said_ = words["c_exam"].format(number, spec.total)
-        return HTML.lead(said_, words["c_try"].format(attempt, spec.tries), number / spec.total)
+        progress = t("worker.exam", number=number, count=spec.total)
+        return HTML.lead(
+            progress, t("worker.try", number=attempt, count=spec.tries), number / spec.total
+        )
 
-    def _end_page(self, seat: Seat, visit: Visit) -> str:
-        words = visit.words
+    def _end_page(self, seat: Seat) -> str:
         platform = seat.campaign.spec.platform
         code = seat.end_code
-        back = (
-            f"{PROLIFIC}{urlencode({'cc': code})}" if platform.kind == "prolific" and code else ""
-        )
-        reply = seat.reply_to if platform.kind == "mturk" and code else ""
+        back = ""
+        reply = ""
+        if code and platform.kind == "prolific":
+            back = f"{PROLIFIC}{urlencode({'cc': code})}"
+        elif code and platform.kind == "mturk":
+            reply = seat.reply_to
         values = {"assignmentId": seat.session, "code": code, "end": seat.end}
-        title = words[f"c_{seat.end}"]
-        text = words[f"c_{seat.end}_more"].format(seat.id)
+        title = t(f"worker.{seat.end}")
+        text = t(f"worker.{seat.end}_more", seat=seat.id)
         name = PLATFORMS.get(platform.kind, "")
-        end = HTML.end(title, text, code, name, back, reply, values, words)
-        return self._page(seat.campaign, "end", visit, end)
+        end = HTML.end(title, text, code, name, back, reply, values)
+        return self._page(seat.campaign, "end", end)
 
-    def refused(self, error: Exception, visit: Visit) -> str:
-        """The page of a link that opens nothing."""
-        words = visit.words
-        title = words["c_nothing"]
-        text = said(error, words)
+    def refusal_page(self, error: Exception, visit: Visit) -> str:
+        """Returns the page of a link that is refused."""
+        title = t("worker.nothing")
+        text = translated(error)
         link = ""
         label = ""
-        # its words are the operator's, with names of models in them
+        # The error's own words are for operators, and name models.
         if isinstance(error, CampaignError):
             log.warning("a campaign cannot go on: %s", error)
-            text = words["c_broken"]
+            text = t("worker.broken")
         elif isinstance(error, LoginNeededError):
-            title = words["c_login"]
+            title = t("worker.login")
             link = f"/login?{urlencode({'back': visit.address})}"
-            label = words["login"]
+            label = t("pages.login")
         elif isinstance(error, FullError):
-            title = words["c_waiting"]
+            title = t("worker.waiting")
         elif isinstance(error, CampaignLinkError):
-            title = words["c_no_entry"]
-        return self._page(title, "message", visit, HTML.message(title, text, link, label))
+            title = t("worker.no_entry")
+        return self._page(title, "message", HTML.message(title, text, link, label))
 
     @staticmethod
-    def _page(of: Campaign | str, kind: str, visit: Visit, *parts: str) -> str:
-        title = of if isinstance(of, str) else visit.words["c_title"].format(of.name)
-        texts = script_words(LANGUAGES[visit.language])
-        return HTML.document(title, visit.language, LINKS, texts, kind, parts)
+    def _page(campaign: Campaign | str, kind: str, *parts: str) -> str:
+        title = campaign if isinstance(campaign, str) else t("worker.title", name=campaign.name)
+        locale = current_locale()
+        texts = locale.table("scripts")
+        languages = list(LOCALES.values())
+        return HTML.document(title, locale.language, languages, LINKS, texts, kind, parts)
 
 
-def _minutes(number: int, words: Words) -> str:
-    return words["c_minute"] if number == 1 else words["c_minutes"].format(number)
+def _minutes(number: int) -> str:
+    return t("worker.minutes", count=number)
 
 
 def path_of(seat: Seat) -> str:
@@ -400,19 +405,19 @@ def path_of(seat: Seat) -> str:
 
 
 class CampaignRoutes:
-    """What the routes of workers' pages do."""
+    """The handlers of workers' pages."""
 
     def __init__(self, pages: CampaignPages) -> None:
         self.pages = pages
 
-    def opens(self, name: str, request: Request) -> Response:
+    def open_link(self, name: str, request: Request) -> Response:
         def act() -> Response:
-            found = self.pages.opened(name, _query(request), self._visit(request))
-            return to_seat(found) if isinstance(found, Seat) else _answered(found)
+            page = self.pages.open_link(name, _query(request), self._visit(request))
+            return to_seat(page) if isinstance(page, Seat) else _html_response(page)
 
         return self._tried(act, request)
 
-    async def enters(self, name: str, request: Request) -> Response:
+    async def enter(self, name: str, request: Request) -> Response:
         form = form_of(await request.body())
 
         def act() -> Response:
@@ -424,70 +429,69 @@ class CampaignRoutes:
 
         return await asyncio.to_thread(self._tried, act, request)
 
-    def shows(self, name: str, token: str, request: Request) -> Response:
+    def show(self, name: str, token: str, request: Request) -> Response:
         after = request.query_params.get("after", "")[:_MOST_VALUE]
 
         def act() -> Response:
-            return _answered(
-                self.pages.shown(self.pages.seat(name, token), self._visit(request), after)
+            return _html_response(
+                self.pages.seat_page(self.pages.seat(name, token), self._visit(request), after)
             )
 
         return self._tried(act, request)
 
-    async def takes(self, name: str, token: str, request: Request) -> Response:
+    async def take(self, name: str, token: str, request: Request) -> Response:
         form = form_of(await request.body())
 
-        def do(seat: Seat, words: Words) -> str | None:
-            return self.pages.do(seat, form, words)
+        def do(seat: Seat) -> str | None:
+            return self.pages.do(seat, form)
 
-        return await self.done(name, token, request, form, do)
+        return await self.respond(name, token, request, form, do)
 
-    async def done(
+    async def respond(
         self, name: str, token: str, request: Request, form: Mapping[str, str], do: Do
     ) -> Response:
-        """Do what a form asks; answer with the page that follows, or with this one if there is no query of it."""
+        """Runs a form's act and redirects to the next page, or shows this page again if `do` returns no query."""
 
         def act() -> Response:
             seat = self.pages.seat(name, token)
-            visit = self.pages.worded(seat.campaign, self._visit(request))
+            visit = self._visit(request)
             try:
-                query = do(seat, visit.words)
+                with self.pages.speaking_of(seat.campaign):
+                    query = do(seat)
                 if query is None:
-                    return _answered(self.pages.shown(seat, visit, typed=form))
+                    return _html_response(self.pages.seat_page(seat, visit, typed=form))
                 return to_seat(seat, query)
             except (VoterError, UnknownBattleError) as error:
-                return _answered(self.pages.shown(seat, visit, error=error, typed=form), 409)
+                return _html_response(
+                    self.pages.seat_page(seat, visit, error=error, typed=form), 409
+                )
 
         return await asyncio.to_thread(self._tried, act, request)
 
     def _visit(self, request: Request) -> Visit:
-        words = campaign_words(request.headers)
-        language = language_of(request.headers)
         address = f"{request.url.path}?{request.url.query}"
-        return Visit(
-            words, language, self.pages.networks.of(request), owner_of(request.headers), address
-        )
+        return Visit(self.pages.networks.of(request), owner_of(request.headers), address)
 
     def _tried(self, act: Callable[[], Response], request: Request) -> Response:
-        """Answer, or with the page of what went wrong."""
+        """Returns the response of an act, or the page of its error."""
         try:
             return act()
-        except _SHOWN as error:
-            return _answered(self.pages.refused(error, self._visit(request)), 403)
+        except _REFUSALS as error:
+            return _html_response(self.pages.refusal_page(error, self._visit(request)), 403)
 
 
 def routes(pages: CampaignPages) -> APIRouter:
-    """The routes of workers' pages."""
+    """Returns the routes of workers' pages."""
     router = APIRouter()
-    does = CampaignRoutes(pages)
-    router.add_api_route("/c/{name}", does.opens, methods=["GET"])
-    router.add_api_route("/c/{name}", does.enters, methods=["POST"])
-    router.add_api_route("/c/{name}/{token}", does.shows, methods=["GET"])
-    router.add_api_route("/c/{name}/{token}", does.takes, methods=["POST"])
+    handlers = CampaignRoutes(pages)
+    router.add_api_route("/c/{name}", handlers.open_link, methods=["GET"])
+    router.add_api_route("/c/{name}", handlers.enter, methods=["POST"])
+    router.add_api_route("/c/{name}/{token}", handlers.show, methods=["GET"])
+    router.add_api_route("/c/{name}/{token}", handlers.take, methods=["POST"])
     return router
 
 
-def _answered(html: str, status: int = 200) -> HTMLResponse:
+def _html_response(html: str, status: int = 200) -> HTMLResponse:
     return HTMLResponse(
         html, status_code=status, headers={**NO_STORE, "vary": "accept-language, cookie"}
     )
@@ -502,15 +506,17 @@ def _query(request: Request) -> dict[str, str]:
 
 
 def check_charset(request: Request) -> None:
-    """Raise HTTPException for a form in an encoding of its own, which may be any of Python's: browsers name none."""
+    """Raises HTTPException for a form that names its encoding, which could be any of Python's. Browsers name none."""
     if "charset" in request.headers.get("content-type", "").lower():
         raise HTTPException(400, "Its content type names a charset; a form is UTF-8.")
 
 
 def form_of(body: bytes, most: int = _MOST_VALUE) -> dict[str, str]:
-    """The first value of each field, without NUL, which PostgreSQL does not take; what is no form is as if not sent."""
+    """Returns the first value of each field, without NUL, which PostgreSQL doesn't store; no field if it is no form."""
     try:
-        given = parse_qs(body.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=20)
+        fields = parse_qs(
+            body.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=20
+        )
     except ValueError:
         return {}
-    return {name: values[0][:most].replace("\0", "") for name, values in given.items()}
+    return {name: values[0][:most].replace("\0", "") for name, values in fields.items()}

@@ -4,9 +4,10 @@ const byId = (id) => document.getElementById(id);
 const stored = (storage, name) => { try { return window[storage].getItem(name); } catch { return null; } };
 const store = (storage, name, value) => { try { value === null ? window[storage].removeItem(name) : window[storage].setItem(name, value); } catch { /* refused */ } };
 let texts = null;
-const word = (name, ...values) => {
+const filled = (text, values) => text.replace(/\{(\w+)\}/g, (place, name) => values[name] ?? place);
+const word = (name, values = {}) => {
   texts ??= JSON.parse(byId("words").textContent);
-  return texts[name].replaceAll("{}", () => values.shift());
+  return filled(texts[name], values);
 };
 
 // The switches in the footer, kept in the browser, and the language.
@@ -29,7 +30,7 @@ const word = (name, ...values) => {
     if (!chosen) return;
     const where = location.protocol === "https:" ? "Secure; SameSite=None; Partitioned" : "SameSite=Lax";
     document.cookie = `language=${chosen}; Max-Age=31536000; Path=/; ${where}`;
-    location.reload();
+    location.replace(location.pathname + location.search);  // not again what a form sent
   });
   addEventListener("DOMContentLoaded", apply);
   // Gradio names the browser's language, whatever the page is in.

@@ -1,4 +1,4 @@
-"""Gradio events: how the tabs bind them, which values they accept, and what a late answer leaves alone.
+"""Gradio events: the settings of the tabs' events, and the check of the values that they get.
 
 While an event is being answered, Gradio drops further triggers (`trigger_mode="once"`), and an answer may arrive after
 that of a newer event.
@@ -27,43 +27,42 @@ LATEST: Mapping[str, Any] = {**RAW, "trigger_mode": "always_last"}
 """For choosing, typing or sending: a trigger during an answer runs after it."""
 
 REFUSED = "The server refused that or was not reached. Wait a moment, then load the page again."
-"""What a page says after an event that a proxy or the limits refused: Gradio hides its own word for it."""
+"""The notice after an event that a proxy or the limits refused: Gradio hides its own."""
 
 MOST_LISTED = 100
-"""Most texts that a component with several choices sends."""
+"""The most texts from a component with several choices."""
 _LISTED: tuple[str, tuple[type, ...]] = ("a list of texts", (list,))
 _TAKEN: Mapping[str, tuple[str, tuple[type, ...]]] = {
     **dict.fromkeys(("textbox", "dropdown", "radio", "datetime"), ("text", (str,))),
     "checkbox": ("true or false", (bool,)),
     "number": ("a number", (int, float)),
 }
-"""Values that a browser sends for each kind of component."""
+"""The values of each kind of component, in words and as types."""
 
 
 class Argument(NamedTuple):
-    """What an event accepts from one component, if anything; `most`: characters, or the largest absolute number."""
+    """The values that an event accepts from a component."""
 
     label: str
     taken: str
+    """The accepted values in words."""
     types: tuple[type, ...]
     most: float
+    """The most characters, or the largest absolute number."""
 
     @classmethod
-    def of(cls, component: Any) -> "Argument":
-        """Return the argument for a component of Gradio."""
+    def from_component(cls, component: Any) -> "Argument":
+        """Returns the argument for a component of Gradio."""
         taken, types = _TAKEN[component.get_block_name()]
         if getattr(component, "multiselect", False):
             taken, types = _LISTED
-        label, most = (getattr(component, name, None) for name in ("label", "max_length"))
-        return cls(
-            label or "This event",
-            taken,
-            types,
-            most or (MOST_NUMBER if types == (int, float) else MOST_TEXT),
-        )
+        label = getattr(component, "label", None) or "This event"
+        default = MOST_NUMBER if types == (int, float) else MOST_TEXT
+        most = getattr(component, "max_length", None) or default
+        return cls(label, taken, types, most)
 
     def misfit(self, value: object) -> str | None:
-        """Return what is wrong with a value, if anything: the browser's own limits do not protect."""
+        """Returns the problem with a value, if any. The limits in the browser protect nothing."""
         if value is None:
             return None
         if self.types == (list,) and isinstance(value, list):
@@ -73,30 +72,33 @@ class Argument(NamedTuple):
             return f"{self.label} takes {most}. Make it shorter."
         if isinstance(value, str) and "\0" in value:
             return f"{self.label} takes no NUL, which PostgreSQL does not store."
-        fits = type(value) in self.types and (
-            not isinstance(value, int | float) or abs(value) <= self.most
-        )
-        return None if fits else f"{self.label} takes {self.taken}."
+        is_too_large = isinstance(value, int | float) and not abs(value) <= self.most
+        if type(value) not in self.types or is_too_large:
+            return f"{self.label} takes {self.taken}."
+        return None
 
     def _misfit_of_list(self, texts: Sequence[object]) -> str | None:
-        """Return what is wrong with a list of texts, if anything."""
+        """Returns the problem with a list of texts, if any."""
         if len(texts) > MOST_LISTED:
             return f"{self.label} takes at most {MOST_LISTED} texts, and these are {len(texts):,}."
-        text = self._replace(types=(str,))
-        return next(filter(None, map(text.misfit, texts)), None)
+        text_argument = self._replace(types=(str,))
+        for text in texts:
+            problem = text_argument.misfit(text)
+            if problem:
+                return problem
+        return None
 
 
 def misfit(arguments: Sequence[Argument], sent: object) -> str | None:
-    """Return what is wrong with the values sent to an event, if anything."""
+    """Returns the problem with the values that an event got, if any."""
     if not isinstance(sent, list) or len(sent) != len(arguments):
         count = f", and these are {len(sent)}" if isinstance(sent, list) else ""
         return f"This event takes a list of {len(arguments)} values{count}."
-    return next(
-        filter(
-            None, (argument.misfit(value) for argument, value in zip(arguments, sent, strict=True))
-        ),
-        None,
-    )
+    for argument, value in zip(arguments, sent, strict=True):
+        problem = argument.misfit(value)
+        if problem:
+            return problem
+    return None
 
 
 Updates = dict[Any, Any]
@@ -106,9 +108,9 @@ Updates = dict[Any, Any]
 def shows_errors(
     errors: tuple[type[Exception], ...], html: Callable[..., str], at: str = "problem"
 ) -> Callable[[Callable[..., Updates]], Any]:
-    """Decorate a tab's handlers to show these errors in a component; the page stays as it is and can try again.
+    """Makes a tab's handlers show these errors in a component. The page stays as it is, to try again.
 
-    `html` gets the error and what the handler got; `at` is the component's attribute of the tab.
+    `html` gets the error and the handler's arguments. `at` is the tab's attribute with the component.
     """
 
     # Gradio shows the message of a gr.Error only for queued events, and these are not queued.
@@ -126,11 +128,11 @@ def shows_errors(
 
 
 def into_view(selector: str) -> str:
-    """JavaScript after an event: what it showed comes into view."""
+    """Returns JavaScript that scrolls the result of an event into view."""
     scroll = f"""document.querySelector("{selector}")?.scrollIntoView({{ block: "nearest" }})"""
     return f"() => setTimeout(() => {scroll}, 50)"
 
 
 def still_there(request: Any) -> Callable[[], bool]:
-    """Return a check, for a handler in a thread, of whether the page still waits for its answer."""
+    """Returns a check for handlers in a thread: whether the page still waits for the answer."""
     return lambda: not from_thread.run(request.is_disconnected)

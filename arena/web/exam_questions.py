@@ -1,4 +1,4 @@
-"""Exam questions: those of a qualification as pages show them, a forced choice and a sample to be written."""
+"""Exam questions: the questions of a qualification on pages, a forced choice or a sample to be written."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -6,25 +6,25 @@ from typing import NamedTuple
 from arena.authoring.checks import LONGEST, check_caption
 from arena.authoring.known import alternatives, lacking
 from arena.authoring.spec import SampleSpec
+from arena.locale import t
 from arena.seats.qualification import QualificationError
 from arena.seats.task import ExamAnswer
 from arena.templates import macros
-from arena.web.words import Words
 
 CHOICE = macros("campaign.html")
 WRITING = macros("writing.html")
 
 
 class ChoiceQuestion(NamedTuple):
-    """A question with a known answer, which is chosen."""
+    """A forced choice with a known answer."""
 
     name: str
     html: str
-    shown: str
-    """Name of what the page shows."""
+    shown_name: str
+    """The name of the scene on the page."""
     right: str
     answers: Sequence[str]
-    """All that may be answered."""
+    """All possible answers."""
 
     def read(self, form: Mapping[str, str]) -> ExamAnswer:
         answer = form.get("answer", "")
@@ -33,49 +33,51 @@ class ChoiceQuestion(NamedTuple):
         return ExamAnswer(answer, answer == self.right)
 
     def dock(
-        self, action: str, number: str, said: str, problem: str, words: Words, typed: Words
+        self, action: str, number: str, note: str, problem: str, typed: Mapping[str, str]
     ) -> str:
         sent = {"number": number}
-        return CHOICE.exam(action, sent, self.shown, "open", said, "", problem, words)
+        return CHOICE.exam(action, sent, self.shown_name, "open", note, "", problem)
 
-    def told(self, action: str, answer: ExamAnswer, words: Words) -> str:
-        verdict = words["c_right" if answer.is_right else "c_wrong"].format(self.right.upper())
-        return CHOICE.exam(action, {}, self.shown, "revealed", verdict, self.right, "", words)
+    def result(self, action: str, answer: ExamAnswer) -> str:
+        verdict = t("worker.right" if answer.is_right else "worker.wrong", side=self.right.upper())
+        return CHOICE.exam(action, {}, self.shown_name, "revealed", verdict, self.right, "")
 
 
 class SampleQuestion(NamedTuple):
-    """A picture to be described, as in the work; its caption is marked by what it names, or read by an operator."""
+    """A picture to be described, as in the work. Its caption is marked by the things it names, or by an operator."""
 
     name: str
     html: str
     sample: SampleSpec
     address: str
-    """Where its form goes: captions are longer than answers."""
+    """The address of its form, since captions are longer than answers."""
 
     def read(self, form: Mapping[str, str]) -> ExamAnswer:
         caption = check_caption(1, form.get("caption-1", ""), "", self.sample.least)
         known = self.sample.known
-        return ExamAnswer(caption, not lacking(caption, known) if known else None)
+        is_right = not lacking(caption, known) if known else None
+        return ExamAnswer(caption, is_right)
 
     def dock(
-        self, action: str, number: str, said: str, problem: str, words: Words, typed: Words
+        self, action: str, number: str, note: str, problem: str, typed: Mapping[str, str]
     ) -> str:
-        # a page kept from before another question was answered sends its own number
+        # A page from before another question was answered sends that question's number.
         text = typed.get("caption-1", "") if typed.get("number") == number else ""
-        seat = action.rpartition("/")[2].partition(".")[0]
+        _, _, token = action.rpartition("/")
+        seat, _, _ = token.partition(".")
         sent = {"number": number, "piece": f"{seat}.{number}"}
         least = (self.sample.least, LONGEST["caption"])
-        form = WRITING.caption([text], least, (), words)
-        return WRITING.sample(self.address, sent, said, problem, form, words)
+        form = WRITING.caption([text], least, ())
+        return WRITING.sample(self.address, sent, note, problem, form)
 
-    def told(self, action: str, answer: ExamAnswer, words: Words) -> str:
+    def result(self, action: str, answer: ExamAnswer) -> str:
         known = self.sample.known
         lacks = lacking(answer.text, known)
-        verdict = words["i_sample_right" if answer.is_right else "i_sample_wrong"]
-        named = words["i_sample_names"].format(_listed(known, words)) if known else ""
-        left_out = words["i_sample_lacks"].format(_listed(lacks, words)) if lacks else ""
-        return WRITING.sample_told(action, verdict, named, left_out, answer.text, words)
+        verdict = t("writing.sample_right" if answer.is_right else "writing.sample_wrong")
+        names = t("writing.sample_names", names=_listed(known)) if known else ""
+        left_out = t("writing.sample_lacks", names=_listed(lacks)) if lacks else ""
+        return WRITING.sample_told(action, verdict, names, left_out, answer.text)
 
 
-def _listed(known: Sequence[str], words: Words) -> str:
-    return words["i_sample_comma"].join(alternatives(one)[0] for one in known)
+def _listed(known: Sequence[str]) -> str:
+    return t("writing.sample_comma").join(alternatives(name)[0] for name in known)

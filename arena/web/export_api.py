@@ -10,12 +10,12 @@ from arena.admin.erasure import code_of
 from arena.admin.public_export import FILES, PublicFiles
 from arena.database import DatabaseError
 from arena.io.strict_json import RowsError
+from arena.locale import t
 from arena.templates import macros
 from arena.web.addresses import NAME
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.heads import Head
 from arena.web.layout import WHOLE, PageLayout
-from arena.web.words import words_of
 
 HTML = macros("page.html")
 
@@ -23,32 +23,31 @@ HTML = macros("page.html")
 def routes(
     files: PublicFiles, layout: PageLayout, more: Callable[[Request], str] = lambda request: ""
 ) -> APIRouter:
-    """Return the router; `more` is what else stands on a visitor's page."""
+    """Returns the routes. `more` returns further parts of a visitor's page, as HTML."""
     router = APIRouter()
 
     @router.get("/export/{name}", response_model=None)
     async def export(name: str) -> Response:
         try:
             path = await files.path(name)
-            found = path and await asyncio.to_thread(path.stat)
+            file_stat = await asyncio.to_thread(path.stat) if path else None
         except (DatabaseError, RowsError, OSError) as error:
             return PlainTextResponse(f"The export cannot be written now: {error}", status_code=503)
-        if path is None or found is None:
+        if path is None or file_stat is None:
             return PlainTextResponse(f"The files are {', '.join(FILES)}.", status_code=404)
         headers = {"cache-control": "no-store"}
         return FileResponse(
-            path, media_type=FILES[name], filename=name, headers=headers, stat_result=found
+            path, media_type=FILES[name], filename=name, headers=headers, stat_result=file_stat
         )
 
     @router.api_route("/you", methods=["GET", "HEAD"], response_model=None)
     def you(request: Request) -> Response:
         cookie = sent_cookie(request.headers)
-        w = words_of(request.headers)
         about = (
-            w["you_none"] if cookie is None else w["you_code"].format(code_of(cookie_hash(cookie)))
+            t("you.none") if cookie is None else t("you.code", code=code_of(cookie_hash(cookie)))
         )
-        head = Head(f"{w['you']} · {NAME}", "", is_private=True)
-        body = HTML.text(w["you"], about, ("/terms", w["terms_link"])) + more(request)
+        head = Head(f"{t('pages.you')} · {NAME}", "", is_private=True)
+        body = HTML.text(t("pages.you"), about, ("/terms", t("pages.terms_link"))) + more(request)
         return layout.page(request, head, body, languages=WHOLE, is_kept=False)
 
     return router

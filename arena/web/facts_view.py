@@ -1,11 +1,11 @@
-"""Facts view: what is known of a model as pages say it, at a reveal, on a board and on the model's page."""
+"""Facts view: the facts of a model in words, at a reveal, on a board and on the model's page."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from arena.locale import t
 from arena.model_facts import ON_HUB, FactSource, ModelFacts, size_text
 from arena.sheets import Column
-from arena.web.words import Words
 
 COLUMN = Column(
     "facts",
@@ -14,11 +14,11 @@ COLUMN = Column(
     "has the source of each.",
 )
 """The one column of facts on a board, for who asks for it."""
-SOURCE_WORDS: Mapping[FactSource, str] = {
-    "operator": "stated by the operators",
-    "router": "the lowest at Hugging Face's router",
-    "card": "from the operators' models file",
-    "hub": "from the Hugging Face Hub",
+SOURCE_KEYS: Mapping[FactSource, str] = {
+    "operator": "facts.from_operator",
+    "router": "facts.from_router",
+    "card": "facts.from_card",
+    "hub": "facts.from_hub",
 }
 
 
@@ -29,7 +29,7 @@ class FactRow(NamedTuple):
     value: str
     source: str
     link: str = ""
-    """To which its value leads; "" for none."""
+    """The address to which the value links; "" for none."""
 
 
 class NamedLink(NamedTuple):
@@ -40,44 +40,45 @@ class NamedLink(NamedTuple):
 
 
 def in_short(facts: ModelFacts) -> list[str]:
-    """Return maker, size and licence, as far as they are known."""
+    """Returns maker, size and licence, as far as they are known."""
     return list(filter(None, (facts.organisation, facts.size, facts.licence)))
 
 
-def at_reveal(
-    facts: ModelFacts, words: Words, cost: int | None = None, answers: int = 1
-) -> list[str]:
-    """Return what is told of a model with its name; `cost` of its live answers in millionths of a US dollar."""
-    told = in_short(facts)
+def at_reveal(facts: ModelFacts, cost: int | None = None, answers: int = 1) -> list[str]:
+    """Returns a model's facts beside its name. `cost`: that of its live answers, in millionths of a US dollar."""
+    texts = in_short(facts)
     if cost and answers == 1:
-        told.append(words["cost_one"].format(_cost_text(cost)))
+        texts.append(t("reveal.cost_one", cost=_cost_text(cost)))
     elif cost:
-        told.append(words["cost_many"].format(_cost_text(cost), answers))
-    return told
+        texts.append(t("reveal.cost_many", cost=_cost_text(cost), count=answers))
+    return texts
 
 
 def _cost_text(cost: int) -> str:
-    """Return a small sum in dollars: cents to two places, less with as many as it takes."""
+    """Returns a sum in dollars, with two decimals from ten cents on and up to six for smaller sums."""
     dollars = cost / 1e6
     if cost < 100:
         return f"${dollars:.6f}".rstrip("0")
-    places = 4 if dollars < 0.01 else 3 if dollars < 0.1 else 2
-    return f"${dollars:.{places}f}"
+    if dollars < 0.01:
+        return f"${dollars:.4f}"
+    if dollars < 0.1:
+        return f"${dollars:.3f}"
+    return f"${dollars:.2f}"
 
 
 def fact_rows(facts: ModelFacts) -> list[FactRow]:
-    """Return all that is known of a model, each fact with its source."""
+    """Returns all facts of a model, each with its source."""
     on_hub = None if facts.released else facts.text(ON_HUB)
     link = facts.text("link") or ""
     rows = (
-        _row(facts, "Maker", "organisation", facts.organisation),
-        _row(facts, "Licence", "licence", facts.licence, _licence_link(facts)),
-        _row(facts, "Weights", "open", weights_text(facts)),
-        _row(facts, "Parameters", "parameters", _parameters_text(facts)),
-        _row(facts, "Released", "released", facts.released),
-        _row(facts, "On the Hub since", ON_HUB, on_hub),
-        _row(facts, "Price", "completion_price", _price_text(facts)),
-        _row(facts, "Link", "link", link.removeprefix("https://"), link),
+        _row(facts, t("facts.maker"), "organisation", facts.organisation),
+        _row(facts, t("facts.licence"), "licence", facts.licence, _licence_link(facts)),
+        _row(facts, t("facts.weights"), "open", weights_text(facts)),
+        _row(facts, t("facts.parameters"), "parameters", _parameters_text(facts)),
+        _row(facts, t("facts.released"), "released", facts.released),
+        _row(facts, t("facts.on_hub"), ON_HUB, on_hub),
+        _row(facts, t("facts.price"), "completion_price", _price_text(facts)),
+        _row(facts, t("facts.link"), "link", link.removeprefix("https://"), link),
     )
     return [row for row in rows if row]
 
@@ -88,24 +89,33 @@ def _row(
     fact = facts.facts.get(field)
     if fact is None or not value:
         return None
-    return FactRow(name, value, f"{SOURCE_WORDS[fact.source]}, {fact.read_at:%Y-%m-%d}", link)
+    return FactRow(
+        name,
+        value,
+        t("facts.source", source=t(SOURCE_KEYS[fact.source]), day=f"{fact.read_at:%Y-%m-%d}"),
+        link,
+    )
 
 
 def weights_text(facts: ModelFacts) -> str:
     if not facts.is_open:
-        return "closed"
-    return "open, gated" if facts.is_gated else "open"
+        return t("facts.closed")
+    return t("facts.gated" if facts.is_gated else "facts.open")
 
 
 def _licence_link(facts: ModelFacts) -> str:
-    """Return where the licence is to be read; not one that another source has of another licence."""
+    """Returns the address of the licence's text; "" if it comes from another source than the licence."""
     link = facts.facts.get("licence_link")
     licence = facts.facts.get("licence")
     return link.value if link and licence and link.source == licence.source else ""
 
 
 def _parameters_text(facts: ModelFacts) -> str | None:
-    return f"{facts.size}, {size_text(facts.active)} active" if facts.active else facts.size
+    return (
+        facts.size
+        if not facts.active
+        else t("facts.active", size=facts.size, active=size_text(facts.active))
+    )
 
 
 def _price_text(facts: ModelFacts) -> str:
@@ -113,7 +123,7 @@ def _price_text(facts: ModelFacts) -> str:
     completion = facts.text("completion_price")
     if prompt is None or completion is None:
         return ""
-    return f"{_dollars(prompt)} in, {_dollars(completion)} out, for a million tokens"
+    return t("facts.prices", prompt=_dollars(prompt), completion=_dollars(completion))
 
 
 def _dollars(text: str) -> str:

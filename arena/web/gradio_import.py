@@ -1,8 +1,8 @@
-"""Gradio, imported so that a server starts two seconds earlier.
+"""Gradio import: imports Gradio two seconds faster.
 
-While it is imported, Gradio parses the source of each of its components to write a stub for editors beside it, unless
-it cannot find the source: it does not find it here. It also fills in the docstring of each event of each component as
-a template of jinja2, compiled anew 200 times: here they stay as they are.
+During its import, Gradio parses the source of each component to write a stub for editors beside it, unless it can't
+find the source. Here it can't. It also compiles the docstring of each component's events as a jinja2 template, 200
+times in all. Here the docstrings stay as they are.
 """
 
 import inspect

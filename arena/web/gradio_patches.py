@@ -20,7 +20,7 @@ from starlette.routing import Mount
 
 
 class _Passing(SessionState):
-    """The components as built, for one call; nothing is recorded for deep links, which are disabled."""
+    """The session of one call, with the components as built. Deep links are disabled, so that it records nothing."""
 
     def __init__(self, blocks: Blocks) -> None:
         self.blocks_config = copy(blocks.default_config)
@@ -45,7 +45,7 @@ class _NoSessions(StateHolder):
 
 
 def keep_no_sessions(app: FastAPI, page: Blocks) -> None:
-    """Replace the session store of a page mounted on an app by one that keeps nothing."""
+    """Gives a page mounted on an app a session store that keeps nothing."""
     holder = _NoSessions()
     holder.set_blocks(page)
     for route in app.routes:
@@ -55,7 +55,7 @@ def keep_no_sessions(app: FastAPI, page: Blocks) -> None:
 
 @contextmanager
 def without_server_apps() -> Iterator[None]:
-    """Build pages that are mounted later: no step makes a server app of them."""
+    """Prevents that Gradio makes server apps of pages while they are built."""
     create_app = App.create_app
     App.create_app = staticmethod(lambda *_, **__: None)  # pyright: ignore[reportAttributeAccessIssue]
     try:

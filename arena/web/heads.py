@@ -1,6 +1,6 @@
-"""Heads: what a browser's tab, a search engine and the preview of a shared link say of an address.
+"""Heads: title, description and preview of an address, for a browser's tab, search engines and shared links.
 
-An address names an item, a board, a model or a finished battle; one that is not here has the head of its page.
+An address may name an item, a board, a model or a finished battle. If there is none such, it has the head of its page.
 """
 
 from dataclasses import dataclass
@@ -15,60 +15,56 @@ from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import headline, needs, only_for, places_in_words
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
+from arena.locale import t, translated
 from arena.markdown import visible_text
-from arena.templates import plural
 from arena.types import Item
 from arena.web.addresses import NAME, OWN, RESULTS, SCORE, VOTE, Address
-from arena.web.words import ENGLISH
 
-_ASKED = "Which one helped more?"
-VOTE_WORDS = f"Two hidden vision-language models looked at a picture. {_ASKED} Every choice counts."
 _LETTERS = 110
-"""Most letters of an instruction in a title or a description."""
+"""The most letters of an instruction in a title or a description."""
 
 
 class Head(NamedTuple):
-    """The head of an address; `title` and `description` may hold anybody's words."""
+    """The head of an address. `title` and `description` may hold any person's words."""
 
     title: str
     description: str
     preview: str = ""
-    """Path of the preview picture, without its suffix; empty: none."""
+    """The path of the preview picture, without its suffix; empty for none."""
     is_private: bool = False
     """Whether search engines are asked to stay away."""
     picture: str | None = None
-    """Hash of the picture that the preview shows."""
+    """The hash of the item's picture in the preview."""
     image: str = ""
-    """Path of the preview picture, where it is none of the previews."""
+    """The path of another picture in place of the preview."""
 
 
 PAGES = {
-    VOTE: Head(ENGLISH["title"], VOTE_WORDS, "vote"),
-    OWN: Head(f"Your own picture · {NAME}", ENGLISH["live_lead"], "vote"),
-    RESULTS: Head(
-        f"Elo ranking · {NAME}",
-        "Elo ratings of vision-language models from people's blind choices, with 95% intervals.",
-        "results",
-    ),
-    SCORE: Head(
-        f"Score a model · {NAME}",
-        "Upload a model's answers to MM-Vet, MMBench, MMT-Bench or VisIT-Bench and get them scored.",
-        "score",
-    ),
+    VOTE: ("vote.title", "heads.vote", "vote"),
+    OWN: ("heads.own", "own.lead", "vote"),
+    RESULTS: ("heads.results", "heads.results_more", "results"),
+    SCORE: ("heads.score", "heads.score_more", "score"),
 }
+"""The keys of each page's title and description, and its preview."""
+
+
+def page_head(page: str) -> Head:
+    """Return the head of a page that is about no one thing."""
+    title, description, preview = PAGES[page]
+    return Head(t(title), t(description), preview)
 
 
 @dataclass(frozen=True)
 class Heads:
-    """The heads of addresses, by what is in the database."""
+    """The heads of addresses, from the database."""
 
     items: ItemBank
     outcomes: Outcomes
     leaderboard: Leaderboard
     overview: Overview
 
-    def of(self, address: Address) -> Head:
-        """Return an address's head. Raises DatabaseError."""
+    def head(self, address: Address) -> Head:
+        """Returns an address's head. Raises DatabaseError."""
         makers = {
             "item": self._item,
             "board": self._board,
@@ -76,31 +72,30 @@ class Heads:
             "battle": self._battle,
         }
         made = makers[address.kind](address.name) if address.kind in makers else None
-        return made or PAGES[address.page]
+        return made or page_head(address.page)
 
     def _item(self, key: str) -> Head | None:
         item = self.items.bank().by_key(key)
         if item is None:
             return None
         title = f"{_begun(item.instruction)} · {NAME}"
-        return Head(title, VOTE_WORDS, f"item/{key}", picture=_picture(item))
+        return Head(title, t("heads.vote"), f"item/{key}", picture=_picture(item))
 
     def _battle(self, token: str) -> Head | None:
         battle = self.outcomes.finished(token)
         item = battle and self.items.bank().items.get(battle.item)
         if battle is None or item is None:
             return None
-        title = f"{battle.names.a} or {battle.names.b}? · {NAME}"
-        told = f"{battle.verdict} {_begun(item.instruction)}"
-        return Head(title, told, f"battle/{token}", picture=_picture(item))
+        title = t("battle.title", a=battle.names.a, b=battle.names.b)
+        description = f"{translated(battle.verdict)} {_begun(item.instruction)}"
+        return Head(f"{title} · {NAME}", description, f"battle/{token}", picture=_picture(item))
 
     def _board(self, source: str) -> Head | None:
         board, source = self.board(source)
         if board is None:
             return None
-        return Head(
-            f"{source} · Elo ranking · {NAME}", headline(board), f"results/{quote(source, safe='')}"
-        )
+        title = f"{source} · {t('results.ranking')} · {NAME}"
+        return Head(title, headline(board), f"results/{quote(source, safe='')}")
 
     def _model(self, name: str) -> Head | None:
         if not self.items.is_model(name, self.leaderboard.closed()):
@@ -108,14 +103,14 @@ class Heads:
         board, _ = self.board()
         lines = board.standings if board and board.statistics else ()
         line = next((line for line in lines if line.model == name), None)
-        told = f"How people's blind choices rank {name}: wins, losses, families, battles."
-        told = standing(line, only_for(board)) if board and line else told
-        return Head(f"{name} · {NAME}", told, f"model/{quote(name, safe='')}")
+        description = t("heads.model", model=name)
+        description = standing(line, only_for(board)) if board and line else description
+        return Head(f"{name} · {NAME}", description, f"model/{quote(name, safe='')}")
 
     def board(self, source: str = "", patience: float | None = None) -> tuple[Board | None, str]:
-        """Return the board that a source opens with, by default the results', and its source.
+        """Returns the first board of a source (by default, of the results), and its source.
 
-        As it was last computed, or, with `patience`, as it is after at most so many seconds of waiting for ranks.
+        The board is as it was last computed. With `patience`, the call waits up to so many seconds for ranks.
         """
         choice = self.overview.choose(source)
         if choice is None or source not in ("", choice.source):
@@ -126,21 +121,28 @@ class Heads:
 
 
 def standing(line: Standing, only: str = "") -> str:
-    """Return where a model stands, in one sentence; `only`: whom its interval holds for, where not for others."""
-    cast = plural(line.votes, "vote")
+    """Returns a model's rank and rating in one sentence. `only`: the voters for whom alone the interval holds."""
+    cast = t("board.votes", count=line.votes)
     if line.rank is None or line.rating is None:
-        return f"Still gathering votes: {needs(line) or 'no rating yet'}, after {cast}."
+        return t("heads.gathering", needed=needs(line) or t("heads.no_rating"), votes=cast)
     rank = line.rank
     rating = line.rating
-    places = f"{rank.value:.0f}" + (f" ({places_in_words(rank)})" if rank.low != rank.high else "")
-    interval = interval_text(rating.low, rating.high, ".0f") + (f" {only}" if only else "")
-    return f"Rank {places}, Elo rating {rating.value:.0f} ({interval}) by {cast} of people."
+    place = f"{rank.value:.0f}"
+    if rank.low != rank.high:
+        place = t("heads.place", place=place, places=places_in_words(rank))
+    interval = interval_text(rating.low, rating.high, ".0f")
+    if only:
+        interval = f"{interval} {only}"
+    return t("heads.rank", place=place, rating=rating.value, interval=interval, votes=cast)
 
 
 def _begun(instruction: str) -> str:
-    shown = " ".join(visible_text(instruction[:1000]).split())
-    whole = shorten(shown, _LETTERS, placeholder=" …")
-    return whole if len(whole) > _LETTERS // 2 or whole == shown else f"{shown[:_LETTERS]} …"
+    """Returns the beginning of an instruction, cut at a word if that leaves enough of it."""
+    text = " ".join(visible_text(instruction[:1000]).split())
+    whole_words = shorten(text, _LETTERS, placeholder=" …")
+    if whole_words == text or len(whole_words) > _LETTERS // 2:
+        return whole_words
+    return f"{text[:_LETTERS]} …"
 
 
 def _picture(item: Item) -> str | None:

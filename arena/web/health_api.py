@@ -1,4 +1,4 @@
-"""Health checks: /healthz (the server lives) and /readyz (it can store votes), for whoever keeps it running."""
+"""Health checks for operators and their tools: /healthz (the server lives) and /readyz (it can store votes)."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from fastapi.responses import PlainTextResponse
 from arena.database import Database, DatabaseError
 
 LEAST_FREE = 200_000_000
-"""Free bytes on a disk of the data below which it is not ready."""
+"""The free bytes on each disk of the data that a ready server has at least."""
 _FRESH_SECONDS = 1.0
 _PATIENCE_SECONDS = 2.0
 """A check that takes longer counts as a problem."""
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Health:
-    """Checks the database and the disk at most once a second, in a thread of its own: others may all be in use."""
+    """Checks the database and the disk at most once a second, in a thread of its own: all others may be busy."""
 
     def __init__(
         self,
@@ -41,23 +41,19 @@ class Health:
         self._look: Future[str | None] | None = None
 
     async def problem(self) -> str | None:
-        """Return in one line why no vote can be stored, or None."""
-        if self._look is None or (
-            self._look.done() and self._clock() >= self._begun + _FRESH_SECONDS
-        ):
+        """Returns the reason why no vote can be stored, in one line; None if votes can be stored."""
+        is_old = self._clock() >= self._begun + _FRESH_SECONDS
+        if self._look is None or (self._look.done() and is_old):
             self._begun = self._clock()
-            self._look = self._thread.submit(self._looked)
-        seen = asyncio.wrap_future(self._look)
-        await asyncio.wait(
-            [seen], timeout=max(0.0, self._begun + _PATIENCE_SECONDS - self._clock())
-        )
-        return (
-            seen.result()
-            if seen.done()
-            else "The database or the disk does not answer; it may be locked."
-        )
+            self._look = self._thread.submit(self._check)
+        look = asyncio.wrap_future(self._look)
+        patience = self._begun + _PATIENCE_SECONDS - self._clock()
+        await asyncio.wait([look], timeout=max(0.0, patience))
+        if not look.done():
+            return "The database or the disk does not answer; it may be locked."
+        return look.result()
 
-    def _looked(self) -> str | None:
+    def _check(self) -> str | None:
         try:
             self._database.try_write()
         except DatabaseError:
@@ -67,15 +63,13 @@ class Health:
         except OSError as error:
             log.warning("the data folder cannot be looked at: %s", error)
             return "The data folder is gone."
-        return (
-            None
-            if free >= self._least_free
-            else f"Less than {self._least_free // 10**6} MB of the disk are free."
-        )
+        if free < self._least_free:
+            return f"Less than {self._least_free // 10**6} MB of the disk are free."
+        return None
 
 
 def routes(health: Health) -> APIRouter:
-    """Return the routes: /healthz says that the server lives, /readyz that it can store votes, or with 503 why not."""
+    """Returns the routes. /readyz answers 503 with the reason if no vote can be stored."""
     router = APIRouter()
 
     @router.api_route("/healthz", methods=["GET", "HEAD"])

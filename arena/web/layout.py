@@ -7,37 +7,37 @@ from dataclasses import dataclass
 
 from fastapi import Request, Response
 
+from arena.locale import LOCALES, current_locale, speaking, t
 from arena.templates import macros
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE, over_https
 from arena.web.heads import Head
 from arena.web.static_files import Links
-from arena.web.words import ENGLISH, LANGUAGES, NAMES, language_of, script_words
 
 HTML = macros("page.html")
 KEPT = {"cache-control": "private, no-cache", "vary": "accept-encoding, accept-language, cookie"}
 """A page that a browser keeps, and asks about each time."""
-WHOLE = tuple(LANGUAGES)
+WHOLE = tuple(LOCALES)
 """The languages of a page that is whole in all of them."""
-MISSING = Head(f"Nothing here · {NAME}", "", is_private=True)
 _THEMES = ("dark", "light")
 
 
 @dataclass(frozen=True)
 class PageLayout:
-    """Puts a page's own part into the document of all pages."""
+    """Puts the body of a page into the document of all pages."""
 
     links: Links
     doors: Sequence[tuple[str, str]] = ()
-    """The pages in the bar: their paths, and the words for them."""
+    """The pages in the bar: their paths, and the keys of their names."""
     public: str = ""
-    """The address at which the world reaches this server, if that is known: previews of links need it."""
+    """The public address of this server, if it is known. Previews of links need it."""
 
     def at(self, request: Request) -> str:
-        """Return the address of this server for links that stand elsewhere, without a slash at its end."""
-        host = request.headers.get("host", "")
-        is_safe = over_https(request.scope, request.headers)
-        return self.public or f"{'https' if is_safe else 'http'}://{host}"
+        """Returns the address of this server for links on other sites, without a slash at its end."""
+        if self.public:
+            return self.public
+        scheme = "https" if over_https(request.scope, request.headers) else "http"
+        return f"{scheme}://{request.headers.get('host', '')}"
 
     def page(
         self,
@@ -49,32 +49,32 @@ class PageLayout:
         status: int = 200,
         is_kept: bool = True,
     ) -> Response:
-        """Return a page.
+        """Returns a page.
 
-        `body` is HTML, `here` the path of its door if it is one, `languages` those in which it is whole.
-        `is_kept`: whether a browser may keep it, to ask only whether it has changed.
+        `body`: HTML. `here`: the page's path, if it is in the bar. `languages`: those in which the page is complete.
+        `is_kept`: whether a browser may store it and ask only for changes.
         """
-        language = language_of(request.headers)
-        language = language if language in languages else languages[0]
-        words = LANGUAGES[language]
-        html = HTML.document(
-            head,
-            body,
-            language,
-            theme=_theme(request),
-            links=self.links,
-            public=self.public,
-            top=HTML.top(self.doors, here, words, script_words(words), heading="p"),
-            foot=HTML.foot(words, [name for name in NAMES if name[0] in languages]),
-        )
+        locale = current_locale()
+        if locale.language not in languages:
+            locale = LOCALES[languages[0]]
+        with speaking(locale):
+            html = HTML.document(
+                head,
+                body,
+                locale.language,
+                theme=_theme(request),
+                links=self.links,
+                public=self.public,
+                top=HTML.top(self.doors, here, locale.table("scripts"), heading="p"),
+                foot=HTML.foot([LOCALES[language] for language in languages]),
+            )
         return _answer(request, html.encode(), status, is_kept)
 
     def nothing_here(self, request: Request) -> Response:
-        """Return the page of a wrong address."""
-        body = HTML.nothing_here(
-            request.scope["path"][:100].replace("\0", "%00"), self.doors, ENGLISH
-        )
-        return self.page(request, MISSING, body, status=404, is_kept=False)
+        """Returns the page of a wrong address."""
+        body = HTML.nothing_here(request.scope["path"][:100].replace("\0", "%00"), self.doors)
+        head = Head(f"{t('pages.nothing')} · {NAME}", "", is_private=True)
+        return self.page(request, head, body, languages=WHOLE, status=404, is_kept=False)
 
 
 def etag_of(body: bytes) -> str:
@@ -82,15 +82,15 @@ def etag_of(body: bytes) -> str:
 
 
 def is_known(etag: str, headers: Mapping[str, str]) -> bool:
-    """Whether a browser has what it asks for already."""
+    """Whether a browser already has the page of an etag."""
     known = headers.get("if-none-match", "").split(",")
     return etag in {tag.strip().removeprefix("W/") for tag in known}
 
 
 def _theme(request: Request) -> str:
-    """Return the theme that the frame of a Space asks for; empty: the browser's own."""
-    asked = request.query_params.get("__theme", "")
-    return asked if asked in _THEMES else ""
+    """Returns the theme of the Space that frames the page; empty for the browser's own."""
+    theme = request.query_params.get("__theme", "")
+    return theme if theme in _THEMES else ""
 
 
 def _answer(request: Request, body: bytes, status: int, is_kept: bool) -> Response:

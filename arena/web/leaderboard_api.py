@@ -1,4 +1,5 @@
-"""Leaderboard API: a board's table, chart and plots as files, each made once for the votes it shows and kept."""
+"""Leaderboard API: a board's table, chart and plots as files. Each is made once for a state of the board,
+in English."""
 
 import gzip
 from collections import OrderedDict
@@ -21,19 +22,20 @@ from arena.leaderboard.chart import board_chart, chart_png
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import Leaderboard
+from arena.locale import ENGLISH, speaking
 from arena.sheets import Sheet, as_csv, as_json, as_latex, as_markdown
-from arena.web.leaderboard_view import VOTES_SHOWN
+from arena.web.leaderboard_view import votes_shown
 from arena.web.results_address import FURTHER
 
 PATIENCE_SECONDS = 20.0
-"""How long a download waits for the intervals of a board that is not yet computed."""
-KEPT_FILES = 32
+"""The longest wait of a download for the intervals of a board."""
+MOST_FILES = 32
 AT_ONCE = 4
-"""Downloads that are worked on at the same time, so that they hold no thread that others need."""
+"""The number of downloads at the same time; more would hold threads that other pages need."""
 
 
 class WantedFile(NamedTuple):
-    """What a file is made of."""
+    """The data of a file."""
 
     title: str
     board: Board
@@ -43,14 +45,14 @@ class WantedFile(NamedTuple):
     facts: FactsSnapshot
 
 
-_Made = Callable[[WantedFile], str | bytes]
+_Maker = Callable[[WantedFile], str | bytes]
 
 
-def _table(form: Callable[[Sheet], str]) -> _Made:
+def _table(form: Callable[[Sheet], str]) -> _Maker:
     return lambda wanted: form(board_sheet(wanted.board, wanted.title, wanted.facts.models))
 
 
-FILES: Mapping[str, tuple[str, _Made]] = {
+FILES: Mapping[str, tuple[str, _Maker]] = {
     "board.csv": ("text/csv", _table(as_csv)),
     "board.md": ("text/markdown", _table(as_markdown)),
     "board.tex": ("application/x-tex", _table(as_latex)),
@@ -60,55 +62,56 @@ FILES: Mapping[str, tuple[str, _Made]] = {
     "plot.svg": ("image/svg+xml", lambda wanted: svg_file(_drawn(wanted))),
     "plot.png": ("image/png", lambda wanted: png(_drawn(wanted))),
 }
-"""Each file's media type, and what makes it."""
+"""The media type and the maker of each file."""
 OF_ONE_PLOT = frozenset({"plot.svg", "plot.png"})
 
 
 def _drawn(wanted: WantedFile) -> Drawing:
-    """Return the drawing of a plot of `FURTHER`, or of the words that stand in its place."""
+    """Returns the drawing of a plot of `FURTHER`; if it has none, a drawing of its note."""
     plot = PLOTS[FURTHER[wanted.plot]](wanted.board, wanted.leaderboard)
     return plot.drawing or Drawing(plot.title, plot.note, 720, 30, (TextMark(0, 20, plot.note),))
 
 
-class _KeptFile(NamedTuple):
+class _CachedFile(NamedTuple):
     board: Board
     facts: FactsSnapshot
-    """What it shows: each is another object once it changes."""
+    """`board`, `facts`: the objects that the file shows. A change makes a new object."""
     plain: bytes
     zipped: bytes
 
 
 @dataclass(frozen=True)
 class BoardFiles:
-    """Files of boards by name and board, the least recently used dropped first."""
+    """A cache of files by name and board. The least recently used file is dropped first."""
 
     leaderboard: Leaderboard
     facts: FactStore
-    _kept: OrderedDict[tuple[str, BoardKey, str, str], _KeptFile] = field(
+    _files: OrderedDict[tuple[str, BoardKey, str, str], _CachedFile] = field(
         default_factory=OrderedDict
     )
     _lock: Lock = field(default_factory=Lock)
 
-    def file(self, name: str, title: str, key: BoardKey, plot: str = "") -> _KeptFile:
-        """Return a board's file, made anew if the board or its models' facts have changed."""
+    def file(self, name: str, title: str, key: BoardKey, plot: str = "") -> _CachedFile:
+        """Returns a board's file. It is made again after the board or its models' facts have changed."""
         board = self.leaderboard.board(key, PATIENCE_SECONDS)
         facts = self.facts.snapshot()
         place = (name, key, title, plot)
-        kept = self._kept.get(place)
-        if kept is None or kept.board is not board or kept.facts is not facts:
-            made = FILES[name][1](WantedFile(title, board, self.leaderboard, plot, facts))
-            plain = made.encode() if isinstance(made, str) else made
-            kept = _KeptFile(board, facts, plain, gzip.compress(plain, mtime=0))
+        file = self._files.get(place)
+        if file is None or file.board is not board or file.facts is not facts:
+            _, make = FILES[name]
+            content = make(WantedFile(title, board, self.leaderboard, plot, facts))
+            plain = content.encode() if isinstance(content, str) else content
+            file = _CachedFile(board, facts, plain, gzip.compress(plain, mtime=0))
         with self._lock:
-            self._kept[place] = kept
-            self._kept.move_to_end(place)
-            if len(self._kept) > KEPT_FILES:
-                self._kept.popitem(last=False)
-        return kept
+            self._files[place] = file
+            self._files.move_to_end(place)
+            if len(self._files) > MOST_FILES:
+                self._files.popitem(last=False)
+        return file
 
 
 def routes(leaderboard: Leaderboard, facts: FactStore) -> APIRouter:
-    """Return the routes; their query parameters are those of `Leaderboard.choose`."""
+    """Returns the routes. Their query parameters are those of `Leaderboard.choose`."""
     router = APIRouter()
     files = BoardFiles(leaderboard, facts)
     turns = CapacityLimiter(AT_ONCE)
@@ -126,7 +129,7 @@ def routes(leaderboard: Leaderboard, facts: FactStore) -> APIRouter:
         votes: str = "",
         plot: str = "",
     ) -> Response:
-        def found() -> Response:
+        def make_response() -> Response:
             if source in leaderboard.closed():
                 return PlainTextResponse(
                     "This board is closed until its campaign ends.", status_code=403
@@ -134,28 +137,30 @@ def routes(leaderboard: Leaderboard, facts: FactStore) -> APIRouter:
             choice = leaderboard.choose(source, images, family, since, until, voters, votes)
             if choice is None or choice.source != source or (family and choice.family is None):
                 return PlainTextResponse("There is no such board.", status_code=404)
-            file = files.file(
-                name,
-                f"Elo ranking: {source}{VOTES_SHOWN[choice.votes]}",
-                choice.key,
-                plot if name in OF_ONE_PLOT else "",
-            )
-            zips = "gzip" in request.headers.get("accept-encoding", "")
+            with speaking(ENGLISH):
+                file = files.file(
+                    name,
+                    f"Elo ranking: {source}{votes_shown(choice.votes)}",
+                    choice.key,
+                    plot if name in OF_ONE_PLOT else "",
+                )
+            is_zipped = "gzip" in request.headers.get("accept-encoding", "")
             headers = {
                 "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
                 "cache-control": "no-store",
                 "x-robots-tag": "noindex",
                 "vary": "accept-encoding",
-                **({"content-encoding": "gzip"} if zips else {}),
             }
-            return Response(
-                file.zipped if zips else file.plain, media_type=FILES[name][0], headers=headers
-            )
+            if is_zipped:
+                headers["content-encoding"] = "gzip"
+            content = file.zipped if is_zipped else file.plain
+            media_type, _ = FILES[name]
+            return Response(content, media_type=media_type, headers=headers)
 
         if name not in FILES or (name in OF_ONE_PLOT and plot not in FURTHER):
             return PlainTextResponse("There is no such file.", status_code=404)
         try:
-            return await to_thread.run_sync(found, limiter=turns)
+            return await to_thread.run_sync(make_response, limiter=turns)
         except BoardSelectionError as error:
             return PlainTextResponse(str(error), status_code=400)
 

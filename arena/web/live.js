@@ -138,7 +138,7 @@
       this.item = this.drawing = null;
       const room = this.most - this.images.length;
       if (files.length > room) {
-        this.say(word("most", this.most, files.length - Math.max(room, 0)));
+        this.say(word("most", { most: this.most, left: files.length - Math.max(room, 0) }));
       }
       for (const file of [...files].slice(0, Math.max(room, 0))) {
         const image = { file, url: URL.createObjectURL(file), token: null, note: "" };
@@ -214,7 +214,7 @@
       const { state } = this.offer;
       this.part("form").dataset.offer = state;
       this.part("send").disabled = this.sending.size > 0;
-      this.part("send").textContent = word(state !== "loading" ? "live_send" : this.waits ? "live_waits_not" : "live_wait");
+      this.part("send").textContent = word(state !== "loading" ? "send" : this.waits ? "cancel" : "wait");
       this.part("send").classList.toggle("primary", !this.waits);
       this.part("waits").hidden = !this.waits;
     }

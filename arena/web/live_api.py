@@ -1,8 +1,8 @@
-"""Live API: HTTP routes of live battles, for image uploads, battles and the state that the page shows.
+"""Live API: the routes of live battles, for image uploads, battles and their state.
 
-The page gets server-sent events rather than Gradio's streams: our stream belongs to the cookie instead of a session
-name that the browser chooses, takes no place in the page's queue, ends as soon as the page is closed, and resumes where
-the battle is when the page comes back.
+The page gets server-sent events instead of Gradio's streams. Our stream belongs to the cookie and not to a session name
+that the browser chooses. It takes no place in the page's queue, ends as soon as the page is closed, and goes on with
+the battle when the page comes back.
 """
 
 import asyncio
@@ -35,15 +35,14 @@ from arena.types import Item, Phase, Side
 from arena.web.cookies import NO_STORE
 from arena.web.live_view import Revealed, bank_html, head_html, offer_html, scene
 from arena.web.visitor_api import JsonBody, events, visitor_router
-from arena.web.words import Words, words_of
 
 IMAGES = "/live/images"
-"""Route of image uploads; its body may be larger than others."""
+"""The route of image uploads, whose bodies may be large."""
 
 
 @dataclass(frozen=True)
 class LiveApi:
-    """The handlers; each accepts only images and battles of the visitor who calls."""
+    """The handlers. Each accepts only images and battles of the visitor who calls."""
 
     models: LiveModels
     has_catalogue: bool
@@ -51,7 +50,7 @@ class LiveApi:
     is_space: bool
     credits: Credits
     keyless: OfferState
-    """Where a visitor stands who has no key, if the models need one."""
+    """The offer to a visitor without a key, if the models need one."""
     sessions: LiveSessions
     store: LiveStore
     images: OwnImages
@@ -60,7 +59,7 @@ class LiveApi:
     pictures: PictureStore
     scaled: ScaledPictures
     terms: str
-    """Version of the terms that the page shows."""
+    """The version of the terms that the page shows."""
     networks: Networks
     facts: FactStore
 
@@ -84,14 +83,14 @@ class LiveApi:
         return router
 
     def offered(self, request: Request) -> Response:
-        """Return whether a battle can begin, and what is missing."""
+        """Returns whether a battle can begin, and what is missing."""
         key = self.credits.key(request.state.voter)
         offer = offer_of(self.models, key, self.keyless, self.has_catalogue)
-        html = offer_html(offer, self.is_space, words_of(request.headers))
+        html = offer_html(offer, self.is_space)
         return JSONResponse({"state": offer.state, "html": html}, headers=NO_STORE)
 
     def try_again(self, request: Request) -> Response:
-        """Try once more what has failed, and return what a battle waits for now."""
+        """Loads models that failed once more, and returns the new offer."""
         self.models.try_again()
         return self.offered(request)
 
@@ -104,7 +103,7 @@ class LiveApi:
     def image(self, request: Request, token: str) -> Response:
         path = self.images.path(request.state.voter, token)
         if path is not None:
-            with suppress(FileNotFoundError):  # its battle may end just now
+            with suppress(FileNotFoundError):  # Its battle may end just now.
                 kind, _ = guess_type(path.name)
                 return Response(path.read_bytes(), media_type=kind, headers=NO_STORE)
         return PlainTextResponse("There is no such image.", status_code=404)
@@ -114,12 +113,12 @@ class LiveApi:
         return JSONResponse({})
 
     def item(self, request: Request) -> Response:
-        """Draw an item of the bank whose pictures are stored here."""
+        """Draws an item of the bank whose pictures are stored here."""
         items = [item for item in in_draw(self.items.bank(), self.demo_bank) if _is_kept(item)]
         if not items:
             raise LiveError("The bank has no item with its pictures yet; bring images of your own")
         item = secrets.choice(items)
-        html = bank_html(item, self.scaled, words_of(request.headers))
+        html = bank_html(item, self.scaled)
         return JSONResponse({"item": item.key, "html": html}, headers=NO_STORE)
 
     def unfinished(self, request: Request) -> Response:
@@ -127,28 +126,27 @@ class LiveApi:
         return JSONResponse({"battle": battle and battle.token}, headers=NO_STORE)
 
     async def begin(self, request: Request) -> Response:
-        sent = await JsonBody.read(request)
-        key = sent.text("item")
+        body = await JsonBody.read(request)
+        key = body.text("item")
         item = await asyncio.to_thread(self._known, key) if key else None
         files = await asyncio.to_thread(self._files, item)
         network = self.networks.of(request)
         live_request = LiveRequest(
-            sent.text("instruction"), sent.texts("images"), sent.flag("keep"), network
+            body.text("instruction"), body.texts("images"), body.flag("keep"), network
         )
         battle = await self.sessions.begin(request.state.voter, live_request, item, files)
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
     async def watch(self, request: Request, token: str) -> Response:
-        """Stream a battle's state until no answer is being generated."""
+        """Streams a battle's state until no answer is being generated."""
         voter = request.state.voter
         battle = await self.sessions.find(voter, token)
         states = self.sessions.watch(voter, battle.token)
-        words = words_of(request.headers)
-        return events(states, partial(self._scene, voter, words), words)
+        return events(states, partial(self._scene, voter))
 
     async def follow(self, request: Request, token: str) -> Response:
         voter = request.state.voter
-        sent = await JsonBody.read(request)
+        body = await JsonBody.read(request)
         battle = await asyncio.to_thread(self.store.find, voter, token)
         item = await asyncio.to_thread(self._item, battle)
         if battle.item is not None and item is None:
@@ -157,7 +155,7 @@ class LiveApi:
             )
         files = await asyncio.to_thread(self._files, item)
         battle = await self.sessions.follow(
-            voter, token, sent.text("text"), files, self.networks.of(request)
+            voter, token, body.text("text"), files, self.networks.of(request)
         )
         return JSONResponse({"battle": battle.token}, headers=NO_STORE)
 
@@ -167,8 +165,8 @@ class LiveApi:
 
     async def choose(self, request: Request, token: str) -> Response:
         voter = request.state.voter
-        sent = await JsonBody.read(request)
-        choice = cast(Side, sent.text("value"))  # the store checks it
+        body = await JsonBody.read(request)
+        choice = cast(Side, body.text("value"))  # The store checks it.
         battle = await self.sessions.choose(voter, token, choice, self.terms)
         return await self._still(request, battle)
 
@@ -177,27 +175,28 @@ class LiveApi:
         return await self._still(request, await asyncio.to_thread(self.store.undo, voter, token))
 
     async def names(self, request: Request, token: str) -> Response:
-        """Make the choice final, return the names, and delete the images that may not be kept."""
+        """Makes the choice final, returns the names, and deletes the images that may not be kept."""
         voter = request.state.voter
         battle = await asyncio.to_thread(self.store.reveal, voter, token)
         await self.sessions.forget(battle)
         return await self._still(request, battle)
 
     async def _still(self, request: Request, battle: LiveBattle) -> Response:
-        """Return the scene of a battle without answers in progress."""
+        """Returns the scene of a battle without answers in progress."""
         voter = request.state.voter
-        words = words_of(request.headers)
-        shown = LiveState(battle, False, 0, {})
+        state = LiveState(battle, False, 0, {})
         revealed = await asyncio.to_thread(self._revealed, voter, battle)
-        return JSONResponse(scene(shown, revealed, None, words), headers=NO_STORE)
+        return JSONResponse(scene(state, revealed, None), headers=NO_STORE)
 
-    def _scene(self, voter: int, words: Words, shown: LiveState) -> dict[str, object]:
-        """Return all that the page shows of a battle."""
-        battle = shown.battle
-        has_own = battle.item is None and battle.void is None  # they go as it ends
+    def _scene(self, voter: int, state: LiveState) -> dict[str, object]:
+        """Returns the scene of a battle with its question."""
+        battle = state.battle
+        has_own = (
+            battle.item is None and battle.void is None
+        )  # Own images go when a battle is void.
         own = self.images.of_battle(voter, battle.id) if has_own else ()
-        subject = head_html(battle.turns[0].question, own, self._item(battle), self.scaled, words)
-        return scene(shown, self._revealed(voter, battle), subject, words)
+        subject = head_html(battle.turns[0].question, own, self._item(battle), self.scaled)
+        return scene(state, self._revealed(voter, battle), subject)
 
     def _revealed(self, voter: int, battle: LiveBattle) -> Revealed | None:
         if battle.phase is not Phase.REVEALED:
@@ -214,7 +213,7 @@ class LiveApi:
         return item
 
     def _files(self, item: Item | None) -> tuple[bytes, ...]:
-        """Return the pictures of an item of the bank. Raises LiveError if one is missing."""
+        """Returns the pictures of an item of the bank. Raises LiveError if one is missing."""
         names = [f"{image.sha256}.{image.suffix}" for image in item.images] if item else []
         paths = [self.pictures.path(name) for name in names]
         if None in paths:

@@ -1,11 +1,11 @@
 """Login API: login with Hugging Face, and the line of the page that shows the account.
 
-A login sets a new cookie, so that one planted before it is worthless after it. It returns to the page itself, or to a
-campaign whose link asked for it: no other address is taken from the browser. Without the settings of an OpenID provider
+A login sets a new cookie, so that a planted one is worthless after it. It returns to the start page, or to the link of
+a campaign that needs a login: no other address is taken from the browser. Without the settings of an OpenID provider
 there is no login.
 
 `/login/credits` is a login that also asks for the use of the person's credits. It returns to the page for own pictures.
-An errand is a login that also asks for one act in the person's name: its token is used for that, and forgotten.
+An errand is a login that also asks for one act in the person's name. Its token is used for that act, and forgotten.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ from arena.battles.voters import Account, Voters
 from arena.database import DatabaseError
 from arena.fraud.eligibility import VoteEligibility
 from arena.live.credits import Credits
+from arena.locale import t, translated
 from arena.settings import OAuthSettings
 from arena.templates import macros
 from arena.web.addresses import NAME, OWN
@@ -50,7 +51,6 @@ from arena.web.oauth import (
     new_key,
 )
 from arena.web.signer import Signer
-from arena.web.words import said, words_of
 
 ATTEMPT_COOKIE = "stereoscope_login"
 BACK_COOKIE = "stereoscope_back"
@@ -58,7 +58,7 @@ ERRAND_COOKIE = "stereoscope_errand"
 CALLBACK = "/login/callback"
 WITH_CREDITS = "/login/credits"
 AFTER_CREDITS = f"/{OWN}"
-"""Where a login returns to that asked for credits; no other does."""
+"""The page to which a login for credits returns; no other login does."""
 _CAMPAIGN = re.compile(r"/c/[A-Za-z0-9][\w.-]{0,63}\?[\w.~%+&=-]{1,1000}", re.ASCII)
 """A campaign's link."""
 
@@ -66,26 +66,26 @@ HTML = macros("login.html")
 
 
 class Errand(Protocol):
-    """An act in a person's name, with a token that is good for it and that nobody keeps."""
+    """An act in a person's name, with a token that allows it and is stored nowhere."""
 
     @property
     def path(self) -> str:
-        """Where its login begins."""
+        """The path at which its login begins."""
         ...
 
     @property
     def scopes(self) -> str: ...
 
-    def wanted(self, request: Request) -> str | None:
-        """Return what is to be done; None for a request that does not come from our own page in this browser."""
+    def act_of(self, request: Request) -> str | None:
+        """Returns the requested act as a text; None if the request doesn't come from our own page in this browser."""
         ...
 
-    def again(self, request: Request) -> str:
-        """Return the path of the page to come from."""
+    def page_before(self, request: Request) -> str:
+        """Returns the path of the page from which a request should come."""
         ...
 
-    async def run(self, wanted: str, grant: Grant, request: Request) -> str:
-        """Do it, and return the path of the page that tells what came of it."""
+    async def run(self, act: str, grant: Grant, request: Request) -> str:
+        """Runs an act, and returns the path of the page with its result."""
         ...
 
 
@@ -101,10 +101,10 @@ def routes(
     errand: Errand | None = None,
     logged_in: Callable[[Account, str], None] = lambda account, before: None,
 ) -> APIRouter:
-    """Return the routes; without a provider, only that of the account line.
+    """Returns the routes; without a provider, only that of the account line.
 
-    `logged_in`: what else a login brings along, told the account and the hash of the cookie before; `signer` signs what
-    an errand is, together with the attempt that asks for it.
+    `logged_in` is called with the account and the hash of the cookie before the login. `signer` signs an errand's act
+    for its attempt.
     """
     router = APIRouter()
 
@@ -112,14 +112,17 @@ def routes(
         hashed = cookie_hash(sent_cookie(headers) or "")
         name = voters.name(hashed)
         counts = eligibility.rule == "everyone" or eligibility.counts(voters.voter(hashed))
-        note = "counts_framed" if framed else "counts_later"
-        words = words_of(headers)
-        note = "" if counts else words["counts_invited" if eligibility.rule == "campaign" else note]
-        return HTML.who(name, note, oauth is not None, operators.of(headers) is not None, words)
+        note = "pages.counts_framed" if framed else "pages.counts_later"
+        note = "pages.counts_invited" if eligibility.rule == "campaign" else note
+        note = "" if counts else t(note)
+        return HTML.who(name, note, oauth is not None, operators.of(headers) is not None)
 
     @router.get("/login/who")
     async def who(request: Request, framed: str = "") -> HTMLResponse:
-        """Render the account, whether its votes count, and login or logout; `framed` if the page is in a frame."""
+        """Returns a line with the account, whether its votes count, and login or logout.
+
+        `framed`: not empty if the page is in a frame.
+        """
         line = ""
         if any(sent_cookie(request.headers, name) for name in (COOKIE, OPERATOR_COOKIE)):
             with suppress(DatabaseError):
@@ -147,7 +150,7 @@ def routes(
 
         @router.get("/login")
         async def no_login() -> RedirectResponse:
-            """Lead a bookmark of a site with a login back to this one without."""
+            """Redirects bookmarks from the time when the site had a login."""
             return RedirectResponse("/", status_code=303, headers=NO_STORE)
 
     return router
@@ -180,40 +183,41 @@ class _Login:
         return await self._begin(request, SCOPES, back if _CAMPAIGN.fullmatch(back) else "")
 
     async def begin_with_credits(self, request: Request) -> Response:
-        """Begin a login that also asks for the use of the person's credits."""
+        """Begins a login that also asks for the use of the person's credits."""
         return await self._begin(request, CREDITS_SCOPES, AFTER_CREDITS)
 
     async def begin_errand(self, request: Request) -> Response:
-        """Begin a login that also asks for the errand's act."""
-        assert self._errand is not None, "its route is there only with it"
-        wanted = self._errand.wanted(request)
-        if wanted is None:
-            return self._redirect(request, self._errand.again(request), {})
-        return await self._begin(request, self._errand.scopes, "", wanted)
+        """Begins a login that also asks for the errand's act."""
+        assert self._errand is not None, "the route exists only with an errand"
+        act = self._errand.act_of(request)
+        if act is None:
+            return self._redirect(request, self._errand.page_before(request), {})
+        return await self._begin(request, self._errand.scopes, "", act)
 
     async def _begin(
-        self, request: Request, scopes: str, back: str, wanted: str | None = None
+        self, request: Request, scopes: str, back: str, act: str | None = None
     ) -> Response:
         cookie = sent_cookie(request.headers)
         key = new_key()
         voter_cookie = cookie or self._cookies.new()
         try:
-            attempt = Attempt.of(key, voter_cookie)
-            where = await self._provider.address(attempt, self._back(request), scopes)
+            attempt = Attempt.from_key(key, voter_cookie)
+            address = await self._provider.address(attempt, self._back(request), scopes)
         except LoginError as error:
             return self._failed(error, request)
-        fresh = {} if cookie else {COOKIE: (voter_cookie, YEAR)}
-        kept = {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS)}
+        cookies = {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS)}
         if back or BACK_COOKIE in request.cookies:
-            kept[BACK_COOKIE] = (back, ATTEMPT_SECONDS if back else 0)
-        if wanted is not None:
-            kept[ERRAND_COOKIE] = (self._signer.signed(wanted, key), ATTEMPT_SECONDS)
+            cookies[BACK_COOKIE] = (back, ATTEMPT_SECONDS if back else 0)
+        if act is not None:
+            cookies[ERRAND_COOKIE] = (self._signer.signed(act, key), ATTEMPT_SECONDS)
         elif ERRAND_COOKIE in request.cookies:
-            kept[ERRAND_COOKIE] = ("", 0)
-        return self._redirect(request, where, {**kept, **fresh})
+            cookies[ERRAND_COOKIE] = ("", 0)
+        if not cookie:
+            cookies[COOKIE] = (voter_cookie, YEAR)
+        return self._redirect(request, address, cookies)
 
     async def come_back(self, request: Request) -> Response:
-        """Log in a person who returns from the provider, under a new cookie."""
+        """Logs in a person who returns from the provider, under a new cookie."""
         cookie = sent_cookie(request.headers) or ""
         fresh = self._cookies.new()
         try:
@@ -226,22 +230,22 @@ class _Login:
             await asyncio.to_thread(self._logged_in, account, before)
         except (LoginError, DatabaseError) as error:
             return self._failed(error, request)
-        wanted = self._wanted(request)
-        if wanted is not None and self._errand is not None:
-            return self._home(request, fresh, await self._errand.run(wanted, grant, request))
+        act = self._act_of(request)
+        if act is not None and self._errand is not None:
+            return self._home(request, fresh, await self._errand.run(act, grant, request))
         back = request.cookies.get(BACK_COOKIE, "")
         if back == AFTER_CREDITS:
             self._credits.keep(voter, grant.token, grant.seconds)
         is_known = back == AFTER_CREDITS or _CAMPAIGN.fullmatch(back)
         return self._home(request, fresh, back if is_known else "/")
 
-    def _wanted(self, request: Request) -> str | None:
-        """Return the errand of this attempt; None if it is a mere login."""
+    def _act_of(self, request: Request) -> str | None:
+        """Returns the errand's act of this attempt; None for a login without an errand."""
         key = sent_cookie(request.headers, ATTEMPT_COOKIE) or ""
         return self._signer.read(request.cookies.get(ERRAND_COOKIE, ""), key)
 
     async def log_out(self, request: Request) -> Response:
-        """End this login, and the use of the person's credits."""
+        """Ends this login, and the use of the person's credits."""
         hashed = cookie_hash(sent_cookie(request.headers) or "")
         try:
             self._credits.drop(await asyncio.to_thread(self._voters.known, hashed))
@@ -251,43 +255,44 @@ class _Login:
         return self._home(request, self._cookies.new())
 
     async def _grant(self, request: Request, cookie: str) -> Grant:
-        """Return what the provider grants, if this browser made the attempt. Raises LoginError."""
+        """Returns the provider's grant, if this browser began the attempt. Raises LoginError."""
         key = sent_cookie(request.headers, ATTEMPT_COOKIE) or ""
-        attempt = Attempt.of(key, cookie)
-        state, code = (request.query_params.get(name, "") for name in ("state", "code"))
+        attempt = Attempt.from_key(key, cookie)
+        state = request.query_params.get("state", "")
+        code = request.query_params.get("code", "")
         if not hmac.compare_digest(state.encode(), attempt.state.encode()):
             raise LoginError("This login was begun in another browser or tab. Please log in again.")
         if not code:
             raise LoginError("You were not logged in. You can vote as a guest, or log in again.")
         return await self._provider.grant(attempt, code, self._back(request))
 
-    def _home(self, request: Request, cookie: str, where: str = "/") -> Response:
-        """Redirect to the page with a new voter cookie, and delete the attempt's cookies."""
+    def _home(self, request: Request, cookie: str, address: str = "/") -> Response:
+        """Redirects to a page with a new voter cookie, and deletes the attempt's cookies."""
         ended = dict.fromkeys((ATTEMPT_COOKIE, BACK_COOKIE, ERRAND_COOKIE), ("", 0))
-        return self._redirect(request, where, {COOKIE: (cookie, YEAR), **ended})
+        return self._redirect(request, address, {COOKIE: (cookie, YEAR), **ended})
 
     def _redirect(
-        self, request: Request, where: str, cookies: Mapping[str, tuple[str, int]]
+        self, request: Request, address: str, cookies: Mapping[str, tuple[str, int]]
     ) -> Response:
-        """Redirect, and set cookies: by name, the value and its seconds."""
-        answer = RedirectResponse(where, status_code=303, headers=NO_STORE)
+        """Redirects, and sets cookies. `cookies`: each value and its seconds, by name."""
+        response = RedirectResponse(address, status_code=303, headers=NO_STORE)
         for name, (value, seconds) in cookies.items():
-            answer.headers.append(
+            response.headers.append(
                 "set-cookie", cookie_header(value, self._over_https(request), name, seconds)
             )
-        return answer
+        return response
 
     def _back(self, request: Request) -> str:
-        """Return the redirect URI; the provider knows it and accepts no other."""
+        """Returns the redirect URI. The provider knows it and accepts no other."""
+        scheme = "https" if self._over_https(request) else "http"
         host = self._host or request.headers.get("host", "")
-        return f"{'https' if self._over_https(request) else 'http'}://{host}{CALLBACK}"
+        return f"{scheme}://{host}{CALLBACK}"
 
     def _over_https(self, request: Request) -> bool:
         return bool(self._host) or over_https(request.scope, request.headers)
 
     def _failed(self, error: Exception, request: Request) -> Response:
         status = 503 if isinstance(error, DatabaseError) else 403
-        words = words_of(request.headers)
-        head = Head(f"{words['login_failed']} · {NAME}", "", is_private=True)
-        body = HTML.failed(said(error, words), words)
+        head = Head(f"{t('pages.login_failed')} · {NAME}", "", is_private=True)
+        body = HTML.failed(translated(error))
         return self._layout.page(request, head, body, languages=WHOLE, status=status, is_kept=False)

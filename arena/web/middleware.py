@@ -1,7 +1,7 @@
 """Middleware: an ASGI layer around the whole app for cookies, request limits and security headers.
 
 It sets the voter cookie, refuses cross-origin posts, oversized bodies and floods, and closes all Gradio routes except
-those that our page calls. Gradio's own settings do not protect: anyone can call any event.
+those that our page calls. Gradio's own settings don't protect these: anyone could call any event.
 """
 
 import asyncio
@@ -19,33 +19,34 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.errors import VoterError
+from arena.locale import translated
 from arena.storage import size_text
 from arena.web.addresses import TAKES_FILES, opened
 from arena.web.cookies import VoterCookies, cookie_header, over_https, with_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
-from arena.web.words import said, words_of
 
 MOST_BODY = 64_000
 """Most bytes of a request body, unless its route allows more."""
 MOST_ADDRESS = 8_000
 """Most characters of a URL."""
 LONGEST_NAME = 255
-"""Most bytes of a file's path; asked for a longer name, an operating system fails instead of finding nothing."""
+"""Most bytes of a file's path. For a longer name, an operating system fails instead of finding nothing."""
 MOST_BESIDE = 1_000
 """Most characters of JSON in a call besides its arguments."""
 SMALL_BODY = 16_000
-"""Largest small body in bytes; larger bodies, and those of unknown length, are limited in number."""
+"""Most bytes of a small body. The number of larger bodies, and of those with unknown length, is limited."""
 BODY_SECONDS = 20.0
+"""Seconds for a body, besides its bytes at `LEAST_PACE`."""
 PIECE = 64_000
-"""Most bytes of an answer that are sent at one go: who reads slowly leaves a piece in the socket's buffer, not all."""
+"""Most bytes of an answer that are sent in one step: a slow reader's whole answer would fill the socket's buffer."""
 LEAST_PACE = 32_000
-"""Slowest upload in bytes per second, after the first seconds; a poor mobile connection is faster."""
+"""The bytes a second of the slowest upload. A poor mobile connection is faster."""
 
 CAMPAIGNS = "/c/"
-"""Beginning of the paths of campaigns' pages, which platforms show in a frame."""
+"""The beginning of the paths of campaigns' pages, which platforms show in a frame."""
 EMBEDDED = "/embed/"
-"""Beginning of the paths of what any page may show in a frame: it has no script, no form and no cookie."""
+"""The beginning of the paths of pages for any site's frame: they have no script, no form and no cookie."""
 EMBED_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors *"
@@ -53,14 +54,14 @@ EMBED_POLICY = (
 GRADIOS_SCRIPTS = "script-src 'self' 'unsafe-inline' 'unsafe-eval'"
 """Gradio compiles components and events' `js` in the browser."""
 PROBES = frozenset({"/healthz", "/readyz"})
-"""Routes polled by whoever keeps the server running; not rate limited."""
+"""Routes that operators' tools poll, without a rate limit."""
 
 _GRADIO = re.compile(r"/gradio_api(/.*)?", re.IGNORECASE | re.DOTALL)
 _CALLED = re.compile(r"/gradio_api/(run/\w+|app_id)/?", re.ASCII)
-"""Gradio routes that our page calls: its events, none queued, and after a lost connection the check for a restart."""
+"""Gradio routes that our page calls: its events, which aren't queued, and the check for a restart."""
 _EVENT = re.compile(r"/gradio_api/run/.*", re.DOTALL)
 _PORT = re.compile(r"\.?(:[0-9]{0,5})?$", re.ASCII)
-"""The end of a host's name that says nothing of it."""
+"""The end of a host's name that isn't compared: a dot and the port."""
 _LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 """JSON escapes of half a surrogate pair, which no text may hold alone; most bodies have none."""
 _CLOSED = re.compile(
@@ -69,35 +70,37 @@ _CLOSED = re.compile(
 )
 """Gradio routes outside its API that our page does not call."""
 _GRADIOS_LOGIN = frozenset({("POST", "/login"), ("GET", "/logout")})
-"""Gradio's own login, at the paths of ours: it would redirect to the host that a request names."""
+"""Gradio's own login, at the paths of ours. It would redirect to the host in the request."""
 _GRADIOS_HOSTS = frozenset({b"x-forwarded-host", b"x-gradio-server"})
-"""Headers that Gradio takes for its own address, and fails on if they hold none."""
+"""Headers that Gradio takes for its own address. It fails if they hold none."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FILE = re.compile(
     r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL
 )
 _REPORTS = re.compile(r"/(reports?|r|badge|embed)/.*|/reports", re.DOTALL)
-"""Files and pages made of a stored report, which may be long: they are made one after the other."""
+"""Files and pages of a stored report. Since reports may be long, these are made one after the other."""
 _COMPUTED = re.compile(
     r"/(boards|export|reports?|r|embed|automatic|agreement|preview)/.*|/task-map(/.*)?",
     re.DOTALL,
 )
-"""Files that are made when they are asked for: reading them takes a network's turn, as its calls do. They may be large
-and lie in memory while they are read, so that they are limited in number as large bodies are."""
+"""Files that are made for each request. Reading one takes a turn of its network, like a call. They may be large and
+stay in memory while they are read, so that their number is limited like that of large bodies."""
 _BOARDS = re.compile(r"/(model|badge)/.*|/reports|/(results|judges|agreement)(/.*)?", re.DOTALL)
-"""Pages of boards, which may have to be counted first, and badges, which are small: they take turns too."""
+"""Pages of boards, which may have to be counted first, and badges, which are small. They take turns too."""
 
 
 class RequestMiddleware:
-    """Wraps an ASGI app; `image_hosts`: hosts of images the page may load; `https`: a proxy speaks https for us;
-    `answer_hosts`: sites that a campaign's page may post to, `frames`: in whose frame it may stand; `hosts`: names by
-    which a request may call this server, any if there are none.
+    """Wraps an ASGI app.
 
-    `uploads` maps paths that accept larger bodies to their limit in bytes; `limits` is the rate limiter; `events` maps
-    the page's event numbers to what each accepts, None: any may be called. What is made of a stored report is made one
-    after the other, and who waits holds no thread. A request that is passed on has a voter cookie only if `cookies`
-    signed it; its `state.network` is the hash of its caller's network. `nothing_here` makes the page of an address at
-    which there can be nothing.
+    `cookies`: a forwarded request has a voter cookie only if these signed it. Its `state.network` is the hash of its
+    caller's network.
+    `image_hosts`: hosts of images that the page may load.
+    `answer_hosts`, `frames`: sites that a campaign's page may post to, and those whose frame may hold it.
+    `hosts`: the names of this server that a request may use; empty for any.
+    `https`: whether a proxy speaks https for us.
+    `uploads`: the most bytes of a body by path, for paths that accept larger bodies.
+    `events`: the arguments of each of the page's events, by number; None allows any call.
+    `nothing_here` makes the page of an address that can't exist.
     """
 
     def __init__(
@@ -133,13 +136,13 @@ class RequestMiddleware:
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})  # nothing here uses websockets
+            await send({"type": "websocket.close", "code": 1008})  # Nothing here uses websockets.
             return
         headers = Headers(scope=scope)
         peer = scope.get("client")
-        sent = self._cookies.sent(headers)
+        cookie = self._cookies.sent(headers)
         caller = self._limits.caller(
-            sent, peer[0] if peer else "", headers.getlist("x-forwarded-for")
+            cookie, peer[0] if peer else "", headers.getlist("x-forwarded-for")
         )
         takes_file = scope["path"] in self._uploads and scope["method"] not in _READS
         most = self._uploads[scope["path"]] if takes_file else MOST_BODY
@@ -153,13 +156,9 @@ class RequestMiddleware:
         if refusal is not None:
             await refusal(scope, receive, self._guarded(send, None, scope["path"]))
             return
-        scope["headers"] = [
-            header for header in scope["headers"] if header[0] not in _GRADIOS_HOSTS
-        ]
-        scope["headers"] = with_cookie(
-            scope["headers"], sent
-        )  # without others, that may stand before it
-        fresh = None if sent else self._fresh_cookie(scope, headers)
+        allowed = [header for header in scope["headers"] if header[0] not in _GRADIOS_HOSTS]
+        scope["headers"] = with_cookie(allowed, cookie)
+        fresh = None if cookie else self._fresh_cookie(scope, headers)
         send = self._guarded(send, fresh, scope["path"])
         scope.setdefault("state", {})["network"] = caller.network
         self._limits.enter(caller, large)
@@ -173,9 +172,9 @@ class RequestMiddleware:
             self._limits.leave(caller, large)
 
     def _misdirected(self, headers: Headers) -> Response | None:
-        """Return the answer to a request that names another host: some page's own name, which leads here.
+        """Returns the refusal of a request for another host, such as a stranger's name that leads to this address.
 
-        For the browser that page would be of one origin with ours. Programs that name no host are no browsers.
+        A browser would take the stranger's page and ours for one origin. Programs without a host aren't browsers.
         """
         host = headers.get("host", "").lower()
         if not self._hosts or not host or _PORT.sub("", host) in self._hosts:
@@ -185,7 +184,7 @@ class RequestMiddleware:
         return PlainTextResponse(text, status_code=421)
 
     def _nowhere(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the answer to an address with NUL: no name holds it, and PostgreSQL does not take it."""
+        """Returns the refusal of an address with NUL, which is in no name, and which PostgreSQL doesn't store."""
         if "\0" not in scope["path"] and b"%00" not in scope["query_string"]:
             return None
         if self._nothing_here and "text/html" in headers.get("accept", ""):
@@ -194,7 +193,7 @@ class RequestMiddleware:
         return PlainTextResponse(text, status_code=404)
 
     async def _worked_on(self, caller: Caller, body: "_Body", scope: Scope, send: Send) -> None:
-        """Pass on a request after reading its body, so that nobody waits for a slow sender."""
+        """Forwards a request after reading its body, so that nobody waits for a slow sender."""
         whole = await body.whole()
         if whole is None:
             if body.refusal:
@@ -203,7 +202,7 @@ class RequestMiddleware:
         reads = scope["method"] in _READS
         computed = _COMPUTED.fullmatch(scope["path"]) or _BOARDS.fullmatch(scope["path"])
         if computed and scope["method"] == "HEAD":
-            scope = {**scope, "method": "GET"}  # the server sends the head of the answer alone
+            scope = {**scope, "method": "GET"}  # The server sends the head of the answer alone.
         async with AsyncExitStack() as turn:
             if not reads or computed:
                 await turn.enter_async_context(self._limits.turn(caller))
@@ -221,7 +220,7 @@ class RequestMiddleware:
             )
 
     async def _streamed(self, body: "_Body", scope: Scope, send: Send) -> None:
-        """Pass on a request while its body arrives, unless it turns out to be too large or too slow."""
+        """Forwards a request while its body arrives, unless it turns out to be too large or too slow."""
         begun = False
 
         async def send_unless_refused(message: Message) -> None:
@@ -242,12 +241,11 @@ class RequestMiddleware:
         if not wait:
             return None
         seconds = str(math.ceil(wait))
-        told = VoterError("Too many requests at the moment. Please come again in {} s.", seconds)
-        return _told(told, scope, 429, {"retry-after": seconds})
+        error = VoterError("Too many requests at the moment. Please come again in {} s.", seconds)
+        return _error_response(error, scope, 429, {"retry-after": seconds})
 
     def _guarded(self, send: Send, cookie: str | None, path: str) -> Send:
-        """Wrap `send` to send pieces with our headers, without those that would let other sites read the response."""
-
+        """Wraps `send`: sends pieces with our headers, without headers that would let other sites read the response."""
         headers = self._headers_of(path)
 
         async def send_guarded(message: Message) -> None:
@@ -272,7 +270,7 @@ class RequestMiddleware:
         return self._gradios if opened(path) else self._headers
 
     def _fresh_cookie(self, scope: Scope, headers: Headers) -> str | None:
-        """Return the Set-Cookie header for a visitor of a page; None for other requests."""
+        """Returns the Set-Cookie header for a visitor of a page; None for other requests."""
         path = scope["path"]
         if scope["method"] != "GET" or (opened(path) is None and path not in TAKES_FILES):
             return None
@@ -280,7 +278,7 @@ class RequestMiddleware:
 
 
 class _Body:
-    """Receives a request's body; one that is too large or too slow ends as if the client had disconnected."""
+    """Receives a request's body. One that is too large or too slow ends as if the client had disconnected."""
 
     def __init__(self, receive: Receive, most: int, scope: Scope) -> None:
         self._receive = receive
@@ -290,7 +288,7 @@ class _Body:
         self._more = True
         self._begun = asyncio.get_running_loop().time()
         self.refusal: PlainTextResponse | None = None
-        """The answer to such a body."""
+        """The answer to a body that is too large or too slow."""
 
     async def __call__(self) -> Message:
         if not self._more:
@@ -299,18 +297,16 @@ class _Body:
             async with asyncio.timeout_at(self._begun + BODY_SECONDS + self._bytes / LEAST_PACE):
                 message = await self._receive()
         except TimeoutError:
-            told = VoterError("What you send comes too slowly. Please try again on a better line.")
-            return self._refused(_told(told, self._scope, 408, {"connection": "close"}))
+            error = VoterError("What you send comes too slowly. Please try again on a better line.")
+            return self._refused(_error_response(error, self._scope, 408, {"connection": "close"}))
         self._bytes += len(message.get("body", b""))
         self._more = message.get("more_body", False)
-        return (
-            self._refused(_too_large(self._most, self._scope))
-            if self._bytes > self._most
-            else message
-        )
+        if self._bytes > self._most:
+            return self._refused(_too_large(self._most, self._scope))
+        return message
 
     async def whole(self) -> bytes | None:
-        """Return the whole body; None if it is refused or the client has disconnected."""
+        """Returns the whole body; None if it is refused or the client has disconnected."""
         whole = bytearray()
         while self._more:
             message = await self()
@@ -327,13 +323,15 @@ class _Body:
         return False
 
     def again(self, whole: bytes) -> Receive:
-        """Return a receive function that replays a body, then continues with the client's messages."""
-        first: Iterator[Message] = iter(
-            [{"type": "http.request", "body": whole, "more_body": False}]
-        )
+        """Returns a receive function that replays a body, then continues with the client's messages."""
+        is_replayed = False
 
         async def receive() -> Message:
-            return next(first, None) or await self._receive()
+            nonlocal is_replayed
+            if is_replayed:
+                return await self._receive()
+            is_replayed = True
+            return {"type": "http.request", "body": whole, "more_body": False}
 
         return receive
 
@@ -344,7 +342,7 @@ class _Body:
 
 
 def _ending(turn: AsyncExitStack, send: Send) -> Send:
-    """Wrap `send` to end a turn when the answer begins: who reads a file slowly keeps nobody waiting."""
+    """Wraps `send`: ends a turn when the answer begins, so that nobody waits for a slow reader."""
 
     async def send_without(message: Message) -> None:
         await turn.aclose()
@@ -354,7 +352,7 @@ def _ending(turn: AsyncExitStack, send: Send) -> Send:
 
 
 def _pieces(message: Message) -> Iterator[Message]:
-    """Cut a part of an answer into pieces that are sent one after the other."""
+    """Yields a part of an answer in pieces that are sent one after the other."""
     rest = memoryview(message.get("body", b""))
     while len(rest) > PIECE:
         yield {"type": message["type"], "body": bytes(rest[:PIECE]), "more_body": True}
@@ -363,20 +361,20 @@ def _pieces(message: Message) -> Iterator[Message]:
 
 
 def _too_large(most: int, scope: Scope) -> PlainTextResponse:
-    return _told(VoterError("At most {} are taken; send less.", size_text(most)), scope, 413)
-
-
-def _told(
-    error: VoterError, scope: Scope, status: int, headers: Mapping[str, str] | None = None
-) -> PlainTextResponse:
-    """Return an error in the language of a request."""
-    return PlainTextResponse(
-        said(error, words_of(Headers(scope=scope))), status_code=status, headers=headers
+    return _error_response(
+        VoterError("At most {} are taken; send less.", size_text(most)), scope, 413
     )
 
 
+def _error_response(
+    error: VoterError, scope: Scope, status: int, headers: Mapping[str, str] | None = None
+) -> PlainTextResponse:
+    """Returns an error in the language of a request."""
+    return PlainTextResponse(translated(error), status_code=status, headers=headers)
+
+
 def _called(whole: bytes) -> Mapping[str, Any] | None:
-    """Return the call of an event in a body; None for another one."""
+    """Returns the call of an event in a body; None for other bodies."""
     try:
         body = json.loads(whole.decode())
         if _LONE_SURROGATE.search(whole):
@@ -390,7 +388,7 @@ def _called(whole: bytes) -> Mapping[str, Any] | None:
 def _misfit(
     call: Mapping[str, Any] | None, events: Mapping[int, Sequence[Argument]] | None
 ) -> PlainTextResponse | None:
-    """Return the answer to what calls no known event or has arguments it does not accept, or None."""
+    """Returns the refusal of a call of an unknown event, or with arguments that the event doesn't accept."""
     if call is None or (events is not None and call["fn_index"] not in events):
         problem = "Expected a call of one of the page's events: a JSON object in UTF-8."
     elif len(json.dumps({**call, "data": None})) > MOST_BESIDE:
@@ -420,7 +418,7 @@ def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | N
         text = f"An address has at most {MOST_ADDRESS:,} characters, and this one has {address:,}. Make it shorter."
         return PlainTextResponse(text, status_code=414)
     length = headers.get("content-length", "0")
-    # a proxy in front may believe the other one
+    # A proxy in front may believe the other one.
     if "content-length" in headers and "transfer-encoding" in headers:
         return PlainTextResponse(
             "A request has a length or comes in chunks, not both.", status_code=400
@@ -431,9 +429,13 @@ def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | N
 
 
 def _same_origin(headers: Headers) -> bool:
-    """Whether a request comes from our own page, or names no page (programs do not)."""
+    """Whether a request comes from our own page, or names no page, as those of programs."""
     page = headers.get("origin", headers.get("referer"))
-    return page is None or page.partition("://")[2].partition("/")[0] == headers.get("host")
+    if page is None:
+        return True
+    _, _, rest = page.partition("://")
+    host, _, _ = rest.partition("/")
+    return host == headers.get("host")
 
 
 def _security_headers(
@@ -442,7 +444,7 @@ def _security_headers(
     forms: Sequence[str] = (),
     scripts: str = "script-src 'self'",
 ) -> dict[str, str]:
-    """Headers of every answer; `frames`: sites that may frame it, `forms`: sites that its forms may be sent to."""
+    """Returns the headers of every answer. `frames`: sites that may frame it; `forms`: sites that its forms post to."""
     images = " ".join(f"https://{host}" for host in image_hosts)
     policy = (
         "default-src 'none'",

@@ -1,35 +1,36 @@
-"""Model filter: which models of a board its page shows, by what is known of them; numbers stay those of all models.
+"""Model filter: the models that a board's page lists, by their facts. Ratings stay those of all models.
 
-What isn't known of a model never passes.
+A model whose fact is unknown doesn't pass.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from arena.locale import t
 from arena.model_facts import MOST_LETTERS, ModelFacts, licence_text, parse_size, size_text
-from arena.templates import plural
 
 FIELDS = ("open", "most", "organisation", "licence", "facts")
-"""The parameters of an address, `facts` for the column."""
+"""The parameters of an address. `facts` is for the column of facts."""
 _UNKNOWN: Mapping[str, str] = {
-    "open": "weights",
-    "most": "size",
-    "organisation": "maker",
-    "licence": "licence",
+    "open": "filter.unknown_open",
+    "most": "filter.unknown_most",
+    "organisation": "filter.unknown_organisation",
+    "licence": "filter.unknown_licence",
 }
+"""The keys of the texts for facts that are unknown."""
 
 
 class Filtered(NamedTuple):
-    """What a filter leaves of a board's models."""
+    """The models that pass a filter."""
 
-    shown: frozenset[str]
+    models: frozenset[str]
     notes: Sequence[str]
     unknown: Mapping[str, int]
-    """Of each filter in use, how many models it leaves out because nobody knows."""
+    """The number of models that each field leaves out because the fact is unknown."""
 
 
 class ModelFilter(NamedTuple):
-    """What an address asks of the models, as it was sent; what makes no sense is empty."""
+    """The filter in an address, as it was sent. A field without a valid value is empty."""
 
     open: str = ""
     most: str = ""
@@ -38,109 +39,119 @@ class ModelFilter(NamedTuple):
     facts: str = ""
 
     @classmethod
-    def of(cls, asked: Mapping[str, str]) -> "ModelFilter":
-        sizes = asked.get("most", "")
-        names = {
-            field: asked[field].strip()
-            for field in ("organisation", "licence")
-            if len(asked.get(field, "")) <= MOST_LETTERS and field in asked
-        }
-        flags = {field: "1" for field in ("open", "facts") if asked.get(field) == "1"}
-        return cls(most=sizes if parse_size(sizes) else "", **names, **flags)
+    def parse(cls, query: Mapping[str, str]) -> "ModelFilter":
+        def name(field: str) -> str:
+            value = query.get(field, "")
+            return value.strip() if len(value) <= MOST_LETTERS else ""
+
+        def flag(field: str) -> str:
+            return "1" if query.get(field) == "1" else ""
+
+        size = query.get("most", "")
+        return cls(
+            open=flag("open"),
+            most=size if parse_size(size) else "",
+            organisation=name("organisation"),
+            licence=name("licence"),
+            facts=flag("facts"),
+        )
 
     @property
     def query(self) -> dict[str, str]:
-        """Return the parameters of an address."""
+        """The parameters of an address."""
         return {field: value for field, value in self._asdict().items() if value}
 
     @property
     def in_use(self) -> list[str]:
-        return [name for name in _UNKNOWN if getattr(self, name)]
+        return [field for field in _UNKNOWN if getattr(self, field)]
 
     def apply(self, models: Sequence[str], facts: Mapping[str, ModelFacts]) -> Filtered | None:
-        """Return what it leaves of models by name; None where it asks nothing."""
+        """Returns the models that pass every field in use; None if no field is in use."""
         if not self.in_use:
             return None
-        passes = {
-            name: {model: self._passes(name, facts.get(model)) for model in models}
-            for name in self.in_use
-        }
-        shown = frozenset(
-            model for model in models if all(found[model] for found in passes.values())
-        )
-        unknown = {
-            name: sum(passed is None for passed in found.values()) for name, found in passes.items()
-        }
-        notes = [f"{len(shown)} of {plural(len(models), 'model')} shown; ratings are of all."]
-        if not shown:
-            notes = [self._nobody]
-        gaps = [
-            f"{_UNKNOWN[name]} of {plural(count, 'model')}"
-            for name, count in unknown.items()
-            if count
-        ]
+        passing = set(models)
+        unknown = {}
+        for field in self.in_use:
+            passes = {model: self._passes(field, facts.get(model)) for model in models}
+            passing &= {model for model, does_pass in passes.items() if does_pass}
+            unknown[field] = sum(does_pass is None for does_pass in passes.values())
+        notes = [t("filter.shown", shown=len(passing), count=len(models))]
+        if not passing:
+            notes = [self._nobody_sentence]
+        gaps = [t(_UNKNOWN[field], count=count) for field, count in unknown.items() if count]
         if gaps:
-            notes.append(f"Not shown because unknown: {', '.join(gaps)}.")
-        return Filtered(shown, notes, unknown)
+            notes.append(t("filter.gaps", gaps=t("names.comma").join(gaps)))
+        return Filtered(frozenset(passing), notes, unknown)
 
-    def _passes(self, name: str, facts: ModelFacts | None) -> bool | None:
-        """Whether a model passes one filter; None where that isn't known."""
+    def _passes(self, field: str, facts: ModelFacts | None) -> bool | None:
+        """Whether a model passes a field; None if the fact is unknown."""
         if facts is None:
             return None
-        if name == "open":
+        if field == "open":
             return facts.is_open
-        if name == "most":
-            size = facts.size and parse_size(facts.size)  # as it is shown
+        if field == "most":
+            # The rounded size, as the page shows it.
+            size = parse_size(facts.size) if facts.size else None
             return size <= (parse_size(self.most) or 0) if size else None
-        known = facts.organisation if name == "organisation" else facts.licence
-        asked = self.organisation if name == "organisation" else licence_text(self.licence)
-        return known.casefold() == asked.casefold() if known else None
+        if field == "organisation":
+            fact = facts.organisation
+            wanted = self.organisation
+        else:
+            fact = facts.licence
+            wanted = licence_text(self.licence)
+        return fact.casefold() == wanted.casefold() if fact else None
 
     @property
-    def _nobody(self) -> str:
-        """Say that no model passes."""
-        said: Mapping[str, str] = {
-            "open": "No model here is known to have open weights.",
-            "most": f"No model here is known to have at most {size_text(parse_size(self.most) or 1)} parameters.",
-            "organisation": f"No model here is known to be made by {self.organisation}.",
-            "licence": f"No model here is known to have the licence {licence_text(self.licence)}.",
+    def _nobody_sentence(self) -> str:
+        """The sentence that no model passes."""
+        sentences: Mapping[str, str] = {
+            "open": t("filter.none_open"),
+            "most": t("filter.none_most", size=size_text(parse_size(self.most) or 1)),
+            "organisation": t("filter.none_organisation", maker=self.organisation),
+            "licence": t("filter.none_licence", licence=licence_text(self.licence)),
         }
-        first, *others = self.in_use
-        return "No model here is known to fit all these filters." if others else said[first]
+        return sentences[self.in_use[0]] if len(self.in_use) == 1 else t("filter.none_all")
 
 
 class FilterMenu(NamedTuple):
-    """The choices of one filter, by what they say: the value in an address."""
+    """The menu of a field."""
 
     field: str
     label: str
     values: Mapping[str, str]
-    shown: str
-    """What is chosen, in words; "" for all."""
+    """Each choice's value in an address, by its label."""
+    chosen: str
+    """The label of the choice; "" for all."""
 
 
 _STEPS = ("1B", "3B", "8B", "14B", "34B", "80B", "250B")
 
 
-def menus(asked: ModelFilter, facts: Sequence[ModelFacts]) -> Iterator[FilterMenu]:
-    """Yield the filters that can choose among models with these facts, and the column of facts."""
-    makers = _names(one.organisation for one in facts)
-    licences = _names(one.licence for one in facts)
-    sizes = [parse_size(one.size) or 0 for one in facts if one.size]
-    steps = [step for step in _STEPS if sizes and min(sizes) <= (parse_size(step) or 0)]
-    largest = [step for step in steps if max(sizes) <= (parse_size(step) or 0)]
-    steps = steps[: len(steps) - len(largest)]
-    if asked.organisation or makers:
-        yield FilterMenu("organisation", "Maker", makers, asked.organisation)
-    if asked.open or any(one.is_open is not None for one in facts):
-        yield FilterMenu("open", "Weights", {"open": "1"}, "open" if asked.open else "")
-    if asked.most or steps:
-        values = {f"at most {step}": step for step in steps}
-        shown = f"at most {size_text(parse_size(asked.most) or 1)}" if asked.most else ""
-        yield FilterMenu("most", "Size", values, shown)
-    if asked.licence or licences:
-        yield FilterMenu("licence", "Licence", licences, licence_text(asked.licence))
+def menus(chosen: ModelFilter, facts: Sequence[ModelFacts]) -> Iterator[FilterMenu]:
+    """Yields the menus that can tell models with these facts apart."""
+    makers = _names(model.organisation for model in facts)
+    licences = _names(model.licence for model in facts)
+    sizes = [parse_size(model.size) or 0 for model in facts if model.size]
+    # A size that no model has below or above it tells nothing apart.
+    steps = [step for step in _STEPS if sizes and min(sizes) <= _size(step) < max(sizes)]
+    if chosen.organisation or makers:
+        yield FilterMenu("organisation", t("facts.maker"), makers, chosen.organisation)
+    open_weights = t("facts.open")
+    is_open = open_weights if chosen.open else ""
+    if chosen.open or any(model.is_open is not None for model in facts):
+        yield FilterMenu("open", t("facts.weights"), {open_weights: "1"}, is_open)
+    if chosen.most or steps:
+        values = {t("filter.at_most", size=step): step for step in steps}
+        wanted = size_text(parse_size(chosen.most) or 1)
+        size = t("filter.at_most", size=wanted) if chosen.most else ""
+        yield FilterMenu("most", t("filter.size"), values, size)
+    if chosen.licence or licences:
+        yield FilterMenu("licence", t("facts.licence"), licences, licence_text(chosen.licence))
 
 
-def _names(found: Iterable[str | None]) -> dict[str, str]:
-    return {name: name for name in sorted(set(filter(None, found)), key=str.casefold)}
+def _size(step: str) -> int:
+    return parse_size(step) or 0
+
+
+def _names(values: Iterable[str | None]) -> dict[str, str]:
+    return {name: name for name in sorted(set(filter(None, values)), key=str.casefold)}

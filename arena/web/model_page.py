@@ -12,6 +12,7 @@ from arena.leaderboard.model_results import ItemShare, model_results
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.service import Leaderboard, LostBattle
+from arena.locale import t
 from arena.ratings.shares import Share
 from arena.sheets import Column, Sheet, as_html, frame_of
 from arena.templates import macros
@@ -26,27 +27,26 @@ from arena.web.results_address import (
     model_address,
     model_addresses,
 )
-from arena.web.results_view import PICTURES
 
 MODEL = macros("model.html")
 PARTS = macros("parts.html")
 PATIENCE_SECONDS = 1.5
-"""How long opening a board waits for its intervals, so that they do not appear later."""
+"""The longest wait for a board's intervals, so that they don't appear after the page has opened."""
 MOST_LOST = 6
-"""Lost battles on a page."""
+"""The number of lost battles on a page."""
 MOST_TEXT = 1_200
-"""Characters of an answer that are shown here; battles show all."""
+"""The number of characters of an answer on this page; a battle's page shows all."""
 
 
-class SeenItem(NamedTuple):
-    """An item that may be shown, with what happened on it."""
+class ShownItem(NamedTuple):
+    """An item with the model's share of its battles."""
 
     item: Item
-    about: ItemShare
+    share: ItemShare
 
 
 class ShownBattle(NamedTuple):
-    """A lost battle, with or without the answers under their names."""
+    """A lost battle. `with_texts`: whether the reader may see the answers with the models' names."""
 
     item: Item
     battle: LostBattle
@@ -54,7 +54,7 @@ class ShownBattle(NamedTuple):
 
 
 class ModelPage(NamedTuple):
-    """A model's page as HTML; `is_here`: whether there is such a model."""
+    """A model's page as HTML. `is_here`: whether the model exists."""
 
     html: str
     is_here: bool = True
@@ -71,7 +71,7 @@ class ModelPages:
         facts: FactStore,
         reports: Callable[[str], Sequence[NamedLink]] = lambda name: (),
     ) -> None:
-        """`reports` returns the published reports of a model's name."""
+        """`reports` returns the published reports under a model's name."""
         self.overview = Overview(leaderboard)
         self._leaderboard = leaderboard
         self._items = items
@@ -80,94 +80,102 @@ class ModelPages:
         self._reports = reports
 
     def page(self, address: ResultsAddress, reader: int) -> ModelPage:
-        """Return a model's page for a voter, on the board that the address names, else where it has most votes.
+        """Returns a model's page for a voter, on the board in the address, or on the one with the model's most votes.
 
-        Raises BoardSelectionError, DatabaseError.
+        Raises BoardSelectionError and DatabaseError.
         """
         name = address.model or ""
         choice = address.choose(self.overview)
         if choice is None or len(name) > MOST_NAME:
             return ModelPage(MODEL.absent(MOST_NAME if choice else 0), is_here=False)
         page = self.on_board(name, choice, reader, address.before)
-        return page._replace(html=PARTS.not_understood(address.strange(choice)) + page.html)
+        return page._replace(html=PARTS.not_understood(address.ignored(choice)) + page.html)
 
     def on_board(
         self, name: str, selection: BoardSelection, reader: int, before: int | None = None
     ) -> ModelPage:
-        """Return a model's page on a board; `before`: the number of the battle below which lost ones go on."""
+        """Returns a model's page on a board. `before`: only lost battles with a smaller number are listed."""
         board = self._leaderboard.board(selection.key, PATIENCE_SECONDS)
         query = board_query(selection)
-        found = model_results(board, name, self._leaderboard.families)
-        where = f"{selection.source}, {PICTURES[query['images']].lower()}"
+        results = model_results(board, name, self._leaderboard.families)
+        where = _board_name(selection.source, query["images"])
         back = board_address(query)
-        elsewhere = [
-            (
-                f"{source}, {PICTURES[images].lower()}",
-                model_address(name, {"source": source, "images": images}),
-            )
-            for source, images, _, _, models in self.overview.entries()
-            if name in models and (source, images) != (selection.source, query["images"])
-        ]
-        if found is None:
+        elsewhere = self._other_boards(name, selection.source, query["images"])
+        if results is None:
             is_here = bool(elsewhere) or self._items.is_model(name, self._leaderboard.closed())
             about = self._about(name) if is_here else ""
             html = MODEL.unknown(shortened(name, 80), where, back, elsewhere, about)
             return ModelPage(html, is_here)
         links = model_addresses(board, query)
+        tables = (
+            _shares_html("family", t("model.by_family"), t("results.family"), results.families, {}),
+            _shares_html("model", t("model.against"), t("model.model"), results.opponents, links),
+        )
+        extremes = (self._shown_items(results.best), self._shown_items(results.worst))
         lost = self._leaderboard.lost_battles(
-            selection.key, found.standing.code, before, MOST_LOST + 1
+            selection.key, results.standing.code, before, MOST_LOST + 1
         )
         names = {line.code: line.model for line in board.standings}
-        more = _page(links[name], lost[MOST_LOST - 1].battle) if len(lost) > MOST_LOST else ""
+        older = ""
+        if len(lost) > MOST_LOST:
+            older = _older_address(links[name], lost[MOST_LOST - 1].battle)
         newest = links[name] if before is not None else ""
+        is_bank = selection.key.kind == "bank"
+        battles = self._shown_battles(lost[:MOST_LOST], reader)
         html = MODEL.page(
-            found,
+            results,
             facts_of(board, name),
             self._about(name),
             (where, back, elsewhere),
-            (
-                _shares_html("By family", "Family", found.families, {}),
-                _shares_html("Against each other model", "Model", found.opponents, links),
-            ),
-            (self._seen(found.best), self._seen(found.worst)),
-            (
-                self._lost(lost[:MOST_LOST], reader),
-                names,
-                MOST_TEXT,
-                more,
-                newest,
-                selection.key.kind == "bank",
-            ),
+            tables,
+            extremes,
+            (battles, names, MOST_TEXT, older, newest, is_bank),
             judges(board, board.statistics) if board.statistics else "",
         )
         return ModelPage(html)
 
+    def _other_boards(self, name: str, source: str, images: str) -> list[tuple[str, str]]:
+        """Returns the titles and the addresses of a model's pages on boards other than this one."""
+        boards = []
+        for entry in self.overview.entries():
+            is_this = (entry.source, entry.images) == (source, images)
+            if name in entry.models and not is_this:
+                title = _board_name(entry.source, entry.images)
+                query = {"source": entry.source, "images": entry.images}
+                boards.append((title, model_address(name, query)))
+        return boards
+
     def _about(self, name: str) -> str:
-        """Return what is known of a model, and its reports."""
+        """Returns the facts of a model and its reports."""
         rows = fact_rows(self._facts.snapshot().of(name))
         return MODEL.about(rows, self._reports(name))
 
-    def _seen(self, found: Iterable[ItemShare]) -> list[SeenItem]:
-        """Return what is on items that may be shown: not on those that operators took out."""
+    def _shown_items(self, shares: Iterable[ItemShare]) -> list[ShownItem]:
+        """Returns the items in the bank; operators may have hidden the others."""
         bank = self._items.bank().items
-        return [SeenItem(bank[one.item], one) for one in found if one.item in bank]
+        return [ShownItem(bank[share.item], share) for share in shares if share.item in bank]
 
-    def _lost(self, found: Iterable[LostBattle], reader: int) -> list[ShownBattle]:
-        """Return battles on items that may be shown, with the answers where the reader may see them."""
+    def _shown_battles(self, battles: Iterable[LostBattle], reader: int) -> list[ShownBattle]:
+        """Returns the battles on items in the bank, with the answers if the reader may see them."""
         bank = self._items.bank().items
         return [
-            ShownBattle(bank[one.item], one, self._blindness.may_show(reader, one.item))
-            for one in found
-            if one.item in bank
+            ShownBattle(bank[battle.item], battle, self._blindness.may_show(reader, battle.item))
+            for battle in battles
+            if battle.item in bank
         ]
 
 
-def _page(address: str, before: int) -> str:
+def _board_name(source: str, images: str) -> str:
+    pictures = t("board.several_pictures" if images == "multiple" else "board.one_picture")
+    return t("board.title", source=source, pictures=pictures)
+
+
+def _older_address(address: str, before: int) -> str:
     return f"{address}&{urlencode({'before': before})}"
 
 
 class WonShare(NamedTuple):
-    """A model's share of the battles of one family, or against one other model."""
+    """A model's share of won battles of a family, or against another model."""
 
     name: str
     won: float | None
@@ -175,20 +183,20 @@ class WonShare(NamedTuple):
     high: float
     n: int
     address: str
-    """The other model's page; "" for a family."""
+    """The address of the other model's page; "" for a family."""
 
 
 def _shares_html(
-    title: str, head: str, shares: Mapping[str, Share], links: Mapping[str, str]
+    name: str, title: str, head: str, shares: Mapping[str, Share], links: Mapping[str, str]
 ) -> str:
-    """Return shares with their names as a table, the one with most battles first."""
+    """Returns named shares as a table, the one with most battles first."""
     rows = [
         WonShare(name, share.value, share.low, share.high, share.n, links.get(name, ""))
-        for name, share in sorted(shares.items(), key=lambda one: -one[1].n)
+        for name, share in sorted(shares.items(), key=lambda entry: -entry[1].n)
     ]
     columns = (
         Column("name", head, href="address"),
-        Column("won", "Won", "percent", "low", "high", places=0, bar=True, dash=True),
-        Column("n", "of", "count"),
+        Column("won", t("model.won"), "percent", "low", "high", places=0, bar=True, dash=True),
+        Column("n", t("model.of"), "count"),
     )
-    return as_html(Sheet(head.lower(), title, frame_of(WonShare, rows), columns))
+    return as_html(Sheet(name, title, frame_of(WonShare, rows), columns))

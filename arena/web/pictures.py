@@ -1,6 +1,7 @@
-"""Pictures: how the page asks for an item's pictures at the width of its screen, and the route that answers."""
+"""Pictures: the addresses of an item's pictures for screens of several widths, and their routes."""
 
 from collections.abc import Callable, Container, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from anyio import CapacityLimiter, to_thread
@@ -13,20 +14,21 @@ from arena.types import Image
 from arena.web.cookies import YEAR
 
 BATTLE_BYTES = 120_000
-"""Most bytes of a battle's pictures, before one is enlarged."""
+"""Most bytes of a battle's pictures before one is enlarged."""
 SIZES = {True: "(max-width: 700px) 70vw, 36vw", False: "(max-width: 700px) 94vw, 36vw"}
-"""About how wide a picture is shown, of several or alone."""
+"""The width of a picture on the page: one of several (True), or a single one (False)."""
 LONG = 2.5
-"""Times as long as wide; `scene.js` has the same."""
+"""The ratio of length to width from which a picture is long; `scene.js` has the same."""
 LONG_FROM = 1000
-"""Pixels of the longer side; shorter pictures are shown about as large as they are."""
+"""The pixels of the longer side from which a picture may be long. Smaller pictures are shown at about full size."""
 
 
 class Shown(NamedTuple):
-    """What the page needs of a picture; `original` is what is shown when it is enlarged."""
+    """A picture on the page."""
 
     src: str
     original: str
+    """The address of the enlarged picture."""
     description: str
     srcset: str = ""
     sizes: str = ""
@@ -35,13 +37,13 @@ class Shown(NamedTuple):
 
     @property
     def is_long(self) -> bool:
-        """Whether its details are too small to see before it is enlarged, as those of a screenshot of a whole page."""
+        """Whether details are too small before it is enlarged, as in a screenshot of a whole page."""
         shorter, longer = sorted((self.width or 1, self.height or 1))
         return longer > LONG * shorter and longer > LONG_FROM
 
 
 def shown_images(images: Sequence[Image], scaled: ScaledPictures) -> Sequence[Shown]:
-    """Return an item's pictures, in widths whose files together stay below BATTLE_BYTES."""
+    """Returns an item's pictures, in widths whose files together stay below BATTLE_BYTES."""
     fitting = [width for width, most in MOST_BYTES.items() if most * len(images) <= BATTLE_BYTES]
     widths = fitting or [min(MOST_BYTES)]
     return [_shown(image, widths, len(images) > 1, scaled) for image in images]
@@ -51,27 +53,32 @@ def _shown(image: Image, widths: Sequence[int], multi: bool, scaled: ScaledPictu
     description = f". {image.caption}" if image.caption else ""
     if image.sha256 is None:
         return Shown(image.url or "", image.url or "", description)
-    size = scaled.size(image.sha256)
-    below = [width for width in widths if size is None or width < size[0]]
-    offered = [(width, width) for width in below]
-    if size is not None and len(below) < len(widths):  # the next width holds all there is
-        offered.append((widths[len(below)], size[0]))
-    addresses = [(f"/pictures/{width}/{image.sha256}.webp", pixels) for width, pixels in offered]
-    srcset = ", ".join(f"{address} {pixels}w" for address, pixels in addresses)
-    original = f"/pictures/{image.sha256}.{image.suffix}"
+    full_width, full_height = scaled.size(image.sha256) or (None, None)
+    smaller = [width for width in widths if full_width is None or width < full_width]
+    pixels = {width: width for width in smaller}
+    if full_width is not None and len(smaller) < len(widths):
+        # The next width is as wide as the picture itself: files are never enlarged.
+        pixels[widths[len(smaller)]] = full_width
+    addresses = {width: f"/pictures/{width}/{image.sha256}.webp" for width in pixels}
     return Shown(
-        addresses[-1][0], original, description, srcset, SIZES[multi], *(size or (None, None))
+        src=list(addresses.values())[-1],
+        original=f"/pictures/{image.sha256}.{image.suffix}",
+        description=description,
+        srcset=", ".join(f"{addresses[width]} {pixels[width]}w" for width in pixels),
+        sizes=SIZES[multi],
+        width=full_width,
+        height=full_height,
     )
 
 
 def routes(
     store: PictureStore, scaled: ScaledPictures, hidden: Callable[[], Container[str]]
 ) -> APIRouter:
-    """Return the routes for pictures, by their hash: as they are kept, and in the widths of screens.
+    """Returns the routes of pictures by their hash: as they are stored, and in the widths of screens.
 
-    `hidden` gives the hashes of those that nobody may see.
+    `hidden` gives the hashes of pictures that are hidden from everybody.
     """
-    # threads of its own: votes do not wait for pictures
+    # Scaling has threads of its own, so that votes don't wait for it.
     router = APIRouter()
     turns = CapacityLimiter(4 * AT_ONCE)
     forever = {"cache-control": f"public, max-age={YEAR}, immutable"}
@@ -85,13 +92,14 @@ def routes(
 
     @router.get("/pictures/{width}/{name}.webp")
     async def scaled_picture(width: int, name: str) -> Response:
-        path = await to_thread.run_sync(
-            lambda: None if name in hidden() else scaled.path(name, width), limiter=turns
-        )
+        def find() -> Path | None:
+            return None if name in hidden() else scaled.path(name, width)
+
+        path = await to_thread.run_sync(find, limiter=turns)
         if path is None:
             return PlainTextResponse("There is no such picture.", status_code=404)
-        return FileResponse(
-            path, headers=forever if path.suffix == ".webp" else {"cache-control": "no-store"}
-        )
+        is_scaled = path.suffix == ".webp"
+        headers = forever if is_scaled else {"cache-control": "no-store"}
+        return FileResponse(path, headers=headers)
 
     return router

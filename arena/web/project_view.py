@@ -1,4 +1,4 @@
-"""Projects' view: the owner's boards of items that people write, as HTML."""
+"""Projects' view: the operators' page of items that people write, as HTML."""
 
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
@@ -16,11 +16,11 @@ from arena.web.run_forms import NOTHING_SENT, SentForm
 HTML = macros("projects.html")
 PARTS = macros("parts.html")
 MOST_PERSONS = 200
-"""People of a project that its table shows, the latest; the pay sheet has all."""
+"""The number of people in a project's table, the latest ones. The pay sheet has all."""
 MOST_UNREAD = 20
-"""Samples of a project's writers that are shown to be read, the oldest."""
+"""The number of writers' samples on the page, the oldest ones."""
 MOST_UNCHECKED = 10
-"""Questions that are shown to be checked."""
+"""The number of unchecked questions on the page."""
 _NEEDS = {True: "needs its picture", False: "answered blindly too", None: ""}
 
 
@@ -28,31 +28,39 @@ def projects_html(
     projects: Sequence[ProjectStanding],
     links: Mapping[str, str],
     address: str,
-    shown: Set[str] = frozenset(),
+    shown_keys: Set[str] = frozenset(),
     sent: SentForm = NOTHING_SENT,
 ) -> str:
-    """`links`: path and query of each project that has one link; `address`: where this arena is reached.
+    """Returns the section of projects.
 
-    `shown`: keys of the bank's items that are shown.
+    `links`: path and query of each project that has one link for all; `address`: the site's address; `shown_keys`:
+    keys of the bank's items that aren't hidden.
     """
     boards = []
-    for one in projects:
-        name = one.campaign.name
+    for project in projects:
+        name = project.campaign.name
         link = f"{address}{links[name]}" if name in links else ""
-        tables = _tables(one) + _items(one, shown, sent)
-        boards.append(HTML.project(one, link, _samples(one), _checks(one), tables, sent))
+        board = HTML.project(
+            project,
+            link,
+            _samples(project),
+            _checks(project),
+            _tables(project) + _items(project, shown_keys, sent),
+            sent,
+        )
+        boards.append(board)
     return HTML.projects(boards, sent)
 
 
-def _samples(one: ProjectStanding) -> str:
-    """What the operator has to read, if anything."""
-    here = f"/run/projects/{one.campaign.name}/samples"
-    first = one.unread[:MOST_UNREAD]
-    return HTML.samples(here, first, len(one.unread)) if first else ""
+def _samples(project: ProjectStanding) -> str:
+    """Returns the samples that wait for an operator; empty if there are none."""
+    here = f"/run/projects/{project.campaign.name}/samples"
+    first = project.unread[:MOST_UNREAD]
+    return HTML.samples(here, first, len(project.unread)) if first else ""
 
 
 class UncheckedQuestion(NamedTuple):
-    """An accepted question that an operator is to check."""
+    """An accepted question that waits for an operator's check."""
 
     number: int
     family: str
@@ -63,11 +71,11 @@ class UncheckedQuestion(NamedTuple):
     needs: str
 
 
-def _checks(one: ProjectStanding) -> str:
-    """The questions of the sample that are unchecked, if any."""
-    here = f"/run/projects/{one.campaign.name}/checks"
-    first = [_unchecked(draft) for draft in one.unchecked[:MOST_UNCHECKED]]
-    return HTML.checks(here, first, len(one.unchecked), CHECKS) if first else ""
+def _checks(project: ProjectStanding) -> str:
+    """Returns the questions that wait for an operator's check; empty if there are none."""
+    here = f"/run/projects/{project.campaign.name}/checks"
+    first = [_unchecked(draft) for draft in project.unchecked[:MOST_UNCHECKED]]
+    return HTML.checks(here, first, len(project.unchecked), CHECKS) if first else ""
 
 
 def _unchecked(draft: Draft) -> UncheckedQuestion:
@@ -84,15 +92,15 @@ def _unchecked(draft: Draft) -> UncheckedQuestion:
     )
 
 
-def _tables(one: ProjectStanding) -> str:
-    agreed = "" if one.agreement is None else f"{one.agreement:.0%}"
+def _tables(project: ProjectStanding) -> str:
+    agreed = "" if project.agreement is None else f"{project.agreement:.0%}"
     none_yet = PARTS.empty("None yet.")
-    tables = [as_html(sheet) or none_yet for sheet in project_sheets(one, MOST_PERSONS)]
-    return HTML.tables(tables, agreed, one.spec.is_choice)
+    tables = [as_html(sheet) or none_yet for sheet in project_sheets(project, MOST_PERSONS)]
+    return HTML.tables(tables, agreed, project.spec.is_choice)
 
 
 class ProjectItem(NamedTuple):
-    """An item that people write, as it is listed."""
+    """An item that people write, as a row of the list."""
 
     number: int
     family: str
@@ -100,22 +108,23 @@ class ProjectItem(NamedTuple):
     step: str
     needs: str
     can_go: bool
-    """Whether it can be taken out."""
+    """Whether an operator can take it out."""
     key: str
-    """Of the same item in the bank, where it is shown there; empty otherwise."""
+    """The key of the same item in the bank; empty if the bank doesn't show it."""
 
 
-def _items(one: ProjectStanding, shown: Set[str], sent: SentForm) -> str:
-    rows = [_item(draft, shown) for draft in one.drafts]
+def _items(project: ProjectStanding, shown_keys: Set[str], sent: SentForm) -> str:
+    rows = [_item(draft, shown_keys) for draft in project.drafts]
     if not rows:
         return ""
-    return HTML.items(one.campaign.name, rows, len(rows) < MOST_ITEMS, sent)
+    return HTML.items(project.campaign.name, rows, len(rows) < MOST_ITEMS, sent)
 
 
-def _item(draft: Draft, shown: Set[str]) -> ProjectItem:
+def _item(draft: Draft, shown_keys: Set[str]) -> ProjectItem:
     state = draft.state
     assert state.instruction
-    key = item_key(state.instruction.text, [one.sha256 for one in state.instruction.pictures])
+    pictures = [picture.sha256 for picture in state.instruction.pictures]
+    key = item_key(state.instruction.text, pictures)
     return ProjectItem(
         number=draft.id,
         family=draft.family,
@@ -123,14 +132,17 @@ def _item(draft: Draft, shown: Set[str]) -> ProjectItem:
         step=_step(state),
         needs=_NEEDS[state.needs_picture],
         can_go=state.step != "rejected",
-        key=key if key in shown else "",
+        key=key if key in shown_keys else "",
     )
 
 
 def _step(state: DraftState) -> str:
-    """Where an item stands; of a question that was answered otherwise, by which letters."""
+    """Returns an item's step, with the reason of a rejection and the letters that other people chose."""
     if not state.fault:
         return state.step
+    step = f"{state.step}: {state.fault}"
     chosen = ", ".join(verdict.chosen for verdict in state.verdicts if verdict.chosen)
-    key = state.instruction.answer if state.instruction and chosen else ""
-    return f"{state.step}: {state.fault}" + (f" ({chosen} chosen, {key} marked)" if chosen else "")
+    if not chosen:
+        return step
+    marked = state.instruction.answer if state.instruction else ""
+    return f"{step} ({chosen} chosen, {marked} marked)"

@@ -24,24 +24,24 @@ class Rate(NamedTuple):
 
 
 class Allowance(NamedTuple):
-    """Limits of one voter or one network: a page is about a hundred files, a battle three calls."""
+    """The limits of a voter or a network. A page takes about a hundred files, a battle three calls."""
 
     files: Rate
-    """Static files: the same for everybody, and nearly free."""
+    """Requests of static files, which are the same for everybody and nearly free."""
     calls: Rate
     """All other requests."""
     open: int
-    """Most open requests, waiting or being answered; each open event stream is one."""
+    """The most open requests, waiting or in work; each open event stream is one."""
     large: int
-    """Most open requests with a large body; a page sends the images of a battle, ten, in parallel."""
+    """The most open requests with a large body. A page sends the ten images of a battle in parallel."""
 
 
 VOTER = Allowance(files=Rate(1_000, 50), calls=Rate(500, 20), open=100, large=10)
 NETWORK = Allowance(files=Rate(15_000, 300), calls=Rate(1_500, 40), open=400, large=40)
 MOST_LARGE = 160
-"""Most open requests with a large body overall: their bodies lie in memory or on the disk."""
+"""The most open requests with a large body overall: their bodies take memory or disk."""
 TURNS = 4
-"""Calls of one network handled at the same time; more wait, so that a flood delays only itself."""
+"""The calls of a network in work at the same time. More wait, so that a flood delays only itself."""
 
 
 class Caller(NamedTuple):
@@ -50,11 +50,11 @@ class Caller(NamedTuple):
     voter: str
     """Hash of the cookie; without a cookie, of the network."""
     network: str | None
-    """None for a private address: that is a proxy or the operator's own network, not one person's."""
+    """None for a private address, which is a proxy's or the operator's own network."""
 
 
 class Buckets:
-    """Token buckets by key; beyond `most`, the least recently used is dropped, which refills it."""
+    """Token buckets by key. Beyond `most`, the least recently used one is dropped, which refills it."""
 
     def __init__(
         self, rate: Rate, most: int = 50_000, clock: Callable[[], float] = time.monotonic
@@ -65,7 +65,7 @@ class Buckets:
         self._full_at: OrderedDict[str, float] = OrderedDict()
 
     def take(self, key: str) -> float:
-        """Take a token and return 0; if there is none, return the seconds until the next."""
+        """Takes a token and returns 0; if there is none, returns the seconds until the next."""
         now = self._clock()
         full_at = max(self._full_at.pop(key, now), now)
         wait = full_at - now - (self._rate.burst - 1) / self._rate.per_second
@@ -79,7 +79,7 @@ class Buckets:
 
 
 class _Side:
-    """Counters of all voters, or of all networks."""
+    """The counters of all voters, or of all networks."""
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
@@ -88,9 +88,9 @@ class _Side:
         self.large: Counter[str] = Counter()
 
     def wait(self, key: str, call: bool, large: bool) -> float:
-        if self.open[key] >= self._allowance.open or (
-            large and self.large[key] >= self._allowance.large
-        ):
+        if self.open[key] >= self._allowance.open:
+            return 1.0
+        if large and self.large[key] >= self._allowance.large:
             return 1.0
         return self._buckets[call].take(key)
 
@@ -108,15 +108,17 @@ class RateLimiter:
         self._turns: dict[str, asyncio.Semaphore] = {}
 
     def caller(self, cookie: str | None, peer: str, forwarded: Sequence[str]) -> Caller:
+        """Returns the caller of a request. `forwarded`: the addresses in its `X-Forwarded-For` headers."""
         address = client_address(peer, forwarded, self._hops)
         network = public_network(address)
+        voter = f"cookie {cookie}" if cookie else f"network {network_of(address)}"
         return Caller(
-            voter=self._hash(f"cookie {cookie}" if cookie else f"network {network_of(address)}"),
+            voter=self._hash(voter),
             network=self._hash(network) if network else None,
         )
 
     def wait(self, caller: Caller, call: bool, large: bool = False) -> float:
-        """Return 0 if a request is allowed, else the seconds until a retry."""
+        """Returns 0 if a request is allowed, and otherwise the seconds until a retry."""
         if large and self._voters.large.total() >= MOST_LARGE:
             return 1.0
         if caller.network is not None:
@@ -126,7 +128,7 @@ class RateLimiter:
         return self._voters.wait(caller.voter, call, large)
 
     def enter(self, caller: Caller, large: bool = False) -> None:
-        """Count a request as open until `leave`."""
+        """Counts a request as open until `leave`."""
         for side, key in self._counted(caller):
             side.open[key] += 1
             side.large[key] += large
@@ -145,7 +147,7 @@ class RateLimiter:
             yield self._networks, caller.network
 
     def turn(self, caller: Caller) -> AbstractAsyncContextManager[None]:
-        """Wait for one of a network's `TURNS` slots and hold it; for use between `enter` and `leave`."""
+        """Waits for one of a network's `TURNS` slots and holds it. Use it between `enter` and `leave`."""
         if caller.network is None:
             return nullcontext()
         return self._turns.setdefault(caller.network, asyncio.Semaphore(TURNS))

@@ -36,7 +36,7 @@
       const shown = body.querySelector("tr:not(.group):not([hidden])");
       for (const heading of body.querySelectorAll(".group")) heading.hidden = !shown;
     }
-    say(words.length ? `${all.filter((row) => !row.hidden).length} of ${all.length} models` : "");
+    say(words.length ? word("found", { shown: all.filter((row) => !row.hidden).length, count: all.length }) : "");
   };
   document.addEventListener("click", ({ target }) => {
     const button = target.closest?.("#board thead button");
@@ -45,7 +45,7 @@
     ascending = chosen === column ? !ascending : isText(chosen) || chosen === "rank";
     column = chosen;
     sort();
-    say(`Sorted by ${button.textContent}, ${ascending ? "ascending" : "descending"}`);
+    say(word(ascending ? "sorted_up" : "sorted_down", { column: button.textContent }));
   });
   document.addEventListener("input", ({ target }) => { if (target.id === "board-search") search(); });
 

@@ -1,4 +1,4 @@
-"""Results' addresses: what an address asks for, and the address of a board, a plot or a model."""
+"""Results' addresses: reads the address of a board, a plot or a model, and makes it."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,69 +16,67 @@ from arena.web.model_filter import ModelFilter
 
 MOST_ADDRESS = 4_000
 FURTHER = {"-".join(name.lower().replace(".", "").split()): name for name in PLOTS}
-"""The plots below a board by their names in addresses."""
+"""The plots below a board, by their names in addresses."""
 _FIELDS = ("source", "images", "family", "since", "until", "voters", "votes")
-"""What `Leaderboard.choose` takes."""
+"""The parameters of `Leaderboard.choose`."""
 _KNOWN = (*_FIELDS, *FILTERS, "plot", "before")
-_REFUSED = tuple(
+_LEFT_OUT = tuple(
     chain.from_iterable(combinations(("since", "until", "votes"), count) for count in range(4))
 )
-"""Fields for whose values there may be no board, the fewest first."""
+"""Sets of fields to leave out until there is a board for the others, the smallest first."""
 
 
 class ResultsAddress(NamedTuple):
-    """What an address of the results asks for."""
+    """An address of the results, as it was sent."""
 
     model: str | None
-    """The model of a model's page; None: a board."""
+    """The model of a model's page; None for a board."""
     battle: str | None
-    """The token of a finished battle, as it was sent."""
-    asked: Mapping[str, str]
-    """The fields of a board, which models it shows, the plot below it, and the lost battle `before` which a model's
-    page goes on."""
+    """The token of a finished battle."""
+    fields: Mapping[str, str]
+    """The parameters of the board, its filter of models, its plot, and the number of the lost battle `before` which a
+    model's page goes on."""
 
     @classmethod
     def parse(cls, sent: object) -> "ResultsAddress":
-        """Return what a browser's path and query ask for; fields that no page has are ignored."""
-        path, _, search = (sent if isinstance(sent, str) else "")[:MOST_ADDRESS].partition("?")
+        """Reads the path and query of a browser; fields that no page has are dropped."""
+        text = sent if isinstance(sent, str) else ""
+        path, _, search = text[:MOST_ADDRESS].partition("?")
         query = dict(parse_qsl(search, max_num_fields=50)) if search.count("&") < 50 else {}
         about = described(path) or Address(RESULTS)
         names = {about.kind: about.name}
-        asked = {name: query[name] for name in _KNOWN if name in query}
+        fields = {name: query[name] for name in _KNOWN if name in query}
         if "board" in names:
-            asked = {"source": about.name, **asked}
-        return cls(names.get("model"), names.get("battle"), asked)
+            fields = {"source": about.name, **fields}
+        return cls(names.get("model"), names.get("battle"), fields)
 
     @property
     def plot(self) -> str:
-        """A plot of FURTHER; empty: none."""
-        plot = self.asked.get("plot", "")
+        """A name of FURTHER; empty for no plot."""
+        plot = self.fields.get("plot", "")
         return plot if plot in FURTHER else ""
 
     @property
     def filter(self) -> ModelFilter:
-        return ModelFilter.of(self.asked if self.model is None else {})
+        return ModelFilter.parse(self.fields if self.model is None else {})
 
     @property
     def before(self) -> int | None:
-        before = self.asked.get("before", "")
+        before = self.fields.get("before", "")
         return int(before) if before.isascii() and before.isdigit() and len(before) < 16 else None
 
     def choose(self, overview: Overview) -> BoardSelection | None:
-        """Return the board that is asked for, or the nearest there is."""
-        for refused in _REFUSED:
+        """Returns the board of the address, or the nearest one."""
+        fields = {name: self.fields[name] for name in _FIELDS if name in self.fields}
+        for left_out in _LEFT_OUT:
+            valid = {name: value for name, value in fields.items() if name not in left_out}
             with suppress(BoardSelectionError):
-                fields = {
-                    name: self.asked[name]
-                    for name in _FIELDS
-                    if name in self.asked and name not in refused
-                }
-                return overview.choose(**fields, model=self.model)
+                return overview.choose(**valid, model=self.model)
         return None
 
-    def strange(self, choice: BoardSelection) -> Sequence[str]:
-        """Return the parts of the address that the board chosen does not have."""
-        found = {
+    def ignored(self, choice: BoardSelection) -> Sequence[str]:
+        """Returns the fields of the address, as `name=value`, that the chosen board doesn't have."""
+        used = {
             "votes": "everyone",
             **board_query(choice),
             **self.filter.query,
@@ -87,13 +85,13 @@ class ResultsAddress(NamedTuple):
         }
         return [
             f"{name}={value}"[:60]
-            for name, value in self.asked.items()
-            if value != found.get(name, "")
+            for name, value in self.fields.items()
+            if value != used.get(name, "")
         ]
 
 
 def board_query(choice: BoardSelection) -> dict[str, str]:
-    """Return the query parameters of a board, as `Leaderboard.choose` takes them."""
+    """Returns a board's parameters of `Leaderboard.choose`."""
     key: BoardKey = choice.key
     parts = {
         "source": choice.source,
@@ -108,8 +106,10 @@ def board_query(choice: BoardSelection) -> dict[str, str]:
 
 
 def board_address(query: Mapping[str, str], **changed: str) -> str:
-    """Return a board's address; what is changed to "" is left out."""
-    return f"/results?{urlencode({name: value for name, value in {**query, **changed}.items() if value})}"
+    """Returns a board's address. A field that is changed to "" is left out."""
+    fields = {**query, **changed}
+    filled = {name: value for name, value in fields.items() if value}
+    return f"/results?{urlencode(filled)}"
 
 
 def model_address(name: str, query: Mapping[str, str]) -> str:
@@ -118,7 +118,7 @@ def model_address(name: str, query: Mapping[str, str]) -> str:
 
 
 def model_addresses(board: Board, query: Mapping[str, str]) -> dict[str, str]:
-    """Return the addresses of a board's models by name; a model whose name is too long has no page."""
+    """Returns the addresses of a board's models, by name. A model with a very long name has no page."""
     return {
         line.model: model_address(line.model, query)
         for line in board.standings

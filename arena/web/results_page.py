@@ -1,4 +1,4 @@
-"""Results page: the Elo ranking of a board, a model's page and a finished battle's, by their addresses."""
+"""Results page: the routes of boards, models and finished battles."""
 
 import hashlib
 from collections.abc import Callable
@@ -12,15 +12,16 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 
 from arena.battles.voters import NOBODY
+from arena.cache import Cache
 from arena.items.fact_store import FactsSnapshot, FactStore
 from arena.items.store import ItemBank
-from arena.kept import Kept
 from arena.leaderboard.board import Board
 from arena.leaderboard.board_sheet import COLUMNS
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.service import Leaderboard
+from arena.locale import current_locale, t
 from arena.plots import Plot
 from arena.web.addresses import NAME, OWN, RESULTS, Address
 from arena.web.battle_page import HTML as FINISHED
@@ -28,7 +29,7 @@ from arena.web.battle_page import BattlePages
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.facts_view import COLUMN as FACTS
 from arena.web.heads import Head
-from arena.web.layout import PageLayout
+from arena.web.layout import WHOLE, PageLayout
 from arena.web.leaderboard_view import BoardTable, board_html
 from arena.web.model_filter import ModelFilter
 from arena.web.model_page import PATIENCE_SECONDS, ModelPages
@@ -45,27 +46,24 @@ from arena.web.results_view import (
 )
 
 AT_ONCE = 20
-"""Pages that are worked on at the same time: who waits for a board's intervals holds no thread that others need."""
+"""The number of pages at the same time; more would hold threads that other pages need while they wait for intervals."""
 MOST_KEPT = 8_000_000
-"""Most characters of kept boards."""
-NO_MODEL = Head(f"Model · {NAME}", "", is_private=True)
-CLOSED = Head(f"Elo ranking · {NAME}", "", is_private=True)
-NO_BATTLE = Head(f"Battle · {NAME}", "", is_private=True)
+"""Most characters of cached boards."""
 
 
 class BoardParts(NamedTuple):
-    """What is made of a board's votes, as HTML."""
+    """The parts of a page that show a board's votes, as HTML."""
 
     opening: str
     board: str
-    """The table; "" on a board without votes, or where no model is shown."""
+    """The table; "" on a board without votes."""
     picture: str
-    """The plot that is chosen; "" for none."""
+    """The chosen plot; "" for none."""
 
 
 @dataclass(frozen=True)
 class ResultsPages:
-    """The pages of all boards; what shows a board's votes is made once for each state of it."""
+    """The pages of all boards. The parts that show votes are made once for each state of a board."""
 
     leaderboard: Leaderboard
     overview: Overview
@@ -74,12 +72,12 @@ class ResultsPages:
     tabs: ResultsTabs
     _numbers: WeakKeyDictionary[Board, int] = field(default_factory=WeakKeyDictionary)
     _count: "count[int]" = field(default_factory=count)
-    _kept: Kept[BoardParts] = field(
-        default_factory=lambda: Kept(MOST_KEPT, weigh=lambda parts: sum(map(len, parts)))
+    _kept: Cache[BoardParts] = field(
+        default_factory=lambda: Cache(MOST_KEPT, weigh=lambda parts: sum(map(len, parts)))
     )
 
     def html(self, address: ResultsAddress, choice: BoardSelection | None) -> str:
-        """Return the page of a board. Raises DatabaseError."""
+        """Returns the page of a board. Raises DatabaseError."""
         if choice is None:
             return self.closed("") if self.leaderboard.closed() else HTML.no_source()
         board = self.leaderboard.board(choice.key, PATIENCE_SECONDS)
@@ -88,28 +86,40 @@ class ResultsPages:
         models = _model_choice(board, facts, address.filter)
         table = BoardTable(
             facts=models.facts if models.filter.facts else None,
-            models=models.filtered.shown if models.filtered else None,
+            models=models.filtered.models if models.filtered else None,
         )
         names = None if table.models is None else sorted(table.models)
-        shown = (facts.version, bool(models.filter.facts), names)
-        made_of = (number, choice.source, choice.votes, choice.family, address.plot, shown)
-        parts = self._kept.of(made_of, lambda: self._parts(board, choice, address.plot, table))
+        table_state = (facts.version, bool(models.filter.facts), names)
+        language = current_locale().language
+        made_of = (
+            number,
+            language,
+            choice.source,
+            choice.votes,
+            choice.family,
+            address.plot,
+            table_state,
+        )
+        parts = self._kept.get(made_of, lambda: self._parts(board, choice, address.plot, table))
         rule = self.leaderboard.counted.rule
         query = {**board_query(choice), **models.filter.query}
-        is_empty = models.filtered is not None and not models.filtered.shown
-        note = filter_note(models, query)
+        body = ""
+        if board.votes:
+            is_empty = models.filtered is not None and not models.filtered.models
+            note = filter_note(models, query)
+            body = _part("board", note if is_empty else note + parts.board)
         return HTML.page(
             self.tabs.html(RESULTS),
-            address.strange(choice),
+            address.ignored(choice),
             _part("board-head", head_html(self.overview.entries(), choice, rule, models)),
             _part("board-opening", parts.opening),
-            _part("board", note if is_empty else note + parts.board) if board.votes else "",
+            body,
             (*COLUMNS, FACTS) if table.facts else COLUMNS,
             plots_html(query, address.plot, parts.picture),
         )
 
     def closed(self, source: str) -> str:
-        """Return the page of a board that is closed while a campaign runs; `source`: "" where all are."""
+        """Returns the page of a board that is closed while a campaign runs. `source`: "" if all boards are."""
         return HTML.closed(self.tabs.html(RESULTS), source)
 
     def _parts(
@@ -127,19 +137,16 @@ class ResultsPages:
         return PLOTS[FURTHER[name]](board, self.leaderboard) if name else None
 
     def _models(self, choice: BoardSelection) -> int | None:
-        """Return how many models of a board of the bank can be voted on; None of any other."""
+        """Returns the number of models of a bank's board that can be voted on; None for other boards."""
         key = choice.key
         if key.kind != "bank" or key.narrowed:
             return None
-        return len(
-            {
-                contestant.model
-                for item in self.items.bank().items.values()
-                if item.source == key.source and item.multi == key.multi
-                if len(item.contestants) > 1
-                for contestant in item.contestants
-            }
-        )
+        models = set()
+        for item in self.items.bank().items.values():
+            is_on_board = item.source == key.source and item.multi == key.multi
+            if is_on_board and len(item.contestants) > 1:
+                models |= {contestant.model for contestant in item.contestants}
+        return len(models)
 
 
 def _model_choice(board: Board, facts: FactsSnapshot, wanted: ModelFilter) -> ModelChoice:
@@ -153,7 +160,7 @@ def _part(name: str, html: str) -> str:
 
 
 def _where_to_vote(choice: BoardSelection, models: int | None) -> str:
-    """Return the path where one votes on a board; "" if nobody can."""
+    """Returns the path of the page for votes on a board; "" if there is none."""
     if choice.key.narrowed or choice.key.kind == "imported":
         return ""
     if choice.key.kind == "live":
@@ -169,7 +176,7 @@ def routes(
     voter: Callable[[str], int],
     layout: PageLayout,
 ) -> APIRouter:
-    """Return the routes; `voter` returns the voter of a cookie's hash."""
+    """Returns the routes. `voter` returns the voter of a cookie's hash."""
     router = APIRouter()
     reads = ["GET", "HEAD"]
     turns = CapacityLimiter(AT_ONCE)
@@ -186,30 +193,44 @@ def routes(
 
     def board(request: Request, address: ResultsAddress) -> Response:
         choice = address.choose(boards.overview)
-        named = address.asked.get("source", "")
-        about = Address(RESULTS, "board", named) if named else Address(RESULTS)
-        return layout.page(request, head(about), boards.html(address, choice), here=RESULTS)
+        source = address.fields.get("source", "")
+        about = Address(RESULTS, "board", source) if source else Address(RESULTS)
+        return layout.page(request, head(about), boards.html(address, choice), RESULTS, WHOLE)
 
     def model_page(request: Request, address: ResultsAddress) -> Response:
         if not address.model:
             return layout.nothing_here(request)
         cookie = sent_cookie(request.headers)
         page = models.page(address, voter(cookie_hash(cookie)) if cookie else NOBODY)
-        about = head(Address(RESULTS, "model", address.model)) if page.is_here else NO_MODEL
+        about = (
+            head(Address(RESULTS, "model", address.model))
+            if page.is_here
+            else _private("model.model")
+        )
         status = 200 if page.is_here else 404
-        # what it shows depends on where the reader has chosen
-        return layout.page(request, about, page.html, RESULTS, status=status, is_kept=False)
+        # The page shows answers only on items where the reader has voted.
+        return layout.page(request, about, page.html, RESULTS, WHOLE, status=status, is_kept=False)
 
     @router.api_route("/battle/{token}", methods=reads)
     def battle(request: Request, token: str) -> Response:
         html = battles.html(token)
         if html is None:
             return layout.page(
-                request, NO_BATTLE, FINISHED.unknown(), RESULTS, status=404, is_kept=False
+                request,
+                _private("battle.battle"),
+                FINISHED.unknown(),
+                RESULTS,
+                status=404,
+                is_kept=False,
             )
-        return layout.page(request, head(Address(RESULTS, "battle", token)), html, here=RESULTS)
+        return layout.page(request, head(Address(RESULTS, "battle", token)), html, RESULTS, WHOLE)
 
     return router
+
+
+def _private(key: str) -> Head:
+    """Returns the head of a page about something that is not here, or not yet."""
+    return Head(f"{t(key)} · {NAME}", "", is_private=True)
 
 
 def _opened(
@@ -218,15 +239,17 @@ def _opened(
     page: Callable[[Request, ResultsAddress], Response],
     request: Request,
 ) -> Response:
-    """Return a page about a board, or what is said of one that is closed while a campaign runs."""
-    address = ResultsAddress.parse(_asked(request))
-    source = address.asked.get("source", "")
+    """Returns a page about a board, or a notice if the board is closed while a campaign runs."""
+    address = ResultsAddress.parse(_path_and_query(request))
+    source = address.fields.get("source", "")
     if source not in boards.leaderboard.closed():
         return page(request, address)
-    return layout.page(request, CLOSED, boards.closed(source), here=RESULTS, is_kept=False)
+    return layout.page(
+        request, _private("results.ranking"), boards.closed(source), RESULTS, WHOLE, is_kept=False
+    )
 
 
-def _asked(request: Request) -> str:
-    """Return the path and query of a request as they were sent."""
+def _path_and_query(request: Request) -> str:
+    """Returns the path and the query of a request as they were sent."""
     path = request.scope["raw_path"].decode("latin-1")
     return f"{path}?{request.scope['query_string'].decode('latin-1')}"

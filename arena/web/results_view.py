@@ -1,4 +1,4 @@
-"""Results view: the overview of all boards, the filters of one as chips, its sentence with its chart, and its plots."""
+"""Results view: the overview of all boards, and the chips, the headline, the chart and the plots of one board."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,43 +8,47 @@ from arena.drawings import svg
 from arena.leaderboard.board import Board
 from arena.leaderboard.board_sheet import has_intervals
 from arena.leaderboard.chart import board_chart
-from arena.leaderboard.headline import headline, leaders, votes_for, written
+from arena.leaderboard.headline import headline, leaders, names, votes_for, written
 from arena.leaderboard.overview import BoardEntry
 from arena.leaderboard.selection import BoardSelection
+from arena.locale import t, translated
 from arena.model_facts import ModelFacts
 from arena.plots import Plot
 from arena.settings import CountRule
 from arena.templates import macros
 from arena.web.addresses import AGREEMENT, JUDGES
 from arena.web.addresses import RESULTS as RANKING
-from arena.web.leaderboard_view import COUNTED, cast_sentence, own_notes
+from arena.web.leaderboard_view import cast_sentence, counted_voters, own_notes
 from arena.web.model_filter import Filtered, ModelFilter, menus
 from arena.web.results_address import FURTHER, board_address, board_query
 
 RESULTS = macros("results.html")
-PICTURES = {"single": "One picture", "multiple": "Several pictures"}
-ALL = "all"
+PICTURES: Mapping[str, str] = {
+    "single": "results.one_picture",
+    "multiple": "results.several_pictures",
+}
+"""The keys of the texts for how many pictures an item has."""
 
 
 @dataclass(frozen=True)
 class ResultsTabs:
-    """The pages of the results; those that have nothing to show are left out."""
+    """The tabs of the results. Empty pages have none."""
 
     has_judges: Callable[[], bool]
     has_agreement: Callable[[], bool]
 
     def html(self, here: str) -> str:
-        """Return the links to these pages from the one at path `here`. Raises DatabaseError."""
-        pages = {RANKING: "Elo ranking"}
+        """Returns the tabs of the page at path `here`. Raises DatabaseError."""
+        pages = {RANKING: t("results.ranking")}
         if self.has_judges():
-            pages[JUDGES] = "Judge models"
+            pages[JUDGES] = t("results.judges")
         if self.has_agreement():
-            pages[AGREEMENT] = "Do people agree?"
+            pages[AGREEMENT] = t("results.agreement")
         return RESULTS.tabs(pages, here)
 
 
 class Choice(NamedTuple):
-    """A choice of a chip's menu, and its address."""
+    """A choice in a chip's menu, and its address."""
 
     label: str
     address: str
@@ -52,7 +56,7 @@ class Choice(NamedTuple):
 
 
 class Chip(NamedTuple):
-    """A filter: what it chooses, what is chosen, and the choices; none: the days, which are typed."""
+    """A filter, its chosen value and the choices of its menu. Days have no choices: they are typed."""
 
     name: str
     label: str
@@ -61,13 +65,13 @@ class Chip(NamedTuple):
 
 
 class ModelChoice(NamedTuple):
-    """Which models of a board a page shows, by what is known of them."""
+    """The models that a page shows, chosen by their facts."""
 
     filter: ModelFilter
     filtered: Filtered | None
-    """None: all are shown."""
+    """None if no filter is in use."""
     facts: Mapping[str, ModelFacts]
-    """Of the board's models, by name."""
+    """The facts of the board's models, by name."""
 
 
 def head_html(
@@ -76,68 +80,78 @@ def head_html(
     rule: CountRule,
     models: ModelChoice,
 ) -> str:
-    """Return the overview and the chips of a board."""
+    """Returns the overview and the chips of a board."""
     query = {**board_query(choice), **models.filter.query}
     listed = []
     for entry in entries if len(entries) > 1 else ():
         chosen = (entry.source, entry.images) == (choice.source, query["images"])
         address = board_address({"source": entry.source, "images": entry.images})
-        listed.append((entry, written(entry.models), PICTURES[entry.images], address, chosen))
+        leader = None if entry.leaders is None else names(entry.leaders)
+        pictures = t(PICTURES[entry.images])
+        listed.append((entry, leader, written(entry.models), pictures, address, chosen))
     all_days = board_address(query, since="", until="")
     groups = {
-        "Which votes": [*_chips(choice, query, rule)],
-        "Which models": [*_model_chips(models, query)],
+        t("results.which_votes"): [*_chips(choice, query, rule)],
+        t("results.which_models"): [*_model_chips(models, query)],
     }
     return RESULTS.head(listed, groups, query, all_days)
 
 
 def _chips(choice: BoardSelection, query: Mapping[str, str], rule: CountRule) -> Iterator[Chip]:
-    anew = dict.fromkeys(("family", "since", "until", "voters"), "")
-    yield _menu(query, "source", "Items", {one: one for one in choice.sources}, **anew)
-    yield _menu(
-        query, "images", "Pictures", {label: name for name, label in PICTURES.items()}, family=""
-    )
+    sources = {source: source for source in choice.sources}
+    cleared = dict.fromkeys(("family", "since", "until", "voters"), "")
+    yield _menu(query, "source", t("results.items"), sources, **cleared)
+    pictures = {t(label): name for name, label in PICTURES.items()}
+    yield _menu(query, "images", t("results.pictures"), pictures, family="")
     if choice.families:
-        yield _menu(query, "family", "Family", {ALL: "", **{one: one for one in choice.families}})
-    days = (
-        f"{query.get('since') or 'the first'} to {query.get('until') or 'today'}"
-        if choice.key.dated
-        else ALL
-    )
-    yield Chip("days", "Days", days, ())
+        families = {family: family for family in choice.families}
+        yield _menu(query, "family", t("results.family"), {t("results.all"): "", **families})
+    days = t("results.all")
+    if choice.key.dated:
+        since = query.get("since") or t("results.first_day")
+        days = t("results.days_span", since=since, until=query.get("until") or t("board.today"))
+    yield Chip("days", t("results.days"), days, ())
     if choice.votes:
-        yield _menu(
-            query, "votes", "Votes", {f"of {COUNTED[rule]}": "counted", "of everyone": "everyone"}
-        )
+        counted = t("results.votes_of", voters=counted_voters(rule))
+        votes = {counted: "counted", t("results.votes_of_everyone"): "everyone"}
+        yield _menu(query, "votes", t("results.votes"), votes)
     if choice.key.kind != "imported":
-        yield _menu(query, "voters", "Flagged voters", {"left out": "", "included": "all"})
+        flagged = {t("results.left_out"): "", t("results.included"): "all"}
+        yield _menu(query, "voters", t("results.flagged"), flagged)
 
 
 def _model_chips(models: ModelChoice, query: Mapping[str, str]) -> Iterator[Chip]:
-    """Yield the filters of models, each with how many it leaves out because nobody knows."""
+    """Yields the filters of models, each with the number of models whose fact is unknown."""
     unknown = models.filtered.unknown if models.filtered else {}
-    for field, label, values, shown in menus(models.filter, [*models.facts.values()]):
-        menu = _menu(query, field, label, {ALL: "", **values})
-        count = unknown.get(field, 0)
-        gap = f", {count} unknown" if count else ""
-        yield menu._replace(value=f"{shown or ALL}{gap}")
+    for menu in menus(models.filter, [*models.facts.values()]):
+        chip = _menu(query, menu.field, menu.label, {t("results.all"): "", **menu.values})
+        count = unknown.get(menu.field, 0)
+        value = menu.chosen or t("results.all")
+        if count:
+            value = t("results.unknown", value=value, count=count)
+        yield chip._replace(value=value)
     if models.facts:
-        yield _menu(query, "facts", "Facts", {"hidden": "", "shown": "1"})
+        shown = {t("results.hidden"): "", t("results.shown"): "1"}
+        yield _menu(query, "facts", t("results.facts"), shown)
 
 
 def _menu(
     query: Mapping[str, str], name: str, label: str, values: Mapping[str, str], **changed: str
 ) -> Chip:
+    """Returns the chip of a parameter. A choice also sets the parameters `changed`."""
     chosen = query.get(name, "")
-    choices = [
-        Choice(text, board_address(query, **{**changed, name: value}), value == chosen)
-        for text, value in values.items()
-    ]
-    return Chip(name, label, next((one.label for one in choices if one.chosen), ALL), choices)
+    choices = []
+    chosen_text = t("results.all")
+    for text, value in values.items():
+        address = board_address(query, **{**changed, name: value})
+        choices.append(Choice(text, address, value == chosen))
+        if value == chosen:
+            chosen_text = text
+    return Chip(name, label, chosen_text, choices)
 
 
 def filter_note(models: ModelChoice, query: Mapping[str, str]) -> str:
-    """Return what a filter of models leaves of a board; "" without one."""
+    """Returns the number of models that pass the filter, in words; "" if no filter is in use."""
     if models.filtered is None:
         return ""
     everything = board_address(query, **dict.fromkeys(models.filter.in_use, ""))
@@ -145,12 +159,12 @@ def filter_note(models: ModelChoice, query: Mapping[str, str]) -> str:
 
 
 def opening_html(board: Board, choice: BoardSelection, models: int | None, vote: str) -> str:
-    """Return what a board opens with: its sentence, by how many votes, and its chart.
+    """Returns the opening of a board: its headline, the number of votes, and its chart.
 
-    `models`: how many of the bank can be voted on, None on other boards; `vote`: the path where one votes, "" if
-    nobody can. A board that ranks nobody yet leads there.
+    `models`: the number of models that can be voted on, None for boards that aren't the bank's; `vote`: the path of the
+    page for votes, "" if there is none. A board without a rank links there.
     """
-    cast = cast_sentence(board) if board.votes else " ".join(own_notes(board))
+    cast = cast_sentence(board) if board.votes else t("pages.gap").join(own_notes(board))
     chart = svg(board_chart(board), "chart") if has_intervals(board) else ""
     needs = "" if board.votes or models is None else _needs(board, models)
     ranks_nobody = not leaders(board) and (board.statistics is not None or not board.votes)
@@ -167,24 +181,27 @@ def opening_html(board: Board, choice: BoardSelection, models: int | None, vote:
 
 
 def _needs(board: Board, models: int) -> str:
-    """Say what a board without a vote needs."""
+    """Returns the sentence about the votes that a board without one needs."""
     if not models:
-        return "No item here has answers from two models to compare."
-    whose = "" if board.left_out.rule == "everyone" else f" of {COUNTED[board.left_out.rule]}"
-    return f"It needs about {votes_for(models):,} votes{whose} to rank its {models} models."
+        return t("results.no_pairs")
+    rule = board.left_out.rule
+    votes = votes_for(models)
+    if rule == "everyone":
+        return t("results.needs", votes=votes, count=models)
+    return t("results.needs_of", votes=votes, count=models, voters=counted_voters(rule))
 
 
 def picture_html(plot: Plot | None, name: str, path: str, query: Mapping[str, str]) -> str:
-    """Return a plot as the server draws it, with its table and the addresses of its files, which begin with `path`."""
+    """Returns a plot with its table and the links to its files, whose addresses begin with `path`."""
     if plot is None:
         return ""
     return RESULTS.plot_part(plot, svg(plot.drawing, name) if plot.drawing else "", path, query)
 
 
 def plots_html(query: Mapping[str, str], chosen: str, picture: str) -> str:
-    """Return the plots to choose from on a page with this query, and the chosen one's picture."""
+    """Returns the menu of plots for a page with this query, and the chosen plot's picture."""
     others = [
-        Choice(name, board_address(query, plot=slug), slug == chosen)
+        Choice(translated(name), board_address(query, plot=slug), slug == chosen)
         for slug, name in FURTHER.items()
     ]
     return RESULTS.plots(others, picture)

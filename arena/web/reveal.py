@@ -11,10 +11,10 @@ from arena.items.fact_store import FactStore
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.service import Leaderboard
+from arena.locale import t
 from arena.templates import macros
 from arena.types import SIDES, Battle, Names, Side
 from arena.web.facts_view import at_reveal
-from arena.web.words import Words
 
 HTML = macros("battle.html")
 EVERY = 10
@@ -46,7 +46,7 @@ class Reveal:
         """Have the battle's board computed in time for the reveal."""
         self._board(battle)
 
-    def of(self, voter: int, battle: Battle, names: Names, words: Words) -> Told:
+    def of(self, voter: int, battle: Battle, names: Names) -> Told:
         """Return what to tell; raises ChoiceError before the reveal."""
         board = self._board(battle)
         outcome = self.outcomes.of(voter, battle)
@@ -57,19 +57,18 @@ class Reveal:
             name = getattr(names, side)
             titles[side] = HTML.title(
                 side,
-                words,
                 name,
                 chosen=battle.choice == side,
-                standing=_standing(lines.get(name), board, words),
+                standing=_standing(lines.get(name), board),
                 linked=True,
-                about=at_reveal(facts.of(name), words),
+                about=at_reveal(facts.of(name)),
             )
         votes = self.store.votes_of(voter)
         mine = self.outcomes.preferences(voter) if votes and votes % EVERY == 0 else ()
         return Told(
             titles,
-            others_line(outcome, words),
-            HTML.outcome(outcome.reference, mine, battle.link, words),
+            others_line(outcome),
+            HTML.outcome(outcome.reference, mine, battle.link),
             votes,
         )
 
@@ -79,33 +78,33 @@ class Reveal:
         return key and self.leaderboard.latest(key)
 
 
-def _standing(line: Standing | None, board: Board | None, words: Words) -> str:
+def _standing(line: Standing | None, board: Board | None) -> str:
     """Return a model's rank and rating with their ranges, in words."""
     if line is None or line.rank is None or board is None:
-        return words["provisional"] if line else ""
+        return t("reveal.provisional") if line else ""
     ranked = sum(one.rank is not None for one in board.standings)
-    said = words["rank"].format(round(line.rank.value), ranked)
+    said = t("reveal.rank", rank=round(line.rank.value), count=ranked)
     rank = line.rank
     has_range = False
     if rank.low is not None and rank.high is not None and rank.low != rank.high:
         has_range = True
-        said += f" ({words['places'].format(round(rank.low), round(rank.high))})"
+        said += f" ({t('reveal.places', low=round(rank.low), high=round(rank.high))})"
     if line.rating is not None:
         said += f" · {line.rating.value:.0f}"
         rating_range = dashed(line.rating.low, line.rating.high)
         if rating_range:
             said += f" ({rating_range})"
             has_range = True
-    return f"{said} · {words['level']}" if has_range else said
+    return f"{said} · {t('reveal.level')}" if has_range else said
 
 
-def others_line(outcome: BattleOutcome, words: Words) -> str:
+def others_line(outcome: BattleOutcome) -> str:
     if outcome.closed:
-        return words["others_later"]
+        return t("reveal.others_later")
     if not outcome.others:
-        return words["first"]
+        return t("reveal.first")
     if outcome.others == 1:
-        return words["alike_one" if outcome.alike else "unlike_one"]
+        return t("reveal.alike_one" if outcome.alike else "reveal.unlike_one")
     few = outcome.others < 5
     share = f"{outcome.alike}" if few else f"{outcome.alike / outcome.others:.0%}"
-    return words["alike_few" if few else "alike"].format(share, outcome.others)
+    return t("reveal.alike_few" if few else "reveal.alike", share=share, count=outcome.others)

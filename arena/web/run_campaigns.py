@@ -1,4 +1,4 @@
-"""Run's campaigns: what the forms of campaigns and projects send, and their downloads."""
+"""Run's campaigns: the forms of campaigns and projects, and their downloads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from arena.sheets import Sheet, as_csv
 from arena.web.campaign_api import check_charset
 from arena.web.cookies import NO_STORE
 from arena.web.run_forms import SentForm, sent_form
-from arena.web.run_page import RunPage, address
+from arena.web.run_page import RunPage, site_address
 
 CAMPAIGNS = "/run/campaigns"
 PROJECTS = "/run/projects"
@@ -33,14 +33,14 @@ _MOST_NAME = 200
 
 @dataclass(frozen=True)
 class CampaignActs:
-    """What the routes do."""
+    """The acts of the routes."""
 
     page: RunPage
     campaigns: CampaignAdmin
     projects: ProjectAdmin
 
-    def _of(self, campaign: str) -> SeatAdmin:
-        """Whose a campaign is: a name is one of battles or of items."""
+    def _admin_of(self, campaign: str) -> SeatAdmin:
+        """Returns the service of a name: that of projects, where people write items, or of battles' campaigns."""
         return self.projects if self.projects.store.has(campaign) else self.campaigns
 
     async def make_campaign(self, request: Request) -> Response:
@@ -52,68 +52,68 @@ class CampaignActs:
     async def _make(self, admin: SeatAdmin, request: Request) -> Response:
         sent = await sent_form(request)
 
-        def act(who: str) -> str:
-            made = admin.make(who, sent.fields.get("toml", "").encode())
+        def act(operator: str) -> str:
+            made = admin.make(operator, sent.fields.get("toml", "").encode())
             return " ".join(admin.summary(made))
 
         return await run_in_threadpool(self.page.do, request, sent, act)
 
     async def reject(self, campaign: str, request: Request) -> Response:
-        """Take an item out of a project."""
+        """Takes an item out of a project."""
         sent = await sent_form(request)
         number = sent.fields.get("number") or sent.fields.get("older", "")
         why = sent.fields.get("why", "").strip()
 
-        def act(who: str) -> str:
-            return self.projects.reject(who, campaign, number, why)
+        def act(operator: str) -> str:
+            return self.projects.reject(operator, campaign, number, why)
 
         return await run_in_threadpool(self.page.do, request, sent, act)
 
     async def judge(self, campaign: str, request: Request) -> Response:
-        """Say whether a writer's sample is good."""
+        """Stores an operator's verdict on a writer's sample."""
         sent = await sent_form(request)
         sample = sent.fields.get("sample", "")
         verdict = sent.fields.get("verdict", "")
 
-        def act(who: str) -> str:
-            return self.projects.judge(who, campaign, sample, verdict)
+        def act(operator: str) -> str:
+            return self.projects.judge(operator, campaign, sample, verdict)
 
         return await run_in_threadpool(self.page.do, request, sent, act)
 
     async def check(self, campaign: str, request: Request) -> Response:
-        """Say what was found in an accepted question."""
+        """Stores an operator's verdict on an accepted question."""
         sent = await sent_form(request)
         number = sent.fields.get("number", "")
-        said = sent.fields.get("said", "")
+        verdict = sent.fields.get("said", "")
 
-        def act(who: str) -> str:
-            return self.projects.check(who, campaign, number, said)
+        def act(operator: str) -> str:
+            return self.projects.check(operator, campaign, number, verdict)
 
         return await run_in_threadpool(self.page.do, request, sent, act)
 
     async def end(self, campaign: str, request: Request) -> Response:
         sent = await sent_form(request)
 
-        def act(who: str) -> str:
-            return self._of(campaign).end(who, campaign)
+        def act(operator: str) -> str:
+            return self._admin_of(campaign).end(operator, campaign)
 
         return await run_in_threadpool(self.page.do, request, sent, act)
 
     async def links(self, campaign: str, request: Request) -> Response:
-        """Return a CSV of the signed links of workers, whose names come one a line or in a table's column."""
+        """Returns a CSV of signed links for workers. Their names come one on a line, or in a column of a table."""
         sent = await sent_form(request)
         lines = sent.fields.get("workers", "").split("\n")
 
         def make(_: str) -> Response:
-            admin = self._of(campaign)
+            admin = self._admin_of(campaign)
             workers = listed_workers(lines)
-            links = admin.worker_links(admin.store.get(campaign), workers, address(request))
+            links = admin.worker_links(admin.store.get(campaign), workers, site_address(request))
             return _download(links, f"{campaign}-links.csv")
 
         return await run_in_threadpool(self.page.answer, request, sent, make)
 
     async def bring_participants(self, request: Request) -> Response:
-        """Take the platform's list of participants."""
+        """Stores the platform's list of participants."""
         try:
             check_charset(request)
             async with request.form(max_files=1, max_fields=5) as form:
@@ -131,22 +131,22 @@ class CampaignActs:
         sent = SentForm(PARTICIPANTS, texts)
         campaign = texts.get("campaign", "")
 
-        def act(who: str) -> str:
+        def act(operator: str) -> str:
             with temporary_file(content, "list") as path, row_errors(name):
                 records = read_records(path, PAGE, name=name)
-                return self._of(campaign).bring_participants(who, campaign, records)
+                return self._admin_of(campaign).bring_participants(operator, campaign, records)
 
         return await run_in_threadpool(self.page.do, request, sent, act)
 
     def download(self, campaign: str, table: str, request: Request) -> Response:
-        """Return a table of a campaign; anybody but an operator gets 404."""
-        tables = self._of(campaign).tables
-        if self.page.who(request) is None or table not in tables:
+        """Returns a table of a campaign to operators; other people get 404."""
+        tables = self._admin_of(campaign).tables
+        if self.page.operator_of(request) is None or table not in tables:
             return PlainTextResponse("There is nothing here.", status_code=404)
-        return _made(tables[table], campaign, table)
+        return _table_response(tables[table], campaign, table)
 
 
-def _made(make: Callable[[str], Sheet], campaign: str, table: str) -> Response:
+def _table_response(make: Callable[[str], Sheet], campaign: str, table: str) -> Response:
     try:
         return _download(make(campaign), f"{campaign}-{table}.csv")
     except (CampaignError, DraftError, RowsError, OSError) as error:

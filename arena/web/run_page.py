@@ -1,7 +1,7 @@
-"""Run: the operators' page, and the acts of its forms, each of which checks the caller again.
+"""Run: the operators' page and the acts of its forms. Each act checks the caller again.
 
-An act redirects to the section that it came from, which says what was done. One that is refused shows the page with the
-form as it was filled in. Anybody else reads what the page is for.
+An act redirects to its section, which shows what was done. A refused act shows the page with the form as it was filled
+in. Other people read what the page is for.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from arena.web.heads import Head
 from arena.web.layout import PageLayout
 from arena.web.run_forms import (
     NOTHING_SENT,
-    Said,
+    Notice,
     SentForm,
     forget_done,
     remember,
@@ -40,9 +40,9 @@ from arena.web.run_view import RunInputs, places, run_html, stranger_html
 
 HEAD = Head(f"Run · {NAME}", "The operators' page.", is_private=True)
 REPORTS = "/run/reports"
-"""Where the form that withdraws a report is sent."""
+"""The path of the form that withdraws a report."""
 MOST_WANTED = 200
-"""Most characters of what is searched for."""
+"""Most characters of a search."""
 _ERRORS = (*ADMIN_ERRORS, CampaignError, DraftError, RowsError)
 _REFUSED = "Only operators can do that. Nothing was changed."
 _PLACES = frozenset(places())
@@ -60,86 +60,89 @@ class RunPage:
     layout: PageLayout
 
     def show(self, request: Request) -> Response:
-        """Return the page, once with what was done before it."""
-        said = remembered(request)
-        answer = self._page(request, said)
-        if said:
-            forget_done(answer, request)
-        return answer
+        """Returns the page, once with the notice of the last act."""
+        notice = remembered(request)
+        response = self._page(request, notice)
+        if notice:
+            forget_done(response, request)
+        return response
 
     def _page(
         self,
         request: Request,
-        said: Said | None = None,
+        notice: Notice | None = None,
         sent: SentForm = NOTHING_SENT,
         status: int = 200,
     ) -> Response:
-        if self.who(request) is None:
+        if self.operator_of(request) is None:
             return self.stranger(request)
         try:
-            given = RunInputs(
-                seen=self.watch.overview(),
+            inputs = RunInputs(
+                dashboard=self.watch.overview(),
                 boards=self.boards.health(),
                 settings=settings_read(self.watch.settings),
-                address=address(request),
-                said=said,
+                address=site_address(request),
+                notice=notice,
                 sent=sent,
                 wanted=request.query_params.get("find", "")[:MOST_WANTED],
             )
         except (DatabaseError, OSError) as error:
             return self.stranger(request, str(error), 503)
-        return self.layout.page(request, HEAD, run_html(given), RUN, status=status, is_kept=False)
+        return self.layout.page(request, HEAD, run_html(inputs), RUN, status=status, is_kept=False)
 
     def stranger(self, request: Request, problem: str = "", status: int = 200) -> Response:
-        """Return what anybody else sees."""
+        """Returns the page for people who are no operators."""
         body = stranger_html(problem, self.operators.by_link)
         return self.layout.page(request, HEAD, body, RUN, status=status, is_kept=False)
 
-    def who(self, request: Request) -> str | None:
-        """Return the operator who asks; None for anybody else, and while the database fails."""
+    def operator_of(self, request: Request) -> str | None:
+        """Returns the name of the operator who sent a request.
+
+        None for other people, and while the database fails.
+        """
         try:
             return self.operators.of(request.headers)
         except DatabaseError:
             return None
 
     def enter(self, request: Request, code: str) -> Response:
-        """Bind the browser that sends the link's code, unless it is an operator's already."""
-        answer = RedirectResponse(f"/{RUN}", status_code=303, headers=NO_STORE)
-        if self.who(request) is not None:
-            return answer
+        """Makes a browser with the link's code an operator's, unless it is one already."""
+        response = RedirectResponse(f"/{RUN}", status_code=303, headers=NO_STORE)
+        if self.operator_of(request) is not None:
+            return response
         try:
             cookie = self.operators.redeem(code)
         except LinkError as error:
             return self.stranger(request, str(error), 429 if error.too_many else 403)
         https = over_https(request.scope, request.headers)
-        answer.headers.append("set-cookie", cookie_header(cookie, https, OPERATOR_COOKIE, DAY))
-        return answer
+        response.headers.append("set-cookie", cookie_header(cookie, https, OPERATOR_COOKIE, DAY))
+        return response
 
     def do(self, request: Request, sent: SentForm, act: Callable[[str], str]) -> Response:
-        """Do what a form asks, in an operator's name, and go back to its section, which says what was done."""
-
-        def done(who: str) -> Response:
-            answer = RedirectResponse(f"/{RUN}{query}#{place}", status_code=303, headers=NO_STORE)
-            remember(answer, Said(place, act(who)), request)
-            return answer
-
+        """Runs a form's act in an operator's name and goes back to its section, which shows what was done."""
         wanted = sent.fields.get("find", "")[:MOST_WANTED]
         query = f"?{urlencode({'find': wanted})}" if wanted else ""
         place = _place(sent)
-        return self.answer(request, sent, done)
+
+        def act_and_return(operator: str) -> Response:
+            response = RedirectResponse(f"/{RUN}{query}#{place}", status_code=303, headers=NO_STORE)
+            remember(response, Notice(place, act(operator)), request)
+            return response
+
+        return self.answer(request, sent, act_and_return)
 
     def answer(self, request: Request, sent: SentForm, make: Callable[[str], Response]) -> Response:
-        """Return what is made for an operator; the page where it is refused."""
-        who = self.who(request)
-        if who is None:
+        """Returns the response that `make` builds for an operator, or the page with the reason of a refusal."""
+        operator = self.operator_of(request)
+        if operator is None:
             return self.stranger(request, _REFUSED, 403)
         try:
-            return make(who)
+            return make(operator)
         except _ERRORS as error:
             status = 503 if isinstance(error, DatabaseError) else 422
             problem = str(error)
-            said = Said(_place(sent), problem, is_problem=True, form=sent.place)
-            return self._page(request, said, sent._replace(problem=problem), status)
+            notice = Notice(_place(sent), problem, is_problem=True, form=sent.place)
+            return self._page(request, notice, sent._replace(problem=problem), status)
 
 
 def _place(sent: SentForm) -> str:
@@ -160,8 +163,8 @@ def routes(page: RunPage) -> APIRouter:
         sent = await sent_form(request)
         order = sent.fields.get("order", "")
         about = sent.fields.get("about", "")
-        given = partial(page.service.do, order=order, about=about)
-        return await run_in_threadpool(page.do, request, sent, given)
+        deed = partial(page.service.do, order=order, about=about)
+        return await run_in_threadpool(page.do, request, sent, deed)
 
     @router.post(REPORTS)
     async def withdraw(request: Request) -> Response:
@@ -175,9 +178,10 @@ def routes(page: RunPage) -> APIRouter:
 
     @router.get("/run/uploads/{image}")
     def upload(image: str, request: Request) -> Response:
-        """Return an image to an operator; anybody else gets 404."""
-        number = int(image) if image.isascii() and image.isdigit() and len(image) < 10 else 0
-        path = page.images.kept_path(number) if page.who(request) else None
+        """Returns an image to operators; other people get 404."""
+        is_number = image.isascii() and image.isdigit() and len(image) < 10
+        number = int(image) if is_number else 0
+        path = page.images.kept_path(number) if page.operator_of(request) else None
         if path is None:
             return PlainTextResponse("There is no such image.", status_code=404)
         return FileResponse(path, headers=NO_STORE)
@@ -185,7 +189,7 @@ def routes(page: RunPage) -> APIRouter:
     return router
 
 
-def address(request: Request) -> str:
-    """The address under which a browser reached this arena."""
+def site_address(request: Request) -> str:
+    """Returns the address under which a browser reached this arena."""
     scheme = "https" if over_https(request.scope, request.headers) else "http"
     return f"{scheme}://{request.headers.get('host', '')}"

@@ -1,4 +1,4 @@
-"""Run's view: the operators' page as HTML, with numbers and reasons in words."""
+"""Run's view: the operators' page as HTML."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import NormalDist
@@ -18,19 +18,19 @@ from arena.interval_text import plus_minus
 from arena.leaderboard.board_state import BoardHealth
 from arena.plots import folded
 from arena.ratings.settled import LOOK_EVERY
-from arena.settings import SettingRead
+from arena.settings import CountRule, SettingRead
 from arena.sheets import as_html, plain_sheet
 from arena.templates import macros, plural
 from arena.web.backup_status import ago
-from arena.web.leaderboard_view import COUNTED, VOTES_SHOWN
+from arena.web.leaderboard_view import counted_voters, votes_shown
 from arena.web.project_view import projects_html
-from arena.web.run_forms import NOTHING_SENT, Said, SentForm
+from arena.web.run_forms import NOTHING_SENT, Notice, SentForm
 from arena.web.run_needs import copy_text, is_little, needs
 
 HTML = macros("run.html")
 PARTS = macros("parts.html")
 MOST_FOUND = 20
-"""Items of a search that are shown."""
+"""The number of matches that a search for items lists."""
 HEALTH: Mapping[str, str] = {
     "votes": "Votes by day",
     "boards": "Boards",
@@ -74,36 +74,38 @@ class Group(NamedTuple):
 
 
 class RunInputs(NamedTuple):
-    """What the page is made of."""
+    """The data of the page."""
 
-    seen: Dashboard
+    dashboard: Dashboard
     boards: Sequence[BoardHealth] = ()
     settings: Sequence[SettingRead] = ()
     address: str = ""
-    """Where this arena is reached, for the links of campaigns."""
-    said: Said | None = None
+    """The site's address, for the links of campaigns."""
+    notice: Notice | None = None
     sent: SentForm = NOTHING_SENT
     wanted: str = ""
-    """An item that is searched for, in anybody's words."""
+    """The words of a search for items."""
 
 
-def run_html(given: RunInputs) -> str:
-    seen = given.seen
-    health = _group("health", "Health", HEALTH, _health(given))
-    work = _group("work", "Work", WORK, _work(given))
+def run_html(inputs: RunInputs) -> str:
+    dashboard = inputs.dashboard
+    health = _group("health", "Health", HEALTH, _health(inputs))
+    work = _group("work", "Work", WORK, _work(inputs))
     titles = {**HEALTH, **WORK}
-    urgent = [(need, titles[need.place]) for need in needs(seen, given.boards)]
-    can_be_set_up = sum(not entry.is_there and not entry.is_urgent for entry in seen.checklist)
+    urgent = [(need, titles[need.place]) for need in needs(dashboard, inputs.boards)]
+    can_be_set_up = sum(not entry.is_there and not entry.is_urgent for entry in dashboard.checklist)
     groups = (health, work)
-    return HTML.page(seen.read_at, urgent, can_be_set_up, _said(given.said, groups), groups)
+    return HTML.page(
+        dashboard.read_at, urgent, can_be_set_up, _section_notice(inputs.notice, groups), groups
+    )
 
 
-def _said(said: Said | None, groups: Sequence[Group]) -> Said | None:
-    """What a section says at its top; None where its form says it."""
-    if said is None or not said.form:
-        return said
-    is_shown = any(f'id="{said.form}"' in part.html for group in groups for part in group.parts)
-    return None if is_shown else said
+def _section_notice(notice: Notice | None, groups: Sequence[Group]) -> Notice | None:
+    """Returns the notice for the top of a section; None if the form that it is about is on the page and shows it."""
+    if notice is None or not notice.form:
+        return notice
+    page = "".join(part.html for group in groups for part in group.parts)
+    return None if f'id="{notice.form}"' in page else notice
 
 
 def stranger_html(problem: str, by_link: bool) -> str:
@@ -114,62 +116,70 @@ def _group(place: str, title: str, titles: Mapping[str, str], parts: Mapping[str
     return Group(place, title, [Part(name, titles[name], parts[name]) for name in titles])
 
 
-def _health(given: RunInputs) -> dict[str, str]:
-    seen = given.seen
-    money = [(name, *_amounts(total)) for name, total in seen.budgets.items()]
-    money_heads = ("Money for", "Today (UTC)", "Spent in all", "Reserved", "Limit")
-    failures_head = f"Failures in {FRESH.days} days"
-    settings = [(one.name, one.value, _origin(one)) for one in given.settings]
+def _health(inputs: RunInputs) -> dict[str, str]:
+    dashboard = inputs.dashboard
     board_heads = ("Board", "Votes", "Computed", "Compared with the stored votes")
+    boards = _table(board_heads, map(_board, inputs.boards), "No board has votes yet.")
+    queues = _table(("Queue", "Waiting"), dashboard.queues.items(), "No queue.")
+    money_heads = ("Money for", "Today (UTC)", "Spent in all", "Reserved", "Limit")
+    amounts = [(name, *_amounts(total)) for name, total in dashboard.budgets.items()]
+    failure_heads = ("Live model", f"Failures in {FRESH.days} days")
     no_failure = f"No live model failed in the last {FRESH.days} days."
+    failures = _table(failure_heads, dashboard.failures.items(), no_failure)
+    values = [(setting.name, setting.value, _origin(setting)) for setting in inputs.settings]
+    settings = _table(("Variable", "Value", "From"), values, "None.")
     return {
-        "votes": _votes(seen),
-        "boards": _table(board_heads, map(_board, given.boards), "No board has votes yet."),
-        "copy": HTML.copy(seen, copy_text(seen), is_little(seen)),
-        "queues": HTML.queues(
-            _table(("Queue", "Waiting"), seen.queues.items(), "No queue."), _stopped(seen)
-        ),
-        "money": _table(money_heads, money, "No budget."),
-        "live": HTML.live(
-            seen, _table(("Live model", failures_head), seen.failures.items(), no_failure)
-        ),
-        "setup": HTML.setup(seen.checklist),
-        "settings": HTML.settings(
-            len(settings), _table(("Variable", "Value", "From"), settings, "None.")
-        ),
+        "votes": _votes(dashboard),
+        "boards": boards,
+        "copy": HTML.copy(dashboard, copy_text(dashboard), is_little(dashboard)),
+        "queues": HTML.queues(queues, _stopped(dashboard)),
+        "money": _table(money_heads, amounts, "No budget."),
+        "live": HTML.live(dashboard, failures),
+        "setup": HTML.setup(dashboard.checklist),
+        "settings": HTML.settings(len(values), settings),
     }
 
 
-def _work(given: RunInputs) -> dict[str, str]:
-    seen = given.seen
-    campaigns = [_campaign(one, seen, given.address) for one in seen.campaigns]
-    hidden = {item.key for item in seen.hidden}
-    found = [item for item in found_items(seen.bank, given.wanted) if item.key not in hidden]
-    first = found[:MOST_FOUND]
-    keys = {item.key for item in seen.bank.items.values()}
+def _work(inputs: RunInputs) -> dict[str, str]:
+    dashboard = inputs.dashboard
+    campaigns = [_campaign(standing, dashboard, inputs.address) for standing in dashboard.campaigns]
+    hidden = {item.key for item in dashboard.hidden}
+    in_bank = {item.key for item in dashboard.bank.items.values()}
+    projects = projects_html(
+        dashboard.projects, dashboard.links, inputs.address, in_bank - hidden, inputs.sent
+    )
+    matches = [
+        item for item in found_items(dashboard.bank, inputs.wanted) if item.key not in hidden
+    ]
+    first = matches[:MOST_FOUND]
+    flagged = [_flagged(voter) for voter in dashboard.flagged]
     return {
-        "campaigns": HTML.campaigns(campaigns, given.sent),
-        "projects": projects_html(
-            seen.projects, seen.links, given.address, keys - hidden, given.sent
-        ),
-        "official": HTML.official(seen, COUNTED.get(seen.counted.rule)),
-        "flagged": HTML.flagged([_flagged(one) for one in seen.flagged], seen.all_flagged, hidden),
-        "items": HTML.items(given.wanted, first, len(found) - len(first), seen.hidden),
-        "images": HTML.images(seen.uploads),
-        "reports": HTML.reports(given.sent),
-        "forget": HTML.forget(given.sent),
-        "acts": _acts(seen.acts),
+        "campaigns": HTML.campaigns(campaigns, inputs.sent),
+        "projects": projects,
+        "official": HTML.official(dashboard, _counted(dashboard.counted.rule)),
+        "flagged": HTML.flagged(flagged, dashboard.all_flagged, hidden),
+        "items": HTML.items(inputs.wanted, first, len(matches) - len(first), dashboard.hidden),
+        "images": HTML.images(dashboard.uploads),
+        "reports": HTML.reports(inputs.sent),
+        "forget": HTML.forget(inputs.sent),
+        "acts": _acts(dashboard.acts),
     }
+
+
+def _counted(rule: CountRule) -> str | None:
+    """Return the voters of the official board; None if it has everyone's votes."""
+    return None if rule == "everyone" else counted_voters(rule)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Iterable[object]], nothing: str) -> str:
-    """A table, or the words that there is nothing in it."""
+    """Returns a table, or the sentence `nothing` if it has no rows."""
     sheet = plain_sheet(heads[0].lower(), heads[0], heads, rows, scrolls=True)
     return as_html(sheet) or PARTS.empty(nothing)
 
 
 def _amounts(total: Total) -> list[str]:
-    *amounts, limit = (f"${amount / 1e6:,.2f}" for amount in total)
+    """Returns the cells of a budget's row, in dollars."""
+    *amounts, limit = (f"${millionths / 1e6:,.2f}" for millionths in total)
     return [*amounts, "each project's own" if total.ceiling == NO_CEILING else limit]
 
 
@@ -177,10 +187,10 @@ def _origin(setting: SettingRead) -> str:
     return "environment" if setting.is_set else "default"
 
 
-def _stopped(seen: Dashboard) -> str:
-    if not seen.stopped:
+def _stopped(dashboard: Dashboard) -> str:
+    if not dashboard.stopped:
         return ""
-    rows = ((f"{job.begun:%Y-%m-%d %H:%M}", job.model, job.problem) for job in seen.stopped)
+    rows = ((f"{job.begun:%Y-%m-%d %H:%M}", job.model, job.problem) for job in dashboard.stopped)
     return _table(("Started (UTC)", "Judge", "Why it stopped"), rows, "")
 
 
@@ -189,97 +199,104 @@ def _acts(acts: Sequence[OperatorAction]) -> str:
     return _table(("When (UTC)", "Who", "What", "About"), rows, "Nothing yet.")
 
 
-def _votes(seen: Dashboard) -> str:
-    days = [day.isoformat() for day in seen.days]
-    counts = list(seen.days.values())
-    told = (
+def _votes(dashboard: Dashboard) -> str:
+    days = [day.isoformat() for day in dashboard.days]
+    counts = list(dashboard.days.values())
+    summary = (
         f"{plural(sum(counts), 'vote')} in the last {len(days)} days, {counts[-1]:,} today (UTC)."
     )
-    drawing = counts_drawing("Votes by day", told, days, counts)
+    drawing = counts_drawing("Votes by day", summary, days, counts)
     rows = list(zip(days, counts, strict=True))[::-1]
     table = plain_sheet("votes-by-day", "Votes by day", ("Day (UTC)", "Votes"), rows)
-    return HTML.votes(told, svg(drawing, "votes-by-day"), folded(table))
+    return HTML.votes(summary, svg(drawing, "votes-by-day"), folded(table))
 
 
 def _campaign(
-    one: CampaignStanding, seen: Dashboard, address: str
+    standing: CampaignStanding, dashboard: Dashboard, address: str
 ) -> tuple[CampaignStanding, str, str]:
-    """A campaign, its link and how far it is, as a table."""
-    path = seen.links.get(one.campaign.name)
-    workers = ", ".join(f"{number:,} {state}" for state, number in sorted(one.states.items()))
-    settled = f"{one.settled} of {one.neighbours}" if one.neighbours else _UNSEEN
-    width = _UNSEEN if one.half_width is None else f"{plus_minus(one.half_width)} points"
+    """Returns a campaign, its link, and its progress as a table."""
+    path = dashboard.links.get(standing.campaign.name)
+    workers = ", ".join(f"{number:,} {state}" for state, number in sorted(standing.states.items()))
+    settled = f"{standing.settled} of {standing.neighbours}" if standing.neighbours else _UNSEEN
+    width = _UNSEEN if standing.half_width is None else f"{plus_minus(standing.half_width)} points"
     rows = [
-        ("Votes", _campaign_votes(one)),
-        ("Pairs of answers with all their votes", f"{one.full:,} of {one.tuples:,}"),
+        ("Votes", _campaign_votes(standing)),
+        ("Pairs of answers with all their votes", f"{standing.full:,} of {standing.tuples:,}"),
         ("Workers", workers or "none yet"),
         ("Neighbours on the board with a clear lead", settled),
         ("Average 95% interval", width),
     ]
-    shown = rows if not one.problem else rows[2:3]
-    return one, f"{address}{path}" if path else "", _table(("Progress", "So far"), shown, "")
+    # Without the votes' numbers, only the workers are known.
+    progress = rows[2:3] if standing.problem else rows
+    link = f"{address}{path}" if path else ""
+    return standing, link, _table(("Progress", "So far"), progress, "")
 
 
-def _campaign_votes(one: CampaignStanding) -> str:
-    pending = f", {one.pending:,} waiting for the platform's list" if one.pending else ""
-    return f"{one.votes:,} of {one.wanted:,}{pending}"
+def _campaign_votes(standing: CampaignStanding) -> str:
+    pending = f", {standing.pending:,} waiting for the platform's list" if standing.pending else ""
+    return f"{standing.votes:,} of {standing.wanted:,}{pending}"
 
 
-def _board(one: BoardHealth) -> tuple[str | int, ...]:
-    whose = VOTES_SHOWN["everyone"] if one.key.everyone else ""
-    flagged = "" if one.key.unflagged else ", flagged voters too"
-    images = "several pictures" if one.key.multi else "one picture"
+def _board(board: BoardHealth) -> tuple[str | int, ...]:
+    """Returns a board's row: its name, votes, age, and whether it equals the stored votes."""
+    images = "several pictures" if board.key.multi else "one picture"
+    voters = votes_shown("everyone") if board.key.everyone else ""
+    flagged = "" if board.key.unflagged else ", flagged voters too"
     return (
-        f"{one.source}, {images}{whose}{flagged}",
-        one.votes,
-        "failed" if one.problem else _computed(one),
-        one.problem or _compared(one),
+        f"{board.source}, {images}{voters}{flagged}",
+        board.votes,
+        "failed" if board.problem else _computed(board),
+        board.problem or _compared(board),
     )
 
 
-def _computed(one: BoardHealth) -> str:
-    if one.computed is None:
-        return "now" if one.waits else "not yet"
-    return f"{ago(one.computed)} ago{', renewing now' if one.waits else ''}"
+def _computed(board: BoardHealth) -> str:
+    if board.computed is None:
+        return "now" if board.waits else "not yet"
+    renewing = ", renewing now" if board.waits else ""
+    return f"{ago(board.computed)} ago{renewing}"
 
 
-def _compared(one: BoardHealth) -> str:
-    if one.key.kind == "imported":
+def _compared(board: BoardHealth) -> str:
+    if board.key.kind == "imported":
         return "not needed: imported"
-    if one.checked is None:
+    if board.checked is None:
         return "not yet"
-    differed = f"differed {plural(one.mended, 'time')}, read again"
-    return f"{differed if one.mended else 'the same'}, {ago(one.checked)} ago"
+    result = "the same"
+    if board.mended:
+        result = f"differed {plural(board.mended, 'time')}, read again"
+    return f"{result}, {ago(board.checked)} ago"
 
 
 class Reason(NamedTuple):
-    """Why a voter is flagged."""
+    """The reason why a voter is flagged."""
 
-    what: str
+    title: str
     plain: str
-    """How strong the reason is, in words."""
+    """The strength of the reason, in words."""
     exact: str
-    """The same in the unit of its test."""
+    """The strength in the unit of its test."""
     since: str
 
 
-def _flagged(one: FlaggedVoter) -> tuple[FlaggedVoter, list[Reason], str]:
+def _flagged(voter: FlaggedVoter) -> tuple[FlaggedVoter, list[Reason], str]:
+    """Returns a voter, the reasons of the flags, and which of the votes count."""
     state = "counted: one weak reason"
-    if one.flags[0].left_out:
+    if voter.flags[0].left_out:
         state = "left off the boards"
-    elif any(flag.reason in OF_CROWD for flag in one.flags):
+    elif any(flag.reason in OF_CROWD for flag in voter.flags):
         state = "counted, but for votes about one model"
-    return one, list(map(_reason, one.flags)), state
+    return voter, list(map(_reason, voter.flags)), state
 
 
 def _reason(flag: FlagRow) -> Reason:
-    what = f"{flag.reason}: {flag.model}" if flag.model else str(flag.reason)
+    title = f"{flag.reason}: {flag.model}" if flag.model else str(flag.reason)
     plain, exact = _strength(flag)
-    return Reason(what[0].upper() + what[1:], plain, exact, f"{flag.raised_at:%Y-%m-%d %H:%M}")
+    return Reason(title[0].upper() + title[1:], plain, exact, f"{flag.raised_at:%Y-%m-%d %H:%M}")
 
 
 def _strength(flag: FlagRow) -> tuple[str, str]:
-    """Say how strong a reason is, in words and in the unit of its test."""
+    """Returns the strength of a reason, in words and in the unit of its test."""
     strength = flag.strength
     if flag.reason is Suspicion.ONE_SIDED:
         p = 2 * (1 - NormalDist().cdf(strength))
@@ -298,7 +315,7 @@ def _strength(flag: FlagRow) -> tuple[str, str]:
 
 
 def _times(power: float) -> str:
-    """Return a power of ten in words, with one digit that counts."""
+    """Returns 10 to this power in words, rounded down to one significant digit."""
     if power >= _BILLION:
         return "a billion"
     number = 10**power
@@ -307,7 +324,7 @@ def _times(power: float) -> str:
 
 
 def places() -> Iterator[str]:
-    """Yield the sections that a form may come back to."""
+    """Yields the sections that a form may return to."""
     yield "needs"
     yield from HEALTH
     yield from WORK

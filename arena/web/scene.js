@@ -397,7 +397,7 @@ const lightbox = (() => {
     image.src = all[place].dataset.original || all[place].src;
     image.alt = all[place].alt;
     image.classList.remove("full");
-    dialog.querySelector("p").textContent = all.length > 1 ? word("picture_of", place + 1, all.length) : "";
+    dialog.querySelector("p").textContent = all.length > 1 ? word("picture_of", { number: place + 1, count: all.length }) : "";
     dialog.querySelectorAll("[data-step]").forEach((button) => { button.hidden = all.length < 2; });
     if (!dialog.open) dialog.showModal();
   };

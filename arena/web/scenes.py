@@ -17,13 +17,13 @@ from arena.clock import UNDO_SECONDS
 from arena.database import now
 from arena.io.scaled_pictures import ScaledPictures
 from arena.items.store import ItemBank
+from arena.locale import t, translated
 from arena.server.hub_backup import BackupState
 from arena.templates import macros
 from arena.types import SIDES, Battle, Item, Names, Phase, Side, SkipReason
 from arena.web.backup_status import backup_line
 from arena.web.pictures import shown_images
 from arena.web.reveal import Reveal
-from arena.web.words import Words, said
 
 HTML = macros("battle.html")
 RESULTS = 24
@@ -34,10 +34,9 @@ Scene = dict[str, Any]
 
 
 class Actor(NamedTuple):
-    """Who acts, in which language, and from which network."""
+    """Who acts, and from which network."""
 
     voter: int
-    words: Words
     network: str | None
 
 
@@ -90,8 +89,8 @@ class BattleScenes:
         choice: Any = sent["value"]  # the store checks it
         request = VoteRequest(actor.voter, sent["battle"], choice, self.terms)
         battle = await self.batch.vote(request)
-        saved = backup_line(self.copy(), now(), actor.words)
-        return _scene(battle, {"status": _status(battle, actor.words), "below": saved})
+        saved = backup_line(self.copy(), now())
+        return _scene(battle, {"status": _status(battle), "below": saved})
 
     def next(self, sent: Sent, actor: Actor) -> Scene:
         """Serve the next battle, or the one that is unfinished; or say why there is none."""
@@ -99,15 +98,14 @@ class BattleScenes:
         try:
             battle = self.sampler.next_battle(actor.voter, request, actor.network)
         except LimitError as error:
-            return _message("enough", error, actor.words)
+            return _message("vote.enough", error)
         if isinstance(battle, NoBattle):
-            title = "nothing_yet" if battle is NoBattle.EMPTY else "nothing"
-            return _message(title, battle.value, actor.words)
+            title = "vote.nothing_yet" if battle is NoBattle.EMPTY else "vote.nothing"
+            return _message(title, battle.value)
         return self._whole(battle, actor, is_shown=_name_of(battle) == sent["shown"])
 
     def hold(self, sent: Sent, actor: Actor) -> Scene:
         """Send the next battle ahead while the names of this one are read: it is shown without waiting."""
-        words = actor.words
         try:
             held = self.sampler.hold(actor.voter, BattleRequest(family=sent["family"] or None))
         except (LimitError, ChoiceError):  # `next` says so
@@ -115,13 +113,13 @@ class BattleScenes:
         item = held and self.items.bank().items.get(held.draw.item)
         if held is None or item is None:
             return _nothing()
-        parts = self._pair(item, held.draw.answer_a, held.draw.answer_b, words)
-        shown = {**parts, **_untold(words)}
+        parts = self._pair(item, held.draw.answer_a, held.draw.answer_b)
+        shown = {**parts, **_untold()}
         return {"battle": "", "about": held.token, "phase": "held", "choice": "", "parts": shown}
 
     def undo(self, sent: Sent, actor: Actor) -> Scene:
         battle = self.store.undo(actor.voter, sent["battle"])
-        return _scene(battle, {"status": _status(battle, actor.words), "below": ""})
+        return _scene(battle, {"status": _status(battle), "below": ""})
 
     def names(self, sent: Sent, actor: Actor) -> Scene:
         """Make the choice final, and only then tell the names."""
@@ -144,26 +142,25 @@ class BattleScenes:
             if request.fits(item) and all(word in item.folded for word in wanted)
         ]
         families = sorted({item.family for item in items}, key=str.casefold)
-        results = HTML.results(found[:RESULTS], len(found[RESULTS:]), actor.words)
-        options = HTML.families(families, sent["family"], actor.words)
+        results = HTML.results(found[:RESULTS], len(found[RESULTS:]))
+        options = HTML.families(families, sent["family"])
         return {**_nothing(), "parts": {"families": options, "results": results}}
 
     def _refused(self, error: ChoiceError, sent: Sent, actor: Actor) -> Scene:
         """Say why not, and show where the battle stands: another tab may have gone on."""
         battle = self.store.find(actor.voter, sent["battle"])
-        parts = {"status": _status(battle, actor.words), "below": ""}
+        parts = {"status": _status(battle), "below": ""}
         if battle.phase is Phase.REVEALED:
             parts = self._told(battle, actor)
-        return {**_scene(battle, parts), "problem": said(error, actor.words)}
+        return {**_scene(battle, parts), "problem": translated(error)}
 
     def _whole(self, battle: Battle, actor: Actor, is_shown: bool) -> Scene:
         """All of a battle; where the page has its item and answers already, all but these."""
-        words = actor.words
         item = self.items.bank().items[battle.item]
         self.reveal.prepare(battle)
         parts = {}
         if not is_shown:
-            parts = self._pair(item, battle.answer_a, battle.answer_b, words)
+            parts = self._pair(item, battle.answer_a, battle.answer_b)
         if battle.phase is Phase.REVEALED:
             return _scene(battle, {**parts, **self._told(battle, actor)})
         votes = self.store.votes_of(actor.voter)
@@ -171,29 +168,29 @@ class BattleScenes:
             battle,
             {
                 **parts,
-                **_untold(words),
-                "status": _status(battle, words),
-                "lead": HTML.counted(self.sampler.is_demo(), votes, words),
-                "below": "" if votes else HTML.terms(words, UNDO_SECONDS),
+                **_untold(),
+                "status": _status(battle),
+                "lead": HTML.counted(self.sampler.is_demo(), votes),
+                "below": "" if votes else HTML.terms(UNDO_SECONDS),
             },
         )
 
-    def _pair(self, item: Item, answer_a: int, answer_b: int, words: Words) -> dict[str, str]:
+    def _pair(self, item: Item, answer_a: int, answer_b: int) -> dict[str, str]:
         """The item and both answers."""
         texts = self.items.shown_answers((answer_a, answer_b))
-        answers = {side: HTML.answer(text, words) for side, text in zip(SIDES, texts, strict=True)}
+        answers = {side: HTML.answer(text) for side, text in zip(SIDES, texts, strict=True)}
         pictures = shown_images(item.images, self.scaled)
-        return {"subject": HTML.item(item, pictures, words), **answers}
+        return {"subject": HTML.item(item, pictures), **answers}
 
     def _told(self, battle: Battle, actor: Actor) -> dict[str, str]:
         """The names, over the answers and in the status line, for screen readers; and what is known of the battle."""
         names = self.store.names(actor.voter, battle.token)
-        told = self.reveal.of(actor.voter, battle, names, actor.words)
+        told = self.reveal.of(actor.voter, battle, names)
         return {
             **{f"title-{side}": title for side, title in told.titles.items()},
             "outcome": told.more,
-            "status": _named(battle, names, told.others, actor.words),
-            "lead": HTML.counted(self.sampler.is_demo(), told.votes, actor.words),
+            "status": _named(battle, names, told.others),
+            "lead": HTML.counted(self.sampler.is_demo(), told.votes),
             "below": "",
         }
 
@@ -233,31 +230,31 @@ def _nothing() -> Scene:
     return {"battle": "", "about": "", "phase": "none", "choice": "", "parts": {}}
 
 
-def _message(title: str, text: Exception | str, words: Words) -> Scene:
+def _message(title: str, text: Exception | str) -> Scene:
     """Say why there is no battle."""
-    message = HTML.message(words[title], said(text, words))
+    message = HTML.message(t(title), translated(text))
     blank = dict.fromkeys(("below", *SIDES), "")
-    return {**_nothing(), "parts": {**_untold(words), **blank, "subject": message}}
+    return {**_nothing(), "parts": {**_untold(), **blank, "subject": message}}
 
 
-def _untold(words: Words) -> dict[str, str]:
+def _untold() -> dict[str, str]:
     """The headings of answers whose models are unnamed."""
-    titles = {f"title-{side}": HTML.title(side, words) for side in SIDES}
+    titles = {f"title-{side}": HTML.title(side) for side in SIDES}
     return {**titles, "outcome": "", "status": ""}
 
 
-def _status(battle: Battle, words: Words) -> str:
+def _status(battle: Battle) -> str:
     """Where a battle stands, before its names are told."""
     if battle.choice is None:
-        return words["taken_back"] if battle.attempt == 2 else ""
-    text = words["chose"].format(battle.choice.upper())
+        return t("vote.taken_back") if battle.attempt == 2 else ""
+    text = t("vote.chose", side=battle.choice.upper())
     if battle.voted_at and undo_seconds(battle.attempt, battle.voted_at):
-        return words["gap"].join([text, words["undo_once"].format(UNDO_SECONDS)])
+        return t("pages.gap").join([text, t("vote.undo_once", seconds=UNDO_SECONDS)])
     return text
 
 
-def _named(battle: Battle, names: Names, others: str, words: Words) -> str:
+def _named(battle: Battle, names: Names, others: str) -> str:
     """The names, the chosen one first, and how others chose."""
     sides: tuple[Side, Side] = ("b", "a") if battle.choice == "b" else ("a", "b")
     chosen, other = ((side.upper(), getattr(names, side)) for side in sides)
-    return HTML.names(chosen, other, others, words)
+    return HTML.names(chosen, other, others)

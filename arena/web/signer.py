@@ -1,4 +1,4 @@
-"""Signer: what a browser keeps for us, or sends back, unchanged and by the same holder alone."""
+"""Signer: texts that a browser stores and sends back. The signature shows that text and holder are the same."""
 
 import base64
 import binascii
@@ -16,17 +16,21 @@ class Signer:
         self._key = key
 
     def signed(self, text: str, holder: str) -> str:
-        """Returns a text in letters that cookies and addresses take, with a signature for this holder."""
+        """Returns a text in letters that are allowed in cookies and addresses, with a signature for this holder."""
         value = _encoded(text.encode())
         return f"{value}.{self._signature(value, holder)}"
 
     def read(self, signed: str, holder: str) -> str | None:
-        """Returns a text that was signed for this holder; None of anything else."""
-        found = _SHAPE.fullmatch(signed[: 2 * _MOST])
-        if found is None or not hmac.compare_digest(found[2], self._signature(found[1], holder)):
+        """Returns the text, or None if it wasn't signed for this holder."""
+        match = _SHAPE.fullmatch(signed[: 2 * _MOST])
+        if match is None:
             return None
+        value, signature = match.groups()
+        if not hmac.compare_digest(signature, self._signature(value, holder)):
+            return None
+        padding = "=" * (-len(value) % 4)
         try:
-            return base64.urlsafe_b64decode(found[1] + "=" * (-len(found[1]) % 4)).decode()
+            return base64.urlsafe_b64decode(value + padding).decode()
         except (binascii.Error, UnicodeDecodeError):
             return None
 

@@ -1,4 +1,4 @@
-"""Static files: styles and scripts of our own, each under an address with its hash, kept for a year."""
+"""Static files: our styles and scripts, each at an address with its hash, cached for a year."""
 
 import gzip
 import hashlib
@@ -18,7 +18,7 @@ _KINDS = {".css": "text/css", ".js": "text/javascript"}
 
 @dataclass(frozen=True)
 class StaticFile:
-    """Some files as one."""
+    """Several files served as one."""
 
     name: str
     paths: Sequence[Path]
@@ -48,7 +48,7 @@ class StaticFile:
 
 
 class Links(NamedTuple):
-    """Addresses of a document's style and script."""
+    """The addresses of a document's style and script."""
 
     style: str
     script: str

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from fastapi import APIRouter, Request, Response
 
+from arena.locale import current_locale, t
 from arena.templates import macros
 from arena.web.addresses import NAME
 from arena.web.heads import Head
 from arena.web.layout import WHOLE, PageLayout
-from arena.web.words import language_of
 
 HTML = macros("page.html")
 _FILES = {"en": "terms.md", "zh": "terms.zh.md"}
@@ -49,8 +49,8 @@ def routes(terms: Terms, layout: PageLayout) -> APIRouter:
 
     @router.api_route("/terms", methods=["GET", "HEAD"])
     def page(request: Request) -> Response:
-        text = terms.texts[language_of(request.headers)]
-        head = Head(f"{text.title} · {NAME}", "What is stored and published of a vote.")
+        text = terms.texts[current_locale().language]
+        head = Head(f"{text.title} · {NAME}", t("heads.terms"))
         return layout.page(request, head, HTML.text(text.title, text.body), languages=WHOLE)
 
     return router

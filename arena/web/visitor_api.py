@@ -1,4 +1,4 @@
-"""Visitor API: who a visitor is; JSON bodies, errors and event streams of the routes of live battles."""
+"""Visitor API: the visitor of a request, and the JSON bodies, errors and event streams of live battles' routes."""
 
 import asyncio
 import json
@@ -23,25 +23,25 @@ from arena.io.strict_json import JSON, RowsError, parse_json
 from arena.live.images import OwnImageError
 from arena.live.queue import DISCONNECT_SECONDS, ElsewhereError, LiveError
 from arena.live.sessions import LiveState
+from arena.locale import t, translated
 from arena.markdown import seen_length, visible_text
 from arena.templates import macros
 from arena.types import Side
 from arena.web.cookies import NO_STORE, cookie_hash, cookie_since, sent_cookie
 from arena.web.live_view import waiting_text
-from arena.web.words import Words, said, words_of
 
 HTML = macros("battle.html")
 _STREAM = {**NO_STORE, "x-accel-buffering": "no"}
 _BACK_SECONDS = DISCONNECT_SECONDS / 2
-"""A page reconnects after this time, before its answers are stopped; browsers by default wait for 3 seconds."""
+"""The seconds after which a page reconnects, before its answers are stopped. Browsers by default wait for 3 seconds."""
 _GAP_OR_FENCE = re.compile(r"(\n\n)(?=\S)|(?<=\n) {0,3}(?:```|~~~)")
 """An empty line before an unindented one, in the output of `visible_text`; the start or end of a code block."""
 _CONTEXT = 10
-"""Preceding characters that can change what `visible_text` leaves of a text."""
+"""The number of preceding characters that can change the result of `visible_text`."""
 
 
 class NoVisitorError(LookupError):
-    """The browser sent no voter cookie, so its votes could not be kept apart."""
+    """The browser sent no voter cookie, so that its votes can't be told from other people's."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -60,7 +60,7 @@ _STATUS: Mapping[type[Exception], int] = {
 
 
 def sent_hash(headers: Mapping[str, str]) -> str:
-    """Return the hash of a request's voter cookie. Raises NoVisitorError."""
+    """Returns the hash of a request's voter cookie. Raises NoVisitorError."""
     cookie = sent_cookie(headers)
     if cookie is None:
         raise NoVisitorError
@@ -68,14 +68,14 @@ def sent_hash(headers: Mapping[str, str]) -> str:
 
 
 def sent_voter(voter: Callable[[str, datetime | None], int], headers: Mapping[str, str]) -> int:
-    """Return the voter of a request, who came when the cookie was issued. Raises NoVisitorError."""
+    """Returns the voter of a request, whose first visit is the time of issue of the cookie. Raises NoVisitorError."""
     return voter(sent_hash(headers), cookie_since(sent_cookie(headers) or ""))
 
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-class ToldRoute(APIRoute):
+class ErrorRoute(APIRoute):
     """A route that answers an error of ours with its message and status."""
 
     def get_route_handler(self) -> Handler:
@@ -85,28 +85,26 @@ class ToldRoute(APIRoute):
             try:
                 return await handle(request)
             except tuple(_STATUS) as error:
-                return PlainTextResponse(
-                    said(error, words_of(request.headers)), status_code=_STATUS[type(error)]
-                )
+                return PlainTextResponse(translated(error), status_code=_STATUS[type(error)])
 
         return answer
 
 
 def visitor_router(voters: Voters) -> APIRouter:
-    """Return a router for visitors with a cookie; `request.state.voter` is the visitor's id.
+    """Returns a router for visitors with a cookie; `request.state.voter` is the visitor's id.
 
-    Who only reads is not stored: a visitor without an id is `NOBODY`, to whom nothing belongs.
+    Reading stores no visitor: one without an id is `NOBODY`, who owns nothing.
     """
 
     async def visit(request: Request) -> None:
         find = voters.known if request.method == "GET" else voters.voter
         request.state.voter = await asyncio.to_thread(sent_voter, find, request.headers)
 
-    return APIRouter(route_class=ToldRoute, dependencies=[Depends(visit)])
+    return APIRouter(route_class=ErrorRoute, dependencies=[Depends(visit)])
 
 
 class JsonBody:
-    """A JSON object sent by a page, with values checked one by one. Raises RowsError for another shape."""
+    """A JSON object from a page, whose values are checked when they are read. Raises RowsError for another shape."""
 
     def __init__(self, values: dict[str, JSON]) -> None:
         self._values = values
@@ -121,24 +119,26 @@ class JsonBody:
             raise RowsError("expected a JSON object")
         return cls(body)
 
-    def text(self, name: str, most: int | None = None) -> str:
-        """Return a text of at most so many characters; empty if it is absent."""
+    def text(self, name: str, most_characters: int | None = None) -> str:
+        """Returns a text; empty if it is absent."""
         value = self._values.get(name, "")
         if not isinstance(value, str):
             raise RowsError(f"expected text for {name}")
-        if most is not None and len(value) > most:
-            raise RowsError(f"expected at most {most} characters for {name}, found {len(value):,}")
+        if most_characters is not None and len(value) > most_characters:
+            raise RowsError(
+                f"expected at most {most_characters} characters for {name}, found {len(value):,}"
+            )
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts; empty if it is absent."""
+        """Returns a list of texts; empty if it is absent."""
         values = self._values.get(name, [])
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             raise RowsError(f"expected a list of texts for {name}")
         return tuple(str(value) for value in values)
 
     def flag(self, name: str) -> bool:
-        """Return a boolean; False if it is absent."""
+        """Returns a boolean; False if it is absent."""
         value = self._values.get(name, False)
         if not isinstance(value, bool):
             raise RowsError(f"expected true or false for {name}")
@@ -146,79 +146,78 @@ class JsonBody:
 
 
 class GrowingText:
-    """A growing text, of which the page is sent only what is new.
+    """A growing text. The page gets only its new parts.
 
-    Complete Markdown blocks are sent as HTML, once; the words of the last block as they come. What is invisible until
-    more comes waits for that.
+    Complete Markdown blocks are sent as HTML, once, and the words of the last block as they come. Words that are
+    invisible until more come wait for these.
     """
 
     def __init__(self) -> None:
-        self._unseen: list[str] = []
+        self._invisible: list[str] = []
         self._context = ""
         self._block: list[str] = []
         self._in_code = False
 
     def add(self, words: str) -> dict[str, str]:
-        """Add words; return what to send: those added, or the blocks they complete with the words after these."""
-        seen = self._seen(words)
+        """Adds words and returns the message for the page: the visible ones, or complete blocks and the words after."""
+        visible = self._visible(words)
         before = self._context[-1:] or "\n"
-        self._context = (self._context + seen)[-_CONTEXT:]
+        self._context = (self._context + visible)[-_CONTEXT:]
         cut = 0
-        for mark in _GAP_OR_FENCE.finditer(before + seen):
+        for mark in _GAP_OR_FENCE.finditer(before + visible):
             if not mark[1]:
                 self._in_code = not self._in_code
             elif not self._in_code:
                 cut = mark.end() - len(before)
-        self._block.append(seen[:cut] or seen)
+        self._block.append(visible[:cut] if cut else visible)
         if not cut:
-            return {"added": seen}
+            return {"added": visible}
         blocks = "".join(self._block)
-        self._block = [seen[cut:]]
-        return {"blocks": HTML.side(blocks), "last": seen[cut:]}
+        self._block = [visible[cut:]]
+        return {"blocks": HTML.side(blocks), "last": visible[cut:]}
 
-    def _seen(self, words: str) -> str:
-        """Return the visible part of the new words."""
+    def _visible(self, words: str) -> str:
+        """Returns the visible part of the new words."""
         length = seen_length(words)
         if not length:
-            self._unseen.append(words)
+            self._invisible.append(words)
             return ""
-        text = "".join((*self._unseen, words[:length]))
-        self._unseen = [words[length:]]
+        text = "".join((*self._invisible, words[:length]))
+        self._invisible = [words[length:]]
         if not self._context:
             return visible_text(text)
-        before = f"\xe9{self._context}"  # a letter, so that the context does not stand at the beginning of a text
+        before = f"\xe9{self._context}"  # The letter keeps the context from being the beginning of a text.
         return visible_text(before + text)[len(before) :]
 
 
 def events(
     states: AsyncIterator[LiveState],
     scene: Callable[[LiveState], Mapping[str, object]],
-    words: Words,
 ) -> StreamingResponse:
-    """Return a battle's states as server-sent events."""
+    """Returns a battle's states as server-sent events."""
     growing: defaultdict[Side, GrowingText] = defaultdict(GrowingText)
 
-    def new_words(shown: LiveState) -> Mapping[str, object]:
-        if shown.ahead:
-            return {"kind": "line", "status": waiting_text(shown.ahead, words)}
-        if shown.loading:
-            return {"kind": "line", "status": words["loading"]}
-        sides = {side: growing[side].add(text) for side, text in shown.texts.items()}
+    def new_words(state: LiveState) -> Mapping[str, object]:
+        if state.ahead:
+            return {"kind": "line", "status": waiting_text(state.ahead)}
+        if state.loading:
+            return {"kind": "line", "status": t("live.loading")}
+        sides = {side: growing[side].add(text) for side, text in state.texts.items()}
         return {
             "kind": "words",
             "sides": sides,
-            **({"choose": words["choose_now"]} if shown.choosable else {}),
+            **({"choose": t("live.choose_now")} if state.choosable else {}),
         }
 
     async def lines() -> AsyncIterator[str]:
         yield f"retry: {_BACK_SECONDS * 1000:.0f}\n\n"
         begun = False
         with suppress(*_STATUS):  # the page comes back when the stream ends, and is told then
-            async for shown in states:
-                if not shown.growing or not begun:
-                    yield f"data: {json.dumps(await asyncio.to_thread(scene, shown))}\n\n"
-                if shown.growing:
-                    yield f"data: {json.dumps(await asyncio.to_thread(new_words, shown))}\n\n"
-                begun = shown.growing
+            async for state in states:
+                if not state.growing or not begun:
+                    yield f"data: {json.dumps(await asyncio.to_thread(scene, state))}\n\n"
+                if state.growing:
+                    yield f"data: {json.dumps(await asyncio.to_thread(new_words, state))}\n\n"
+                begun = state.growing
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers=_STREAM)

@@ -1,4 +1,4 @@
-"""Writing task: the steps of an item as the pages of its writers show them, and the route of their long forms."""
+"""Writing task: the pages on which people write an item step by step, and the route of their long forms."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +15,7 @@ from arena.authoring.events import Instruction
 from arena.authoring.spec import (
     LEAST_CAPTION,
     LICENCES,
+    Kind,
     SampleSpec,
     project_of_seat,
 )
@@ -23,6 +24,7 @@ from arena.authoring.work import QUESTION_FAULTS, OfferedPicture, OpenStep, Writ
 from arena.errors import VoterError
 from arena.io.images import MAX_BYTES
 from arena.io.scaled_pictures import ScaledPictures
+from arena.locale import translated
 from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 from arena.seats.task import ExamQuestion, Piece, SeatProgress, SeatTask
@@ -33,13 +35,12 @@ from arena.web.campaign_api import CampaignPages, CampaignRoutes, check_charset
 from arena.web.cookies import NO_STORE
 from arena.web.exam_questions import SampleQuestion
 from arena.web.pictures import Shown, shown_images
-from arena.web.words import Words, said
 
 HTML = macros("writing.html")
 FORM = "/c/~form"
-"""Where the forms of writers go, which no campaign's name can be: texts and pictures are longer than answers."""
+"""The path of writers' forms, which may be long. No campaign can have this name."""
 MOST_FORM = 2 * MAX_BYTES
-"""Bytes of a form with its pictures."""
+"""The most bytes of a form with its pictures."""
 _MOST_FIELDS = 6 * MOST_BROUGHT
 _MOST_VALUE = 20_000
 KEYS = {
@@ -50,14 +51,19 @@ KEYS = {
     "i": "instruction",
     "p": "picture",
 }
-"""What each key says of an answer."""
+"""The verdict on an answer of each key."""
 _NUMBERED = ("source", "creator", "licence", "statement")
+TEXTS: Mapping[Kind, Sequence[str]] = {
+    "captions": ("writing",),
+    "multiple choice": ("choices", "writing"),
+}
+"""The tables of texts for the pages of each kind of items."""
 _WRONG = [f"wrong-{number}" for number in range(1, MOST_OPTIONS)]
-"""Fields of a question's wrong answers."""
+"""The fields of a question's wrong answers."""
 
 
 class WarnedError(DraftError):
-    """An instruction that may be sent as it is, once its author has read these warnings."""
+    """An instruction has warnings. Its author may send it as it is after reading them."""
 
     def __init__(self, warnings: Sequence[str]) -> None:
         super().__init__("Please look at this first. Change it, or send it again as it is.")
@@ -66,19 +72,18 @@ class WarnedError(DraftError):
 
 @dataclass(frozen=True)
 class WritingTask(SeatTask):
-    """Draws, shows and takes the steps of items. Questions with a known answer are those of battles."""
+    """The task of writing items. Its questions with a known answer are those of battles."""
 
+    kind: Kind
     writing: Writing
     scaled: ScaledPictures
     battles: BattleTask
-    worded: Mapping[str, Words]
-    """What the pages of this kind of items say, by language."""
     answerable: Callable[[Campaign, int], None]
-    """Told of a draft that a model may answer now."""
+    """Called with a campaign and a draft that a model may answer now."""
 
     @property
-    def words(self) -> Mapping[str, Words]:
-        return self.worded
+    def texts(self) -> Sequence[str]:
+        return TEXTS[self.kind]
 
     def progress(self, seat: Seat) -> SeatProgress:
         return self.writing.progress(seat)
@@ -86,107 +91,101 @@ class WritingTask(SeatTask):
     def whole_seconds(self, campaign: Campaign) -> float | None:
         return self.writing.whole_seconds(campaign)
 
-    def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
-        found = self.writing.next(seat)
-        if found is None:
+    def piece(self, seat: Seat, network: str | None) -> Piece | None:
+        open_step = self.writing.next(seat)
+        if open_step is None:
             return None
-        token = found.claim.token
-        html = self._shown(found, words)
+        token = open_step.claim.token
+        html = self._piece_html(open_step)
         return Piece(token, html, token, "open")
 
     def waits(self, seat: Seat) -> bool:
         return self.writing.waits(seat)
 
-    def _shown(self, found: OpenStep, words: Words) -> str:
-        """What a step needs of the draft, and no more: whoever verifies reads captions last."""
-        state = found.draft.state
-        step = found.claim.step
+    def _piece_html(self, open_step: OpenStep) -> str:
+        """Returns the parts of the draft that a step needs. Verifiers read captions last."""
+        state = open_step.draft.state
+        step = open_step.claim.step
         if step == "instruction":
-            return HTML.example(found.family, self._kept(found.family.pictures), words)
+            return HTML.example(open_step.family, self._stored_pictures(open_step.family.pictures))
         assert state.instruction
-        shown = HTML.subject(state.instruction.text, self._pictures(state.instruction), words)
+        subject = HTML.subject(state.instruction.text, self._pictures(state.instruction))
         if step == "caption" or state.instruction.options:
-            return HTML.left(shown)
+            return HTML.left(subject)
         if step == "answer":
-            return HTML.left(shown, HTML.captions(state.captions, True, words))
+            return HTML.left(subject, HTML.captions(state.captions, True))
         assert state.answer
         return HTML.left(
-            shown,
-            HTML.answered(state.answer.text, words),
-            HTML.captions(state.captions, False, words),
+            subject,
+            HTML.answered(state.answer.text),
+            HTML.captions(state.captions, False),
         )
 
-    def _kept(self, pictures: Sequence[str]) -> Sequence[Shown]:
-        """Pictures of an operator's, by their names in the store."""
+    def _stored_pictures(self, pictures: Sequence[str]) -> Sequence[Shown]:
+        """Returns an operator's pictures by their names in the store."""
         names = (name.partition(".") for name in pictures)
         return shown_images(
             [Image(sha256, suffix, None, "", "", "") for sha256, _, suffix in names], self.scaled
         )
 
     def _pictures(self, instruction: Instruction) -> Sequence[Shown]:
-        kept = [one for one in instruction.pictures if one.sha256]
+        stored = [picture for picture in instruction.pictures if picture.sha256]
         return shown_images(
-            [Image(one.sha256, one.suffix, None, "", "", "") for one in kept], self.scaled
+            [Image(picture.sha256, picture.suffix, None, "", "", "") for picture in stored],
+            self.scaled,
         )
 
     def dock(
-        self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
+        self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:
-        found = self.writing.step(seat, piece.token)
+        open_step = self.writing.step(seat, piece.token)
         spec = project_of_seat(seat)
-        draft = found.draft
-        state = found.draft.state
-        is_mine = typed.get("piece", piece.token) == piece.token
-        lost = (
-            ""
-            if is_mine
-            else "\n\n".join(
-                typed[name] for name in sorted(typed) if _is_text(name) and typed[name]
-            )
-        )
-        typed = typed if is_mine else {}
+        draft = open_step.draft
+        state = open_step.draft.state
+        lost = ""
+        if typed.get("piece", piece.token) != piece.token:
+            texts = [typed[name] for name in sorted(typed) if _is_text(name)]
+            lost = "\n\n".join(filter(None, texts))
+            typed = {}
         sent = (_address(seat), piece.token)
-        told = HTML.told(problem, typed.get("warned", ""), lost, words)
+        notices = HTML.told(problem, typed.get("warned", ""), lost)
         way = "writing"
-        if found.claim.step == "instruction":
+        if open_step.claim.step == "instruction":
             brought = _rows(self.writing.store.brought(seat, draft.id), typed)
             terms = (LICENCES, spec.licence, spec.item_kind.most_pictures)
             if spec.is_choice:
-                form = HTML.question(brought, terms, LONGEST, _WRONG, typed, words)
+                form = HTML.question(brought, terms, LONGEST, _WRONG, typed)
             else:
-                form = HTML.instruction(brought, terms, LONGEST, typed, words)
-        elif found.claim.step == "caption":
+                form = HTML.instruction(brought, terms, LONGEST, typed)
+        elif open_step.claim.step == "caption":
             assert state.instruction
             texts = [
                 typed.get(f"caption-{number}", "")
                 for number in _numbers(len(state.instruction.pictures))
             ]
-            form = HTML.caption(texts, (LEAST_CAPTION, LONGEST["caption"]), _notes(draft), words)
-        elif found.claim.step == "answer":
+            form = HTML.caption(texts, (LEAST_CAPTION, LONGEST["caption"]), _notes(draft))
+        elif open_step.claim.step == "answer":
             form = HTML.answer(
-                typed.get("text", ""), LONGEST["answer"], _notes(draft), state.failure, words
+                typed.get("text", ""), LONGEST["answer"], _notes(draft), state.failure
             )
         elif spec.is_choice:
             assert state.instruction
             options = list(zip(LETTERS, state.instruction.options, strict=False))
-            form = HTML.choose(options, QUESTION_FAULTS, LONGEST["note"], typed, words)
+            form = HTML.choose(options, QUESTION_FAULTS, LONGEST["note"], typed)
         else:
             way = "marking"
             blind = state.blind.text if state.blind else ""
-            form = HTML.verify(KEYS, blind, LONGEST["note"], typed, words)
-        return HTML.dock(way, found.claim.step, sent, told, form, words)
+            form = HTML.verify(KEYS, blind, LONGEST["note"], typed)
+        return HTML.dock(way, open_step.claim.step, sent, notices, form)
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
         step = self.writing.step(seat, token)
         if step.claim.step == "instruction":
-            offered = [
-                OfferedPicture(
-                    one.sha256,
-                    credit_of({name: form.get(f"{name}-{number}", "") for name in _NUMBERED}),
-                )
-                for number, one in enumerate(self.writing.brought(seat, token), 1)
-                if f"use-{number}" in form
-            ]
+            offered = []
+            for number, picture in enumerate(self.writing.brought(seat, token), 1):
+                if f"use-{number}" in form:
+                    credit = {name: form.get(f"{name}-{number}", "") for name in _NUMBERED}
+                    offered.append(OfferedPicture(picture.sha256, credit_of(credit)))
             wrong = [form.get(name, "") for name in _WRONG]
             written = self.writing.instruction(
                 seat, token, form.get("text", ""), offered, form.get("answer", ""), wrong
@@ -198,12 +197,10 @@ class WritingTask(SeatTask):
             if written.options:
                 self.answerable(seat.campaign, step.draft.id)
         elif step.claim.step == "caption":
-            number = (
-                len(step.draft.state.instruction.pictures) if step.draft.state.instruction else 0
-            )
-            draft = self.writing.caption(
-                seat, token, [form.get(f"caption-{one}", "") for one in _numbers(number)]
-            )
+            instruction = step.draft.state.instruction
+            pictures = instruction.pictures if instruction else ()
+            captions = [form.get(f"caption-{place}", "") for place in _numbers(len(pictures))]
+            draft = self.writing.caption(seat, token, captions)
             self.answerable(seat.campaign, draft)
         elif step.claim.step == "answer":
             self.writing.answer(seat, token, form.get("text", ""))
@@ -226,12 +223,12 @@ class WritingTask(SeatTask):
     def sample_names(self, seat: Seat) -> Sequence[str]:
         return list(_samples(seat))
 
-    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
+    def exam_question(self, seat: Seat, name: str) -> ExamQuestion | None:
         sample = _samples(seat).get(name)
         if sample is None:
-            return self.battles.exam_question(seat, name, words)
-        shown = HTML.subject(sample.instruction, self._kept([sample.picture]), words)
-        return SampleQuestion(name, HTML.left(shown), sample, _address(seat))
+            return self.battles.exam_question(seat, name)
+        subject = HTML.subject(sample.instruction, self._stored_pictures([sample.picture]))
+        return SampleQuestion(name, HTML.left(subject), sample, _address(seat))
 
 
 def _samples(seat: Seat) -> Mapping[str, SampleSpec]:
@@ -239,30 +236,30 @@ def _samples(seat: Seat) -> Mapping[str, SampleSpec]:
 
 
 def _address(seat: Seat) -> str:
-    """Where the long forms of a seat go."""
+    """Returns the address of a seat's long forms."""
     return f"{FORM}?campaign={seat.campaign.name}&seat={seat.token}"
 
 
 @dataclass(frozen=True)
 class BroughtRow:
-    """A picture that an author brought, as the form shows it; `number`: its fields' ending."""
+    """A picture that an author brought, as a row of the form. `number`: the end of its fields' names."""
 
     number: int
     picture: BroughtPicture
     is_used: bool
     place: int
-    """Its number among those that are used."""
+    """The number among the used pictures."""
     values: Mapping[str, str]
 
 
 def _rows(brought: Sequence[BroughtPicture], typed: Mapping[str, str]) -> list[BroughtRow]:
-    """Those that the form did not show yet are used."""
-    told = typed.get("seen", "")
-    seen = int(told) if told.isascii() and told.isdecimal() and len(told) < 4 else 0
+    """Returns the rows of brought pictures. New ones, which the last form didn't show yet, are used."""
+    sent = typed.get("seen", "")
+    known = int(sent) if sent.isascii() and sent.isdecimal() and len(sent) < 4 else 0
     rows = []
     place = 0
     for number, picture in enumerate(brought, 1):
-        is_used = number > seen or f"use-{number}" in typed
+        is_used = number > known or f"use-{number}" in typed
         place += is_used
         values = {name: typed.get(f"{name}-{number}", "") for name in _NUMBERED}
         rows.append(BroughtRow(number, picture, is_used, place, values))
@@ -278,23 +275,23 @@ def _is_text(name: str) -> bool:
 
 
 def _notes(draft: Draft) -> list[str]:
-    """What verifiers noted of what is written anew now."""
-    return [one.note for one in draft.state.verdicts if one.note]
+    """Returns the verifiers' notes on the draft, for the author who writes it again."""
+    return [verdict.note for verdict in draft.state.verdicts if verdict.note]
 
 
 def _lines(text: str) -> str:
-    """A form's text with the line ends that it had: browsers send others."""
+    """Returns a form's text with LF: browsers send CRLF."""
     return text.replace("\r\n", "\n")
 
 
 class _WritingRoutes(CampaignRoutes):
-    """What the route of writers' forms does."""
+    """The handlers of writers' forms."""
 
     def __init__(self, pages: CampaignPages, writing: Writing) -> None:
         super().__init__(pages)
         self._writing = writing
 
-    async def sent(self, request: Request, campaign: str = "", seat: str = "") -> Response:
+    async def take_form(self, request: Request, campaign: str = "", seat: str = "") -> Response:
         most = {
             "max_files": MOST_BROUGHT,
             "max_fields": _MOST_FIELDS,
@@ -307,35 +304,35 @@ class _WritingRoutes(CampaignRoutes):
                     (name, value) for name, value in form.multi_items() if isinstance(value, str)
                 ]
                 uploads = [
-                    one
-                    for _, one in form.multi_items()
-                    if isinstance(one, UploadFile) and one.filename
+                    upload
+                    for _, upload in form.multi_items()
+                    if isinstance(upload, UploadFile) and upload.filename
                 ]
-                files = [(one.filename or "", await one.read()) for one in uploads]
+                files = [(upload.filename or "", await upload.read()) for upload in uploads]
         except HTTPException as error:
-            told = f"Expected the page's form, with {MOST_BROUGHT} files at most."
-            told += f" Go back: what you wrote is still there. ({error.detail})"
-            return PlainTextResponse(told, status_code=400, headers=NO_STORE)
+            problem = f"Expected the page's form, with {MOST_BROUGHT} files at most."
+            problem += f" Go back: what you wrote is still there. ({error.detail})"
+            return PlainTextResponse(problem, status_code=400, headers=NO_STORE)
         typed = {name: _lines(value[:_MOST_VALUE]).replace("\0", "") for name, value in fields}
 
         linked = await self._linked(campaign, seat, typed)
 
-        def do(of: Seat, words: Words) -> str | None:
-            is_brought = of.end is None and self._bring(of, typed, files, linked, words)
+        def do(seat: Seat) -> str | None:
+            is_brought = seat.end is None and self._bring(seat, typed, files, linked)
             if is_brought and typed.get("act") == "bring":
                 return None
             try:
-                return self.pages.do(of, typed, words)
+                return self.pages.do(seat, typed)
             except WarnedError as error:
                 typed["warned"] = error.text
                 raise
 
-        return await self.done(campaign, seat, request, typed, do)
+        return await self.respond(campaign, seat, request, typed, do)
 
     async def _linked(
         self, campaign: str, token: str, typed: Mapping[str, str]
     ) -> bytes | VoterError | None:
-        """The picture at the link that a form brings, or why it was not fetched."""
+        """Returns the picture at a form's link, or the error that it met; None without a link."""
         link = typed.get("link", "").strip()
         if not link:
             return None
@@ -353,9 +350,8 @@ class _WritingRoutes(CampaignRoutes):
         typed: dict[str, str],
         files: Sequence[tuple[str, bytes]],
         linked: bytes | VoterError | None,
-        words: Words,
     ) -> bool:
-        """Keep what a form brings: those that are pictures, even if others are none. Raises DraftError for these."""
+        """Stores the pictures of a form, and returns whether it brought any. Raises DraftError for the other files."""
         token = typed.get("piece", "")
         link = typed["link"].strip() if linked else ""
         brought = [(name, data, "") for name, data in files]
@@ -363,28 +359,28 @@ class _WritingRoutes(CampaignRoutes):
         if isinstance(linked, bytes):
             brought.append((link, linked, link))
         elif linked is not None:
-            refused.append(said(linked, words))
+            refused.append(translated(linked))
         for name, data, url in brought:
             try:
                 self._writing.upload_picture(seat, token, data, url)
             except VoterError as error:
-                refused.append(f"{name[:80]}: {said(error, words)}")
+                refused.append(f"{name[:80]}: {translated(error)}")
             else:
                 typed["link"] = "" if url else typed.get("link", "")
         if refused:
             raise DraftError("{}", " ".join(refused))
         return bool(files or linked or typed.get("act") == "bring")
 
-    def returns(self, campaign: str = "", seat: str = "") -> Response:
-        """To the seat's page, for who opens the address of a form that was sent."""
+    def go_to_seat(self, campaign: str = "", seat: str = "") -> Response:
+        """Redirects a person who opens the address of a sent form to their seat."""
         path = f"/c/{campaign}/{seat}" if self.pages.campaigns.has(campaign) else "/"
         return RedirectResponse(path, status_code=303, headers=NO_STORE)
 
 
 def form_routes(pages: CampaignPages, writing: Writing) -> APIRouter:
-    """Return the router of writers' forms; it stands before that of campaigns."""
+    """Returns the routes of writers' forms. They come before those of campaigns."""
     router = APIRouter()
-    does = _WritingRoutes(pages, writing)
-    router.add_api_route(FORM, does.sent, methods=["POST"])
-    router.add_api_route(FORM, does.returns, methods=["GET"])
+    handlers = _WritingRoutes(pages, writing)
+    router.add_api_route(FORM, handlers.take_form, methods=["POST"])
+    router.add_api_route(FORM, handlers.go_to_seat, methods=["GET"])
     return router

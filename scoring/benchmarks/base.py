@@ -27,6 +27,7 @@ from scoring.benchmarks.article import (
     score_total,
     sentence,
 )
+from scoring.benchmarks.listing import Listing
 from scoring.benchmarks.submission import ServerSubmission, these_questions
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
@@ -36,7 +37,7 @@ from scoring.report import DATA, NO_SCORE, AnyReport, QuestionStamp, ScoreLine
 from scoring.score_sheets import TreeTable, line_sheet
 from scoring.small_groups import LEAST
 from scoring.specs.facts import BenchmarkFact
-from scoring.specs.schema import UNKNOWN, QuestionFile
+from scoring.specs.schema import QuestionFile
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed", "hidden"]
 """questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
@@ -104,7 +105,7 @@ class BenchmarkOptions(BaseModel):
 
 
 @dataclass(frozen=True)
-class Benchmark(ABC, Generic[R]):
+class Benchmark(Listing, ABC, Generic[R]):
     """A benchmark: its form, and pure functions on its type of report."""
 
     key: str
@@ -143,11 +144,6 @@ class Benchmark(ABC, Generic[R]):
     """Why two reports cannot be compared answer by answer."""
     options: type[BenchmarkOptions] = BenchmarkOptions
     """What only this benchmark lets its user choose on the command line."""
-
-    @property
-    def line(self) -> str:
-        """What a list of benchmarks says of it."""
-        return self.name
 
     def facts(self) -> Iterator[BenchmarkFact]:
         """Yield what is known of it beside its name and its sentence."""
@@ -209,7 +205,7 @@ class Benchmark(ABC, Generic[R]):
         """The report beside another model's, on the questions that both score. Raises ChoicesError."""
         theirs = self.scored_answers(other)
         ours = self.scored_answers(report)
-        if {one.id for one in theirs}.isdisjoint(one.id for one in ours):
+        if {answer.id for answer in theirs}.isdisjoint(answer.id for answer in ours):
             raise ChoicesError(
                 f"{report.file} and {other.file} share no scored answer; choose two files of one question set"
             )
@@ -337,16 +333,11 @@ class FileBenchmark(Benchmark[R]):
         """What toolkits put at the end of the names of its files."""
         return ()
 
-    @property
-    def licence(self) -> str:
-        """The licence of its questions."""
-        return UNKNOWN
-
     def asks_as(self, first: Record) -> bool:
         """Whether a question file with this first row may be the benchmark's."""
         return False
 
-    def asked(self, questions: Mapping[Any, Any]) -> Iterator[AskedQuestion]:
+    def list_questions(self, questions: Mapping[Any, Any]) -> Iterator[AskedQuestion]:
         """What `own_questions` read, question by question."""
         return iter(())
 
@@ -405,6 +396,14 @@ class FileBenchmark(Benchmark[R]):
     def tables(self, report: R) -> Iterable[TreeTable]:
         """Scores from the whole file down to its groups; those of its splits, if there are several, come first."""
         return ()
+
+    def final(self, report: R) -> R:
+        """The report that no judge will complete: whether an answer is scored depends on no right answer."""
+        return report
+
+    def told_final(self, report: R) -> str:
+        """A sentence on what `final` makes of answers that are compared with the right ones; "" for nothing."""
+        return ""
 
     def submission(self, report: R) -> ServerSubmission | None:
         """The answers whose questions have no right answers here, for their authors; None without any."""
@@ -476,9 +475,9 @@ class OpenedFile:
     def lines(self) -> tuple[str, ...]:
         """Summary of the file before a protocol is chosen."""
         reasons = self.benchmark.no_answers(self.file)
-        told = no_answer_sentences(reasons, len(self.file.rows), BEFORE)
-        asked = (f"questions: {self.stamp.words}",) if self.stamp else ()
-        return (*self.benchmark.lines(self.file), *asked, *self._told_answers(), *told)
+        failures = no_answer_sentences(reasons, len(self.file.rows), BEFORE)
+        questions = (f"questions: {self.stamp.words}",) if self.stamp else ()
+        return (*self.benchmark.lines(self.file), *questions, *self._told_answers(), *failures)
 
     def _told_answers(self) -> Iterator[str]:
         """Yield what a file's right answers that nobody may read here mean for its report."""
@@ -495,12 +494,12 @@ class OpenedFile:
         """The report by rules alone. Raises ChoicesError with all problems that prevent it."""
         check_scorable(self.name, self.file.problems)
         self.benchmark.protocol_named(protocol)
-        shown = title.strip()[:120] or self.title
+        model = title.strip()[:120] or self.title
         made = now().isoformat(timespec="seconds")
         head = {
             "benchmark": self.benchmark.key,
             "protocol": protocol,
-            "title": shown,
+            "title": model,
             "file": self.name,
         }
         stamp = self.stamp and replace(self.stamp, reworded=self.file.reworded)
@@ -546,13 +545,16 @@ def _rows(rows: Sequence[int]) -> str:
     """Rows of one problem before its text; "" for one of the whole file."""
     if not any(rows):
         return ""
-    named = ", ".join(f"{row:,}" for row in rows[:_ROWS_SHOWN])
+    numbers = ", ".join(f"{row:,}" for row in rows[:_ROWS_SHOWN])
     more = len(rows) - _ROWS_SHOWN
-    return f"row{'s' if rows[1:] else ''} {named}{f' and {more:,} more' if more > 0 else ''}: "
+    return f"row{'s' if rows[1:] else ''} {numbers}{f' and {more:,} more' if more > 0 else ''}: "
 
 
-def read_table(kind: type[T], table: str, scores: Sequence[str] = ()) -> tuple[T, ...]:
-    """The rows of a table in `scoring/data`; the columns `scores` are one field, and an empty cell leaves a default."""
+def read_table(kind: type[T], table: str | Path, scores: Sequence[str] = ()) -> tuple[T, ...]:
+    """The rows of a table, by its name in `scoring/data` or its path.
+
+    The columns `scores` are one field, and an empty cell leaves a default.
+    """
     adapter = TypeAdapter(kind)
     rows = (record.values for record in read_records(DATA / table))
     filled = ({name: cell for name, cell in row.items() if cell != ""} for row in rows)

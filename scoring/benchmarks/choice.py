@@ -150,7 +150,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         check_scorable(label, problems)
         return questions
 
-    def asked(self, questions: Mapping[int, ChoiceQuestion]) -> Iterator[AskedQuestion]:
+    def list_questions(self, questions: Mapping[int, ChoiceQuestion]) -> Iterator[AskedQuestion]:
         for index, question in questions.items():
             yield AskedQuestion(str(index), question.text, question.split, bool(question.answer))
 
@@ -180,8 +180,8 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         mode = f" in mode {file.mode}" if file.mode else ""
         weighed = f", {WEIGHED}" if file.chosen_by == "likelihood" else ""
         answers = plural(len(questions), "answer")
-        beside = f"; {known:,} with the right letter beside them" if known else ""
-        lines = [f"{self.called(questions)}: {answers}{mode}{passes}{weighed}{beside}"]
+        scored = f"; {known:,} can be scored" if known else ""
+        lines = [f"{self.called(questions)}: {answers}{mode}{passes}{weighed}{scored}"]
         if any(question.split for question in questions):
             lines.append(f"splits: {counted}")
         return tuple(lines)
@@ -370,7 +370,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             return []
         first, second = self.same_way(splits[-1], self.tabulated(other).splits[-1])
         known = {node.line.name: node.line for node in second.walk()}
-        nodes = (node for node in first.walk() if node.level not in NARROWEST)
+        nodes = (node for node in first.walk() if node.level != NARROWEST)
         return [(node.line, known[node.line.name]) for node in nodes if node.line.name in known]
 
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:

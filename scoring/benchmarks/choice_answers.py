@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from arena.types import grouped
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.failures import ENDLESS, SERVER
-from scoring.multiple_choice.metrics import share, undecided_is_wrong
+from scoring.multiple_choice.metrics import undecided_is_wrong
 from scoring.multiple_choice.types import NONE, PASS, Answered, Decided, Protocol, Rule
 from scoring.no_answers import EMPTY, no_answer
 from scoring.report import ScoreLine, remembered
+from scoring.specs.figure_values import share_line
 
 RULE_FAILURES: Mapping[Rule, str] = {
     Rule.FAILED: SERVER,
@@ -50,7 +51,7 @@ def failure_lines(rows: Sequence[Decided], protocol: Protocol) -> list[ScoreLine
         if reason:
             rights = [False if row.right is None and wrong else row.right for row in failed_rows]
             pictures = [row.question.picture for row in failed_rows]
-            lines.append(share(reason, rights, pictures=pictures))
+            lines.append(share_line(reason, rights, pictures))
     return lines
 
 

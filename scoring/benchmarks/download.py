@@ -20,7 +20,7 @@ class DownloadError(ValueError):
 
 
 @contextlib.contextmanager
-def named(address: str) -> Iterator[None]:
+def naming_address(address: str) -> Iterator[None]:
     """Errors raised inside become DownloadErrors that name the address."""
     try:
         yield

@@ -62,16 +62,16 @@ def file_check(report: SpecReport, judge: JudgeSpec) -> FileCheck:
     rows = [
         RowCheck(
             id=item.id,
-            question=_kept(item.question),
-            truth=_kept(item.truth or ""),
-            answer=_kept(row.row.answer),
+            question=_shortened(item.question),
+            truth=_shortened(item.truth or ""),
+            answer=_shortened(row.row.answer),
             reading=row.reading,
         )
         for row, item in zip(report.rows[:ROWS], items, strict=False)
     ]
     tasks = judge_tasks(report, judge)
-    asked = next(tasks[0].begin()).messages if tasks else ()
-    prompt = [replace(message, text=_kept(message.text)) for message in asked]
+    messages = next(tasks[0].begin()).messages if tasks else ()
+    prompt = [replace(message, text=_shortened(message.text)) for message in messages]
     return FileCheck(
         protocol=report.protocol,
         answers=len(report.rows),
@@ -87,22 +87,22 @@ def _price(tasks: Sequence[Task], answers: int, judge: JudgeSpec) -> float | Non
     """The price of `PRICED` answers, by the first of these tasks."""
     if not tasks:
         return None
-    asked = tasks[:PRICED]
-    dollars = quote_tasks(asked, judge, "", None, None).dollars
-    return None if dollars is None else dollars / len(asked) * len(tasks) / answers * PRICED
+    priced = tasks[:PRICED]
+    dollars = quote_tasks(priced, judge, "", None, None).dollars
+    return None if dollars is None else dollars / len(priced) * len(tasks) / answers * PRICED
 
 
 def _groups(report: SpecReport) -> list[GroupCounts]:
     rows = scored(report)
-    found = []
+    counts_by_column = []
     for column in spec_of_report(report).groups:
         if column in rows.cells:
             masks = rows.groups(column)
-            named = [*masks.items()][:MOST_GROUPS]
-            counts = [(_kept(name) or NO_GROUP, int(mask.sum())) for name, mask in named]
-            found.append(GroupCounts(column, counts, len(masks) - len(named)))
-    return found
+            groups = [*masks.items()][:MOST_GROUPS]
+            counts = [(_shortened(name) or NO_GROUP, int(mask.sum())) for name, mask in groups]
+            counts_by_column.append(GroupCounts(column, counts, len(masks) - len(groups)))
+    return counts_by_column
 
 
-def _kept(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."

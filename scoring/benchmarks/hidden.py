@@ -189,7 +189,7 @@ def hidden_report(opened: OpenedFile, protocol: str, title: str = "") -> HiddenR
     try:
         sighted = opened.benchmark.sighted(opened.file, opened.answer_key)
         whole = replace(opened, file=sighted, questions=opened.answer_key, answers={})
-        report = whole.report(protocol, title)
+        report = opened.benchmark.final(whole.report(protocol, title))
         return _condensed(opened, report, [problem.text for problem in sighted.problems])
     except Exception as error:  # noqa: BLE001 - its message may name a hidden answer
         place = traceback.extract_tb(error.__traceback__)[-1]
@@ -312,6 +312,8 @@ def _limits(
         text = f"{counted(reason, times, len(opened.file.rows))}. {fate(report.protocol)}"
         yield Caveat(lead, text)
     yield from (Caveat("", text) for text in told)
+    if text := benchmark.told_final(report):
+        yield Caveat("", text)
     if known := opened.splits("there"):
         text = (
             f"The right answers of {these_questions(known)} are open, but they share this file with hidden ones, so no "

@@ -76,9 +76,9 @@ class KitTable:
                     pictures = [name for name in _PICTURES if name in record.values]
                     heads = ["index", *pictures, "question", *letters, "answer", *groups]
                     _write(file, [*heads, *(["split"] if self.splits else [])])
-                shown = [cell_text(record.values.get(name)) for name in pictures]
+                names = [cell_text(record.values.get(name)) for name in pictures]
                 options = [question.options.get(letter, "") for letter in letters]
-                cells = [question.id, *shown, question.question, *options, question.answer]
+                cells = [question.id, *names, question.question, *options, question.answer]
                 split = [question.split] if self.splits else []
                 _write(file, [*cells, *question.groups, *split])
 
@@ -92,13 +92,13 @@ def kit_table(spec: Spec, path: Path) -> KitTable:
     _check(spec)
     with row_errors(path.name):
         records = read_records(path, ANSWERS, members=True, digested=IMAGE_COLUMNS)
-        found = read_questions(spec, records)
-    check_scorable(path.name, found.problems)
+        file = read_questions(spec, records)
+    check_scorable(path.name, file.problems)
     columns = _group_columns(spec)
-    questions = [_question(spec, row, columns) for row in found.rows]
+    questions = [_question(spec, row, columns) for row in file.rows]
     _check_options(questions)
     answered = _with_letters(questions)
-    return KitTable(path, answered, bool(spec.splits), [*_notes(spec, found.rows, answered)])
+    return KitTable(path, answered, bool(spec.splits), [*_notes(spec, file.rows, answered)])
 
 
 def _check(spec: Spec) -> None:
@@ -156,21 +156,23 @@ def _check_options(questions: Sequence[KitQuestion]) -> None:
 
 def _with_letters(questions: Sequence[KitQuestion]) -> Sequence[KitQuestion]:
     """The questions with the letters of their answers, as the whole column writes them. Raises KitTableError."""
-    told = [question for question in questions if question.answer]
-    truths = read_truths([TruthCell(question.answer, question.options) for question in told])
+    answered = [question for question in questions if question.answer]
+    truths = read_truths([TruthCell(question.answer, question.options) for question in answered])
     if truths.ambiguous:
         raise KitTableError(truths.ambiguous)
     wrong = [
-        question.id for question, letter in zip(told, truths.letters, strict=True) if letter is None
+        question.id
+        for question, letter in zip(answered, truths.letters, strict=True)
+        if letter is None
     ]
     if wrong:
         raise KitTableError(
             f"{_named(wrong)} with an answer that is none of the options; correct it"
         )
-    if told and len(told) < len(questions):
+    if answered and len(answered) < len(questions):
         without = [question.id for question in questions if not question.answer]
         raise KitTableError(f"{_named(without)} without an answer; add it, or leave them out")
-    letters = dict(zip((question.row for question in told), truths.letters, strict=True))
+    letters = dict(zip((question.row for question in answered), truths.letters, strict=True))
     return [replace(question, answer=letters.get(question.row) or "") for question in questions]
 
 

@@ -52,11 +52,11 @@ def likelihood_paper(file: Path, circular: bool) -> OfflineBenchmark:
     """The questions of a TSV, with passes as `choice_sheet` has them. Raises RowsError and AnsweringError."""
     sheet = choice_sheet(file, circular)
     questions = [*grouped((_asks(question), question) for question in sheet.questions).values()]
-    asked = {first.index for first, *_ in questions}
+    first_indices = {first.index for first, *_ in questions}
 
     def tasks(_: Answers) -> Iterator[Task[Alternatives]]:
         for question, cell in sheet.with_images():
-            if question.index in asked:
+            if question.index in first_indices:
                 yield Task(str(question.index), partial(_alternatives, cell, question))
 
     return OfflineBenchmark(

@@ -65,6 +65,7 @@ from scoring.report import (
     scores,
 )
 from scoring.score_sheets import no_answer_sheet, sheet_files
+from scoring.specs.file_columns import FileColumn
 
 _ROW = prompt_text("mm_vet_hardened_row.txt")
 PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "judge score 1"}
@@ -350,6 +351,26 @@ class MMVet(MMVetArticle):
     """The end of the file names of the authors' script."""
     refusal: float | None = None
     """The score of the paper's script for a question that the judge's server refuses; None: no score."""
+    question_count: int = 218
+    example_id: str = "v1_0"
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        return ("rubric",)
+
+    @property
+    def size(self) -> str:
+        return f"{self.question_count} questions"
+
+    @property
+    def measure(self) -> str:
+        return "mean grade"
+
+    def columns(self) -> Sequence[FileColumn]:
+        return (
+            FileColumn("question_id", "The question's id", self.example_id),
+            FileColumn("prediction", "The model's answer", "A cat on a sofa."),
+        )
 
     def draft(
         self,

@@ -136,7 +136,7 @@ def grades_for(
     for joined in joined_records(path, QuestionIndex(questions), limits, label):
         with row_errors(label, joined.record.row):
             id = joined.prediction.id
-            grades[id] = (_toolkits_grade(id, joined.found, judge),)
+            grades[id] = (_toolkits_grade(id, joined.source, judge),)
     return GradeFile(replace(upload, title=title), grades, 1, toolkit)
 
 

@@ -92,6 +92,8 @@ MM_VET_V2 = replace(
             _AND, f"<image> in the question indicates where an image is. {_AND}", 1
         ),
     ),
+    question_count=QUESTIONS,
+    example_id="v2_0",
     ending="_dev8",
     refusal=0.0,
 )

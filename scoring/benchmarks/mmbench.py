@@ -5,7 +5,6 @@ abilities stay as they are.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -23,6 +22,13 @@ from scoring.benchmarks.article import (
 )
 from scoring.benchmarks.base import read_table
 from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.choice_figures import (
+    Cells,
+    ChoiceFigures,
+    Known,
+    choice_rows,
+    group_tree,
+)
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.multiple_choice.circular_eval import (
     Circle,
@@ -44,15 +50,15 @@ from scoring.multiple_choice.metrics import (
     letter_counts,
     missing_problem,
     parts_of,
-    share,
     success,
     undecided_is_wrong,
 )
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import PASS, ChoiceQuestion, ChosenBy, Decided
+from scoring.multiple_choice.types import PASS, ChoiceQuestion, ChosenBy, Decided, Protocol
 from scoring.report import ScoreLine
 from scoring.score_sheets import tree_sheet, worst_sheet
 from scoring.specs.files import OURS, load_spec
+from scoring.specs.scored_rows import ScoredRows
 
 Edition = Literal[
     "MMBench", "MMBench-CN", "MMBench v1.1", "MMBench-CN v1.1", "CCBench", "Multiple choice"
@@ -67,6 +73,9 @@ L3 = grouped((group, ability) for ability, group in L2_OF.items())
 """Abilities of the third level by those of the second."""
 L1_OF = SPEC.names_of("l1")
 L1 = grouped((name, group) for group, name in L1_OF.items())
+_ABILITIES: Known = {
+    name: {group: dict.fromkeys(L3[group], {}) for group in groups} for name, groups in L1.items()
+}
 ABILITY_WORDS = {name: name.replace("_", " ").capitalize() for name in (*L1, *L2_OF)}
 ABILITY_WORDS["ocr"] = "OCR"
 _V11 = re.compile(r"v1[._]?1(?!\d)", re.IGNORECASE)
@@ -157,8 +166,8 @@ class _Gaps:
             if question.index < PASS or is_needed_pass:
                 missing.append(question)
         self.missing = tuple(missing)
-        self._lacking: dict[str, tuple[int, int]] = {}
-        """Number of an edition's questions without a base row, and without any row, by split."""
+        self._lacking: dict[str, list[Cells]] = {}
+        """An edition's questions without a base row, by split; what they are about isn't known."""
         self.problems: tuple[Problem, ...] = ()
         if report.missing is not None:
             self.problems = self._of_questions()
@@ -192,29 +201,27 @@ class _Gaps:
                 )
                 problems.append(Problem(0, None, text, "nothing"))
                 continue
-            self._lacking[split] = known - len(present & bases), known - len(present)
+            unknown = [f"{split} {number}" for number in range(known - len(present))]
+            without_base = [*map(str, present - bases), *unknown]
+            self._lacking[split] = [_cells("", "", number) for number in without_base]
             if known > len(present):
                 problems.append(missing_problem(known - len(present), known, edition_split, None))
         return tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
 
-    def keys(self, split: str, circular: bool) -> Counter[tuple[str, str]]:
-        """Number of the question file's questions that the file lacks, by (ability, category)."""
-        return Counter(
-            (ability(question), question.named_category)
+    def cells(self, split: str) -> list[Cells]:
+        """The base rows that the file lacks of a split, or of all."""
+        of_questions = [
+            _question_cells(question)
             for question in self.missing
-            if question.index < PASS
-            and question.answer
-            and split in (_WHOLE_FILE, question.split)
-            and not (circular and self._has(question))
-        )
-
-    def unplaced(self, split: str, circular: bool) -> int:
-        """Number of missing questions with an unknown ability."""
-        return sum(
-            lacking[circular]
+            if question.index < PASS and question.answer and split in (_WHOLE_FILE, question.split)
+        ]
+        of_edition = [
+            cells
             for part, lacking in self._lacking.items()
             if split in (_WHOLE_FILE, part)
-        )
+            for cells in lacking
+        ]
+        return of_questions + of_edition
 
 
 def _circular_problems(
@@ -258,72 +265,51 @@ def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
 
 
 def _split_scores(
-    split: str,
-    rows: Sequence[Decided],
-    question_circles: Sequence[Circle] | None,
-    wrong: bool,
-    gaps: _Gaps,
+    split: str, answered: Sequence[Decided], is_complete: bool, protocol: Protocol, gaps: _Gaps
 ) -> MMBenchScores:
-    """The accuracies of a split, or of the whole file; `question_circles` is None without CircularEval."""
+    """The accuracies of a split, or of the whole file; vanilla alone unless every question has its passes."""
+    by_index = sorted(answered, key=lambda row: row.question.index)
+    first: dict[int, ChoiceQuestion] = {}
+    for row in by_index:
+        first.setdefault(row.question.index % PASS, row.question)
+    chosen = [
+        row for row in by_index if split in (_WHOLE_FILE, first[row.question.index % PASS].split)
+    ]
+    cells = [
+        {
+            **_question_cells(first[row.question.index % PASS]),
+            "pass": str(row.question.index // PASS),
+        }
+        for row in chosen
+    ]
+    rows = choice_rows(chosen, cells, gaps.cells(split))
+    figures = ChoiceFigures(SPEC.figures, protocol)
 
-    def tree(outcomes: Sequence[Scored], circular: bool) -> Node:
-        chosen = [outcome for outcome in outcomes if split in (_WHOLE_FILE, outcome.question.split)]
-        return _tree(chosen, wrong, gaps.keys(split, circular), gaps.unplaced(split, circular))
+    def tree(figure: str) -> Node:
+        def line(level: str, name: str, members: ScoredRows) -> ScoreLine:
+            return figures.line(figure, members, name)
 
-    vanilla = tree(_base(rows), False)
-    circular = tree(question_circles, True) if question_circles is not None else None
+        return group_tree(line, rows, ["l1", "l2", "category"], _ABILITIES, with_blank=False)
+
+    vanilla = tree("vanilla accuracy")
+    circular = tree("CircularEval") if is_complete else None
     return MMBenchScores(split, circular or vanilla, vanilla, circular)
 
 
-def _tree(
-    outcomes: Sequence[Scored], wrong: bool, missing: Mapping[tuple[str, str], int], unplaced: int
-) -> Node:
-    """Accuracies from Overall down; `missing` questions are unscored in their ability, `unplaced` ones in Overall."""
-    by_l3: dict[tuple[str, str], Sequence[tuple[bool | None, str]]] = {key: [] for key in missing}
-    by_l3 |= grouped(
-        (
-            (ability(outcome.question), outcome.question.named_category),
-            (outcome.right, outcome.question.picture),
-        )
-        for outcome in outcomes
-    )
+def _question_cells(question: ChoiceQuestion) -> Cells:
+    number = str(question.index % PASS)
+    return _cells(ability(question), question.named_category, number)
 
-    def over(
-        name: str,
-        level: Literal["overall", "L-1", "L-2", "L-3"],
-        keys: Iterable[tuple[str, str]],
-        below: Sequence[Node],
-    ) -> Node:
-        rights = []
-        pictures = []
-        lacking = unplaced if level == "overall" else 0
-        for key in keys:
-            lacking += missing.get(key, 0)
-            for right, picture in by_l3[key]:
-                rights.append(right)
-                pictures.append(picture)
-        return Node(share(name, rights, wrong, lacking, pictures), level, tuple(below))
 
-    def leaves(group: str) -> list[Node]:
-        order = {name: place for place, name in enumerate(L3.get(group, ()))}
-        keys = sorted(
-            (key for key in by_l3 if key[0] == group),
-            key=lambda key: (order.get(key[1], 99), key[1]),
-        )
-        return [over(key[1], "L-3", [key], ()) for key in keys]
-
-    def branch(group: str) -> Node:
-        return over(group, "L-2", [key for key in by_l3 if key[0] == group], leaves(group))
-
-    present = {group for group, _ in by_l3}
-    tops = []
-    for name, groups in L1.items():
-        if present.intersection(groups):
-            keys = [key for key in by_l3 if key[0] in groups]
-            below = [branch(group) for group in groups if group in present]
-            tops.append(over(name, "L-1", keys, below))
-    tops += [branch(group) for group in sorted(present.difference(L3) - {""})]
-    return over("Overall", "overall", by_l3, [*tops, *leaves("")])
+def _cells(l2: str, category: str, question_no: str) -> Cells:
+    """The groups of a question's base row."""
+    return {
+        "l1": L1_OF.get(l2, ""),
+        "l2": l2,
+        "category": category,
+        "question_no": question_no,
+        "pass": "0",
+    }
 
 
 def ability(question: ChoiceQuestion) -> str:
@@ -387,10 +373,11 @@ class MMBench(MultipleChoice):
         gaps = _Gaps(report, question_circles)
         splits = dict.fromkeys(question.split for question in questions)
         names = [*splits, _WHOLE_FILE] if len(splits) > 1 else list(splits)
-        whole = question_circles if is_complete else None
         return ChoiceTables(
             protocol=report.protocol,
-            splits=tuple(_split_scores(name, scored, whole, wrong, gaps) for name in names),
+            splits=tuple(
+                _split_scores(name, scored, is_complete, report.protocol, gaps) for name in names
+            ),
             problems=(*gaps.problems, *problems, *_unknown(questions)),
             success=success(row.decision for row in rows),
             letters=letter_counts(rows),
@@ -423,7 +410,7 @@ class MMBench(MultipleChoice):
         trees = self.trees(scores)
         way, first = next(iter(trees.items()))
         yield tree_sheet("levels", f"{way} by level", trees, "Ability", self.words)
-        abilities = first.find("L-3")
+        abilities = first.find("category")
         yield worst_sheet("Worst abilities first", abilities, "Ability", self.words)
 
     def trees(self, scores: MMBenchScores) -> Mapping[str, Node]:
@@ -454,7 +441,7 @@ class MMBench(MultipleChoice):
 
     def groups(self, report: ChoiceReport) -> Sequence[ScoreLine]:
         splits = self.tabulated(report).splits
-        lines = (node.line for node in splits[-1].tree.find("L-2")) if splits else ()
+        lines = (node.line for node in splits[-1].tree.find("l2")) if splits else ()
         return [replace(line, name=L2_WORDS.get(line.name, line.name)) for line in lines]
 
     def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:

@@ -6,13 +6,12 @@ The paper's Overall is a mean over subtasks for some models and over samples for
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
-from pydantic import BeforeValidator
 
 from arena.sheets import Column, Sheet
 from arena.types import grouped
@@ -25,49 +24,58 @@ from scoring.benchmarks.article import (
 )
 from scoring.benchmarks.base import read_table
 from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.choice_figures import (
+    Cells,
+    ChoiceFigures,
+    Known,
+    choice_rows,
+    group_tree,
+)
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.multiple_choice.metrics import (
+    NARROWEST,
     ChoiceTables,
     Compared,
     Comparison,
-    Node,
     SplitScores,
     Success,
     compared_by,
     fractions_csv,
     letter_counts,
-    mean_of,
     missing_problem,
     parts_of,
-    share,
     success,
-    undecided_is_wrong,
 )
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import NO_CATEGORY, Answered, ChoiceQuestion, Decided
+from scoring.multiple_choice.types import (
+    NO_CATEGORY,
+    Answered,
+    ChoiceQuestion,
+    Decided,
+    Protocol,
+)
 from scoring.report import ScoreLine
 from scoring.score_sheets import TreeTable, line_sheet, tree_sheet, worst_sheet
 from scoring.small_groups import LEAST
 from scoring.specs.files import OURS, load_spec
+from scoring.specs.reading import derived_rows
+from scoring.specs.scored_rows import ScoredRows
 
-VISUAL_RECOGNITION = "visual_recognition"
 ALL = "ALL"
 """The toolkit's name for all splits together."""
 _SPLITS = ("VAL", "TEST", ALL)
 _SPLIT = re.compile(r"(?<![a-z])(VAL|ALL|TEST)(?:idation)?(?![a-z])", re.IGNORECASE)
 
 
-_Listed = Annotated[tuple[str, ...], BeforeValidator(lambda cell: cell.split("; "))]
-
-
-@dataclass(frozen=True)
-class MetaTask:
-    """A meta-task as named in the files and in the paper."""
-
-    key: str
-    name: str
-    abbreviation: str
-    """The toolkit's column heading in its `_acc.csv`."""
+_SPEC = load_spec(OURS / "mmt-bench.yaml")
+META_TASKS = _SPEC.names_of("meta_task_in_words")
+"""The names of the 32 meta-tasks by their keys, in the toolkit's order."""
+_ABBREVIATIONS = _SPEC.names_of("meta_task_in_csv")
+"""Headings of the meta-tasks in the toolkit's `_acc.csv`."""
+_CLUSTERS = sorted({*_SPEC.names_of("cluster").values()}, key=int)
+_OVERALLS = [name for name, figure in _SPEC.figures.items() if not figure.is_guess]
+_RANDOM = [name for name, figure in _SPEC.figures.items() if figure.chance]
+_FREQUENCY = [name for name, figure in _SPEC.figures.items() if figure.frequent]
 
 
 @dataclass(frozen=True)
@@ -82,8 +90,6 @@ class Subtask:
     samples: int
     val_samples: int
     """Samples in the split VAL."""
-    image_types: _Listed
-    capabilities: _Listed
     cluster: int
     """The paper's cluster of its task map (Table A2)."""
     multi_image: str = ""
@@ -91,7 +97,7 @@ class Subtask:
 
 
 class Overalls(NamedTuple):
-    """The scores called Overall, each by its own rule."""
+    """The scores called Overall, each by its own rule, in the order of the spec's figures."""
 
     subtasks: ScoreLine
     """Mean over subtasks."""
@@ -132,13 +138,13 @@ class MMTBenchReport(ChoiceTables[MMTBenchScores]):
     def accuracy_csv(self) -> bytes:
         """The public toolkit's `_acc.csv`, with the Overall over samples; cells without questions are blank."""
         tree = self.splits[-1].tree
-        names = sorted({node.line.name for node in tree.find("subtask") if node.line.n})
-        metas = dict.fromkeys([*meta_tasks(), *(node.line.name for node in tree.find("meta-task"))])
-        heads = [meta_tasks()[key].abbreviation if key in meta_tasks() else key for key in metas]
+        names = sorted({node.line.name for node in tree.find("category") if node.line.n})
+        metas = [node.line.name for node in tree.find("meta_task")]
+        heads = [_ABBREVIATIONS.get(key, key) for key in metas]
         rows = []
         for scores in self.splits:
             means = {(node.level, node.line.name): node.line.mean for node in scores.tree.walk()}
-            keys = [*(("meta-task", key) for key in metas), *(("subtask", name) for name in names)]
+            keys = [*(("meta_task", key) for key in metas), *(("category", name) for name in names)]
             rows.append(
                 (scores.split or "none", [scores.overall.samples.mean, *map(means.get, keys)])
             )
@@ -157,15 +163,11 @@ class SuccessRow:
 
 
 @cache
-def meta_tasks() -> Mapping[str, MetaTask]:
-    """The 32 meta-tasks by key, in the toolkit's order."""
-    return {meta.key: meta for meta in read_table(MetaTask, "mmt_bench_meta_tasks.csv")}
-
-
-@cache
 def subtasks() -> Mapping[str, Subtask]:
     """The 162 subtasks by key, in the paper's order."""
-    return {subtask.key: subtask for subtask in read_table(Subtask, "mmt_bench_subtasks.csv")}
+    return {
+        subtask.key: subtask for subtask in read_table(Subtask, OURS / "mmt_bench_subtasks.csv")
+    }
 
 
 @cache
@@ -266,121 +268,70 @@ def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
 
 def meta_task(question: ChoiceQuestion) -> str:
     """Key of a question's meta-task: the paper's for a known subtask, else the file's own."""
-    known = subtasks().get(question.category)
-    return known.meta_task if known else question.group or NO_CATEGORY
+    known = _SPEC.derive["meta_task"].of(question.named_category)
+    return str(known) or question.group or NO_CATEGORY
+
+
+def _cells(subtask: str, meta_task: str) -> Cells:
+    """The groups of a subtask's questions; the meta-task is that of a subtask which the paper doesn't have."""
+    (derived,) = derived_rows(_SPEC, {"category": subtask})
+    cells = {column: derived[column] for column in _SPEC.groups}
+    return {**cells, "meta_task": cells["meta_task"] or meta_task}
 
 
 def _split_scores(
-    split: str, rows: Sequence[Decided], wrong: bool, missing: Mapping[str, int]
+    split: str, answered: Sequence[Decided], protocol: Protocol, missing: Counter[str]
 ) -> MMTBenchScores:
-    """The accuracies of a split's rows, with `missing` samples by subtask, and both baselines."""
-    by_subtask = grouped((row.question.named_category, row) for row in rows)
-    metas = {name: subtask.meta_task for name, subtask in subtasks().items() if name in missing}
-    metas |= {name: meta_task(members[0].question) for name, members in by_subtask.items()}
-    lines = {
-        name: _share(name, by_subtask.get(name, ()), wrong, missing.get(name, 0))
-        for name in dict.fromkeys([*by_subtask, *metas])
-    }
-    chance = {
-        name: _guessed(name, members, sum(1 / len(row.question.options) for row in members))
-        for name, members in by_subtask.items()
-    }
-    frequent = {
-        name: _guessed(name, members, max(Counter(row.question.answer for row in members).values()))
-        for name, members in by_subtask.items()
-    }
-    by_cluster = grouped((subtask.cluster, key) for key, subtask in subtasks().items())
-    clusters = {f"cluster {number}": by_cluster[number] for number in sorted(by_cluster)}
-    cluster_lines = zip(
-        _board(lines, clusters), _board(chance, clusters), _board(frequent, clusters), strict=True
+    """The accuracies of a split's answers, with `missing` samples by subtask, and both baselines."""
+    cells = {subtask: _cells(subtask, NO_CATEGORY) for subtask in missing}
+    by_subtask = grouped((row.question.named_category, row.question) for row in answered)
+    for subtask, questions in by_subtask.items():
+        cells[subtask] = _cells(subtask, meta_task(questions[0]))
+    rows = choice_rows(
+        answered,
+        [cells[row.question.named_category] for row in answered],
+        [cells[subtask] for subtask in missing.elements()],
     )
-    samples = _share("Overall (mean over samples)", rows, wrong, sum(missing.values()))
+    figures = ChoiceFigures(_SPEC.figures, protocol)
+    over_subtasks, over_samples, _ = _OVERALLS
+
+    def line(level: str, name: str, members: ScoredRows) -> ScoreLine:
+        return figures.line(over_samples if level == NARROWEST else over_subtasks, members, name)
+
+    def board(figure: str, column: str, names: Iterable[str]) -> tuple[ScoreLine, ...]:
+        members = {name: rows.within(rows.having({column: name})) for name in names}
+        return tuple(figures.line(figure, group, name) for name, group in members.items())
+
+    cluster_lines = [
+        board(figure, "cluster", _CLUSTERS) for figure in (over_subtasks, _RANDOM[0], _FREQUENCY[0])
+    ]
     return MMTBenchScores(
         split=split,
-        tree=_tree(lines, metas),
-        overall=_overalls(lines, metas, samples),
-        image_types=_board(lines, _largest_first(lambda subtask: subtask.image_types)),
-        capabilities=_board(lines, _largest_first(lambda subtask: subtask.capabilities)),
-        clusters=tuple(ClusterScores(*line) for line in cluster_lines),
-        random=_overalls(chance, metas, _over_samples(chance)),
-        frequency=_overalls(frequent, metas, _over_samples(frequent)),
+        tree=group_tree(line, rows, ["meta_task", "category"], _known_tasks(), over_subtasks),
+        overall=Overalls(*(figures.line(name, rows) for name in _OVERALLS)),
+        image_types=board(over_subtasks, "image_type", _largest_first("image_type")),
+        capabilities=board(over_subtasks, "capability", _largest_first("capability")),
+        clusters=tuple(map(ClusterScores, *cluster_lines)),
+        random=Overalls(*(figures.line(name, rows) for name in _RANDOM)),
+        frequency=Overalls(*(figures.line(name, rows) for name in _FREQUENCY)),
     )
+
+
+def _known_tasks() -> Known:
+    """The paper's subtasks by meta-task."""
+    by_meta_task = grouped((subtask.meta_task, key) for key, subtask in subtasks().items())
+    return {key: dict.fromkeys(by_meta_task[key], {}) for key in META_TASKS}
+
+
+def _largest_first(column: str) -> list[str]:
+    """The paper's groups of subtasks, the largest group first."""
+    groups = (name for key in subtasks() for name in _SPEC.derive[column].of(key))
+    return [name for name, _ in Counter(groups).most_common()]
 
 
 def _has_small_subtasks(splits: Sequence[MMTBenchScores]) -> bool:
-    lines = (node.line for scores in splits for node in scores.tree.walk() if not node.children)
+    lines = (node.line for scores in splits for node in scores.tree.find(NARROWEST))
     return any(0 < line.n - line.unscored < LEAST for line in lines)
-
-
-def _share(name: str, rows: Sequence[Decided], wrong: bool, missing: int) -> ScoreLine:
-    rights = [row.right for row in rows]
-    return share(name, rights, wrong, missing, [row.question.picture for row in rows])
-
-
-def _overalls(
-    lines: Mapping[str, ScoreLine], metas: Mapping[str, str], samples: ScoreLine
-) -> Overalls:
-    return Overalls(
-        subtasks=mean_of("Overall (mean over subtasks)", lines.values()),
-        samples=samples,
-        star=mean_of(
-            "Overall* (mean over subtasks, without Visual Recognition)",
-            (line for name, line in lines.items() if metas[name] != VISUAL_RECOGNITION),
-        ),
-    )
-
-
-def _over_samples(guesses: Mapping[str, ScoreLine]) -> ScoreLine:
-    """The mean of guesses, each subtask weighted by its samples."""
-    n = sum(line.n for line in guesses.values())
-    mean = sum((line.mean or 0.0) * line.n for line in guesses.values()) / n if n else None
-    bound = mean or 0.0
-    return ScoreLine("Overall (mean over samples)", n, 0, mean, None, None, bound, bound)
-
-
-def _tree(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Node:
-    strange = sorted(set(metas.values()) - meta_tasks().keys())
-    return Node(
-        mean_of("Overall (mean over subtasks)", lines.values()),
-        "overall",
-        tuple(_branch(key, lines, metas) for key in [*meta_tasks(), *strange]),
-    )
-
-
-def _branch(key: str, lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Node:
-    """A meta-task with the file's subtasks and, blank, those missing from the file."""
-    own = {name: line for name, line in lines.items() if metas[name] == key}
-    names = dict.fromkeys(
-        [*(name for name, subtask in subtasks().items() if subtask.meta_task == key), *sorted(own)]
-    )
-    below = [own.get(name) or share(name, ()) for name in names]
-    return Node(
-        mean_of(key, own.values()), "meta-task", tuple(Node(line, "subtask") for line in below)
-    )
-
-
-def _board(
-    lines: Mapping[str, ScoreLine], groups: Mapping[str, Sequence[str]]
-) -> tuple[ScoreLine, ...]:
-    """Mean of each group's subtasks."""
-    return tuple(
-        mean_of(name, [line for key, line in lines.items() if key in members])
-        for name, members in groups.items()
-    )
-
-
-def _largest_first(groups_of: Callable[[Subtask], Iterable[str]]) -> Mapping[str, Sequence[str]]:
-    """The subtasks of the paper's groups, the largest group first."""
-    groups = grouped(
-        (name, key) for key, subtask in subtasks().items() for name in groups_of(subtask)
-    )
-    return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
-
-
-def _guessed(name: str, rows: Sequence[Decided], right: float) -> ScoreLine:
-    """The line of a guess with this number of right rows."""
-    mean = 100 * right / len(rows)
-    return ScoreLine(name, len(rows), 0, mean, None, None, mean, mean)
 
 
 def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Comparison, ...]:
@@ -391,7 +342,7 @@ def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Com
 
     first_rows = {row.question.index: row for row in first}
     second_rows = {row.question.index: row for row in second}
-    return compared_by(first_rows, second_rows, names, meta_tasks())
+    return compared_by(first_rows, second_rows, names, META_TASKS)
 
 
 _OVERLAP = "Means over subtasks; a subtask counts in every image type and capability it has."
@@ -456,7 +407,6 @@ class MMTBench(MultipleChoice):
     def tabulate(self, report: ChoiceReport) -> MMTBenchReport:
         """Accuracies of each split and of all, with both baselines on the same questions."""
         rows = report.rows
-        wrong = undecided_is_wrong(report.protocol)
         scored = [row for row in rows if row.question.answer is not None]
         splits = grouped((row.question.split, row) for row in scored if row.question.split)
         questions = [row.question for row in rows]
@@ -467,15 +417,19 @@ class MMTBench(MultipleChoice):
         elif report.file:
             gaps, problems = _gaps_of_split(questions, report.file)
         parts = [
-            _split_scores(split, part, wrong, gaps.get(split, Counter()))
+            _split_scores(split, part, report.protocol, gaps.get(split, Counter()))
             for split, part in splits.items()
         ]
         times = Counter(question.named_category for question in questions)
         whole = ALL if splits else _fitting(times, report.file)
         missing = sum(gaps.values(), Counter[str]())
+        if [*splits.values()] == [scored] and gaps.keys() <= splits.keys():
+            everything = replace(parts[0], split=whole)
+        else:
+            everything = _split_scores(whole, scored, report.protocol, missing)
         return MMTBenchReport(
             protocol=report.protocol,
-            splits=(*parts, _split_scores(whole, scored, wrong, missing)),
+            splits=(*parts, everything),
             problems=(*problems, *_unknown(scored)),
             success=success(row.decision for row in rows),
             letters=letter_counts(rows),
@@ -498,14 +452,13 @@ class MMTBench(MultipleChoice):
         return recognises([row.question for row in rows])
 
     def words(self, name: str) -> str:
-        known = subtasks().get(name) or meta_tasks().get(name)
-        return known.name if known else name
+        return _SPEC.names_of("task_in_words").get(name) or meta_task_words(name)
 
     def split_sheets(self, scores: MMTBenchScores) -> Iterator[Sheet]:
         yield overall_sheet(scores)
         title = "By meta-task and subtask"
         yield tree_sheet("levels", title, self.trees(scores), "Task", self.words, unfolded=2)
-        nodes = scores.tree.find("subtask")
+        nodes = scores.tree.find(NARROWEST)
         yield worst_sheet("Worst subtasks first", nodes, "Subtask", self.words)
         for name, lines in (
             ("Image type", scores.image_types),
@@ -516,7 +469,9 @@ class MMTBench(MultipleChoice):
             yield line_sheet(key, title, lines, name, place="below", note=_OVERLAP)
         title = "By cluster of the task map"
         clusters = [cluster.own for cluster in scores.clusters]
-        yield line_sheet("by-cluster", title, clusters, "Cluster", place="folded")
+        yield line_sheet(
+            "by-cluster", title, clusters, "Cluster", "cluster {}".format, place="folded"
+        )
 
     def sheets(self, report: ChoiceReport) -> Sequence[Sheet]:
         return (
@@ -574,10 +529,9 @@ class MMTBench(MultipleChoice):
 
 def meta_task_words(key: str) -> str:
     """A meta-task's name in the paper; other names stay."""
-    return meta_tasks()[key].name if key in meta_tasks() else key
+    return META_TASKS.get(key, key)
 
 
-_SPEC = load_spec(OURS / "mmt-bench.yaml")
 MMT_BENCH = MMTBench(
     key="mmt-bench",
     spec=_SPEC,

@@ -165,10 +165,10 @@ def _of_several(as_is: ModeQuestion, mode: Mode, images: int, most: int) -> Mode
     for piece in pieces[:-1]:
         text += piece
         places.append(len(text))
-    asked = "\n".join([text + pieces[-1], "Options:", *_answering(question)])
+    prompt_text = "\n".join([text + pieces[-1], "Options:", *_answering(question)])
     if mode == "one-image":
-        return ModeQuestion(question, asked, pictures="joined", note=note)
-    return ModeQuestion(question, asked, tuple(places), note=note)
+        return ModeQuestion(question, prompt_text, pictures="joined", note=note)
+    return ModeQuestion(question, prompt_text, tuple(places), note=note)
 
 
 def _worded(text: str, question: ChoiceQuestion, images: int, form: Form = "first") -> str:
@@ -200,15 +200,15 @@ def _inline(question: ChoiceQuestion, images: int) -> tuple[str, ...] | None:
         question.category, "inline"
     ):
         return ("",) * images + (question.text,)
-    found = tuple(_worded(question.text, question, images, "inline").split(IMAGE))
-    return found if len(found) == images + 1 else _after_names(question.text, images)
+    pieces = tuple(_worded(question.text, question, images, "inline").split(IMAGE))
+    return pieces if len(pieces) == images + 1 else _after_names(question.text, images)
 
 
 def _after_names(text: str, images: int) -> tuple[str, ...] | None:
     """The text with an image after each of its names: Image 1, Image 2 ..., or Frame or Candidate; from 0 or 1."""
     ends: dict[str, dict[int, int]] = {}
-    for found in _NAMES.finditer(text):
-        ends.setdefault(found[1], {}).setdefault(int(found[2]), found.end())
+    for name in _NAMES.finditer(text):
+        ends.setdefault(name[1], {}).setdefault(int(name[2]), name.end())
     for places in ends.values():
         for start in (0, 1):
             if list(places) == list(range(start, start + images)):
@@ -227,22 +227,22 @@ def _in_unit(as_is: ModeQuestion, unit: Unit, pictures: Sequence[bytes]) -> Mode
     if question.category not in _subtasks_of("coordinates") | _subtasks_of("referring"):
         return as_is
     stated = stated_size(question.text)
-    seen = picture_size(pictures[0]) if pictures else None
-    size = stated or seen
+    pictured = picture_size(pictures[0]) if pictures else None
+    size = stated or pictured
     if size is None:
         raise CoordinateError("neither the text nor a picture tells the image's size")
-    found = in_unit(question, unit, size)
-    if found is question:
+    converted = in_unit(question, unit, size)
+    if converted is question:
         return as_is
-    return ModeQuestion(found, prompt(found), note=_other_size(stated, seen))
+    return ModeQuestion(converted, prompt(converted), note=_other_size(stated, pictured))
 
 
-def _other_size(stated: Size | None, seen: Size | None) -> str:
-    if not stated or not seen or stated == seen:
+def _other_size(stated: Size | None, pictured: Size | None) -> str:
+    if not stated or not pictured or stated == pictured:
         return ""
     return (
         "the picture is not of the size in the text, which holds: "
-        f"{_size_words(seen)}, not {_size_words(stated)}"
+        f"{_size_words(pictured)}, not {_size_words(stated)}"
     )
 
 
@@ -256,22 +256,26 @@ def _referring(as_is: ModeQuestion, mode: Mode, pictures: Sequence[bytes]) -> Mo
     question = as_is.question
     if question.category not in _subtasks_of("referring"):
         return as_is
-    seen = picture_size(pictures[0]) if pictures else None
-    stated = stated_size(question.text) or seen
+    pictured = picture_size(pictures[0]) if pictures else None
+    stated = stated_size(question.text) or pictured
     boxes = named_boxes(question.text, stated or (1, 1))
     if not boxes:
         raise CoordinateError("the text names no box")
     if mode == "text-box":
         return as_is
-    if not seen or not stated:
+    if not pictured or not stated:
         raise CoordinateError("there is no picture to draw on")
-    if abs(stated[0] * seen[1] / (stated[1] * seen[0]) - 1) > _SAME_SHAPE:
+    if abs(stated[0] * pictured[1] / (stated[1] * pictured[0]) - 1) > _SAME_SHAPE:
         raise CoordinateError(
             "the picture is not of the shape in the text, so nothing is drawn: "
-            f"{_size_words(seen)}, not {_size_words(stated)}"
+            f"{_size_words(pictured)}, not {_size_words(stated)}"
         )
     if mode == "mark":
         question = replace(question, text=without_boxes(question.text))
     return ModeQuestion(
-        question, prompt(question), pictures="marked", boxes=boxes, note=_other_size(stated, seen)
+        question,
+        prompt(question),
+        pictures="marked",
+        boxes=boxes,
+        note=_other_size(stated, pictured),
     )

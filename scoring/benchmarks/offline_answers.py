@@ -78,8 +78,11 @@ def mm_vet_paper(folder: Path | None, prefix: str = "") -> OfflineBenchmark:
         len(questions.questions),
         (
             lambda _: (
-                Task(one.id, partial(_from_file, images / one.image, f"{start}{one.text}"))
-                for one in questions.questions
+                Task(
+                    question.id,
+                    partial(_from_file, images / question.image, f"{start}{question.text}"),
+                )
+                for question in questions.questions
             ),
         ),
         partial(_mm_vet_file, questions, prefix),
@@ -116,10 +119,12 @@ def choice_sheet(file: Path, circular: bool = False) -> "ChoiceSheet":
     `circular` adds rotated passes to a file of base rows.
     """
     references: dict[int, str] = {}
-    found, problems = read_questions(without_images(read_records(file, WITH_IMAGES), references))
-    check_questions(file, problems, found)
-    rows = {question.row: (question,) for question in found.values()}
-    if circular and not is_circular(found.values()):
+    questions, problems = read_questions(
+        without_images(read_records(file, WITH_IMAGES), references)
+    )
+    check_questions(file, problems, questions)
+    rows = {question.row: (question,) for question in questions.values()}
+    if circular and not is_circular(questions.values()):
         rows = {row: (question, *rotations(question)) for row, (question,) in rows.items()}
     return ChoiceSheet(file, rows, references)
 
@@ -163,8 +168,8 @@ class ChoiceSheet:
         """Base indices of questions with a wrong answer, as far as the rules can tell."""
         wrong = set()
         for question in (each for group in self.rows.values() for each in group):
-            said = answers.get(str(question.index))
-            letter = None if said is None else extract(said, question.options).letter
+            answer = answers.get(str(question.index))
+            letter = None if answer is None else extract(answer, question.options).letter
             if letter is not None and letter != question.answer:
                 wrong.add(question.index % PASS)
         return wrong
@@ -197,10 +202,10 @@ def image_cell(record: Record) -> str:
     return next((str(record.values[name]) for name in IMAGE_COLUMNS if record.values.get(name)), "")
 
 
-def check_questions(file: Path, problems: Sequence[Problem], found: Collection[Any]) -> None:
+def check_questions(file: Path, problems: Sequence[Problem], questions: Collection[Any]) -> None:
     """Raise AnsweringError for a question file that can't be asked."""
     stopping = [problem for problem in problems if problem.blocks == "scoring"]
-    if stopping or not found:
+    if stopping or not questions:
         first = stopping[0] if stopping else Problem(0, None, "no question is in it", "scoring")
         row = f", row {first.row}" if first.row else ""
         more = f" (and {len(stopping) - 1} more)" if len(stopping) > 1 else ""
@@ -241,11 +246,11 @@ def picture(data: bytes) -> bytes:
 
 def _mm_vet_file(questions: QuestionSet, prefix: str, answers: Answers, model: str) -> bytes:
     """The authors' `{id: answer}`, or after a prefix a list of records that tells it, for which theirs has no place."""
-    asked = [question.id for question in questions.questions if question.id in answers]
-    ordered: object = {id: answers[id] for id in asked}
+    answered = [question.id for question in questions.questions if question.id in answers]
+    ordered: object = {id: answers[id] for id in answered}
     if prefix:
         about = {"model": model, PREFIX: prefix}
-        ordered = [{"id": id, "prediction": answers[id], **about} for id in asked]
+        ordered = [{"id": id, "prediction": answers[id], **about} for id in answered]
     return json.dumps(ordered, ensure_ascii=False, indent=1).encode()
 
 
@@ -265,13 +270,15 @@ def answers_tsv(
         columns["image_id"] = {str(question.index): question.picture for question in questions}
     rows = []
     for question in questions:
-        said = answers.get(key := str(question.index))
-        if said is not None:
+        answer = answers.get(key := str(question.index))
+        if answer is not None:
             options = [question.options.get(letter, "") for letter in used]
             about = [question.answer or "", question.category, question.group, question.split]
             added = [column.get(key, "") for column in columns.values()]
             rows.append(
-                map(printable, [key, question.text, question.hint, *options, *about, *added, said])
+                map(
+                    printable, [key, question.text, question.hint, *options, *about, *added, answer]
+                )
             )
     heads = [
         "index",

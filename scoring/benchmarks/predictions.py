@@ -151,10 +151,11 @@ def read_predictions(
         prefixes.add(str(values.get(PREFIX) or ""))
     if columns is None:
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
-    named = sorted(filter(None, models))
-    if len(named) > 1:
+    titles = sorted(filter(None, models))
+    if len(titles) > 1:
         raise RowsError(
-            f"expected one model's answers, found those of {_counted(named)}; split the file", label
+            f"expected one model's answers, found those of {_counted(titles)}; split the file",
+            label,
         )
     if len(prefixes) > 1:
         raise RowsError(
@@ -165,7 +166,7 @@ def read_predictions(
     return Upload(
         file=label,
         layout=columns.layout,
-        title=named[0][:200] if named else Path(label).stem,
+        title=titles[0][:200] if titles else Path(label).stem,
         predictions=tuple(predictions),
         outside=outside,
         asks_others=same - {None} == {False},
@@ -176,7 +177,7 @@ def read_predictions(
 class Joined(NamedTuple):
     """A record of a file, and the prediction in it."""
 
-    found: Record
+    source: Record
     """As the file holds it."""
     record: Record
     """The same as a plain record of answers."""
@@ -190,16 +191,20 @@ def joined_records(
     """The records of a file with the ids of their questions. Raises RowsError, for a file of verdicts too."""
     columns: _Columns | None = None
     with row_errors(label):
-        for found in read_records(path, limits, _SKIPPED, label, members=True):
-            record = sample(found)
-            if columns is None and "hit" in record.values and (told := result_told(found, label)):
-                raise RowsError(told)
-            columns = columns or _columns(found, record)
+        for source in read_records(path, limits, _SKIPPED, label, members=True):
+            record = sample(source)
+            if (
+                columns is None
+                and "hit" in record.values
+                and (refusal := result_told(source, label))
+            ):
+                raise RowsError(refusal)
+            columns = columns or _columns(source, record)
             require_columns(record, [column for column in (columns.id, columns.answer) if column])
             prediction = Prediction(
                 index.id_of(record, columns), _answer(record, columns), record.row
             )
-            yield Joined(found, record, columns, prediction)
+            yield Joined(source, record, columns, prediction)
 
 
 _LEAVE_OUT = "add them, or score without them (Details: Leave them unscored; command line: -o missing=unscored)"
@@ -247,12 +252,18 @@ def notices(upload: Upload, questions: QuestionSet, then: str = BEFORE) -> tuple
     """What a user should know of a file; `then` says what happens to predictions that are no answer of a model."""
     truths = {question.id: question.truth for question in questions.questions}
     reasons = {
-        one.id: no_answer(one.text, _TRUTH_PARTS.split(truths.get(one.id, "")))
-        for one in upload.predictions
+        prediction.id: no_answer(prediction.text, _TRUTH_PARTS.split(truths.get(prediction.id, "")))
+        for prediction in upload.predictions
     }
-    said = [one.id for one in upload.predictions if one.text.strip() in NO_ANSWERS]
-    asked = {question.id: question.text for question in questions.questions}
-    echoes = [one.id for one in upload.predictions if repeats(one.text, asked.get(one.id, ""))]
+    named_nothing = [
+        prediction.id for prediction in upload.predictions if prediction.text.strip() in NO_ANSWERS
+    ]
+    texts = {question.id: question.text for question in questions.questions}
+    echoes = [
+        prediction.id
+        for prediction in upload.predictions
+        if repeats(prediction.text, texts.get(prediction.id, ""))
+    ]
     lines = (
         f"no question in it is the one that its id names in {questions.name}; is it a file of another benchmark?"
         if upload.asks_others
@@ -264,9 +275,9 @@ def notices(upload: Upload, questions: QuestionSet, then: str = BEFORE) -> tuple
         f"answers to questions outside the subset, left out: {upload.outside:,}"
         if upload.outside
         else "",
-        f"answers that are NA or None, read as the model's words: {_counted(said)}; where it gave none, "
+        f"answers that are NA or None, read as the model's words: {_counted(named_nothing)}; where it gave none, "
         "empty the cell"
-        if said
+        if named_nothing
         else "",
     )
     return (*no_answer_sentences(reasons, len(upload.predictions), then), *filter(None, lines))
@@ -279,7 +290,7 @@ class QuestionIndex:
         whole = (*questions.questions, *questions.outside)
         self._ids = {_normal(question.id): question.id for question in whole}
         numbers = [
-            (int(found[1]), id) for id in self._ids.values() if (found := _NUMBERED.fullmatch(id))
+            (int(match[1]), id) for id in self._ids.values() if (match := _NUMBERED.fullmatch(id))
         ]
         times = Counter(number for number, _ in numbers)
         self._numbers: dict[int | None, str] = {
@@ -360,7 +371,7 @@ def sample(record: Record, called: str = "prediction") -> Record:
     return Record(record.row, {**columns, called: text})
 
 
-def _columns(found: Record, record: Record) -> _Columns:
+def _columns(source: Record, record: Record) -> _Columns:
     """Roles of the columns, from the first record. Raises RowsError if they are unclear."""
     names = {column: _GAPS.sub("_", column.strip().lower()) for column in record.values}
     answer = VALUE if VALUE in names else _answer_column(names, record)
@@ -374,7 +385,7 @@ def _columns(found: Record, record: Record) -> _Columns:
         (column for column in names if names[column] in _TRUTHS and column != answer), None
     )
     model = _only(names, ("model_id", "model"), "the model", record)
-    return _Columns(_layout(found, set(names.values()), id), answer, id, question, truth, model)
+    return _Columns(_layout(source, set(names.values()), id), answer, id, question, truth, model)
 
 
 def _answer_column(names: Mapping[str, str], record: Record) -> str:
@@ -391,25 +402,26 @@ def _answer_column(names: Mapping[str, str], record: Record) -> str:
     return column
 
 
-def _only(names: Mapping[str, str], wanted: Iterable[str], what: str, record: Record) -> str | None:
+def _only(names: Mapping[str, str], wanted: Iterable[str], role: str, record: Record) -> str | None:
     several = [column for column, name in names.items() if name in wanted]
     if len(several) > 1:
-        found = " and ".join(map(repr, several))
+        columns = " and ".join(map(repr, several))
         raise RowsError(
-            f"expected one column with {what}, found {found}; delete or rename one", row=record.row
+            f"expected one column with {role}, found {columns}; delete or rename one",
+            row=record.row,
         )
     return several[0] if several else None
 
 
 def _unclear(expected: str, record: Record) -> RowsError:
-    found = ", ".join(map(repr, list(record.values)[:_SHOWN])) or "none"
-    return RowsError(f"expected {expected}, found {found}; add or rename it", row=record.row)
+    names = ", ".join(map(repr, list(record.values)[:_SHOWN])) or "none"
+    return RowsError(f"expected {expected}, found {names}; add or rename it", row=record.row)
 
 
-def _layout(found: Record, names: set[str], id: str | None) -> Layout:
-    if KEY in found.values:
-        return "id: text" if VALUE in found.values else "id: record"
-    if found.values.keys() & {"filtered_resps", "resps"}:
+def _layout(source: Record, names: set[str], id: str | None) -> Layout:
+    if KEY in source.values:
+        return "id: text" if VALUE in source.values else "id: record"
+    if source.values.keys() & {"filtered_resps", "resps"}:
         return "lmms-eval samples"
     if names >= {"question_id", "text", "answer_id"}:
         return "LLaVA answers"
@@ -438,10 +450,10 @@ def _normal(id: str) -> str:
     return unicodedata.normalize("NFC", id).strip()
 
 
-def _problem(what: str, ids: list[str], mend: str) -> str:
-    return f"{what}: {_counted(ids)}; {mend}" if ids else ""
+def _problem(defect: str, ids: list[str], mend: str) -> str:
+    return f"{defect}: {_counted(ids)}; {mend}" if ids else ""
 
 
 def _counted(ids: list[str]) -> str:
-    shown = ", ".join(" ".join(id.split())[:80] for id in ids[:_SHOWN])
-    return f"{len(ids):,} ({shown}{', ...' if len(ids) > _SHOWN else ''})"
+    first = ", ".join(" ".join(id.split())[:80] for id in ids[:_SHOWN])
+    return f"{len(ids):,} ({first}{', ...' if len(ids) > _SHOWN else ''})"

@@ -51,8 +51,8 @@ def result_told(first: Record, file: str, toolkit: Toolkit | None = None) -> str
     names = {name.strip().lower() for name in first.values}
     if {"hit", "log"} <= names:
         path = PurePath(file)
-        named = _RESULT.fullmatch(path.stem)
-        other = f"{named[1]}{path.suffix}" if named else "the file of predictions"
+        match = _RESULT.fullmatch(path.stem)
+        other = f"{match[1]}{path.suffix}" if match else "the file of predictions"
         return (
             "is a result file of VLMEvalKit: hit and log are its verdicts, and rotated passes are left out. "
             f"Upload {other}, which the toolkit wrote before it"

@@ -37,14 +37,14 @@ def spec_paper(spec: Spec, file: Path) -> OfflineBenchmark:
     """The questions of a spec's own file, which holds their pictures. Raises RowsError and AnsweringError."""
     references: dict[int, str] = {}
     records = without_images(read_records(file, WITH_IMAGES, members=True), references)
-    found = read_questions(spec, records)
-    check_questions(file, found.problems, found.rows)
-    texts = {row.id: asked_text(spec, row) for row in found.rows}
+    questions = read_questions(spec, records)
+    check_questions(file, questions.problems, questions.rows)
+    texts = {row.id: asked_text(spec, row) for row in questions.rows}
     return OfflineBenchmark(
         digest=hashlib.sha256("\n".join(map(repr, texts.items())).encode()).hexdigest(),
-        count=len(found.rows),
-        rounds=(partial(_tasks, file, found.rows, texts, references),),
-        written=lambda answers, _: _answers_tsv(spec, found.rows, answers),
+        count=len(questions.rows),
+        rounds=(partial(_tasks, file, questions.rows, texts, references),),
+        written=lambda answers, _: _answers_tsv(spec, questions.rows, answers),
     )
 
 
@@ -67,7 +67,7 @@ def asked_text(spec: Spec, row: SpecRow) -> str:
 def _our_words(question: str, options: Mapping[str, str]) -> str:
     if not options:
         return question
-    asked = ChoiceQuestion(
+    choice = ChoiceQuestion(
         index=0,
         text=question,
         options=options,
@@ -76,7 +76,7 @@ def _our_words(question: str, options: Mapping[str, str]) -> str:
         group="",
         split="",
     )
-    return prompt(asked)
+    return prompt(choice)
 
 
 def _tasks(
@@ -107,7 +107,7 @@ def _answers_tsv(spec: Spec, rows: Sequence[SpecRow], answers: Answers) -> bytes
     for row in rows:
         if row.id in answers:
             cells = [cell_text(row.cells.get(name)) for name in more]
-            told = [row.picture for _ in pictures]
-            lines.append([*map(printable, [row.id, *cells, *told, answers[row.id]])])
+            names_of_pictures = [row.picture for _ in pictures]
+            lines.append([*map(printable, [row.id, *cells, *names_of_pictures, answers[row.id]])])
     heads = [own.id, *more, *pictures, own.answer]
     return csv_bytes(heads, lines, "utf-8", exact=True, delimiter="\t")

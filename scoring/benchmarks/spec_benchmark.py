@@ -60,6 +60,7 @@ from scoring.specs.report import (
     SpecReport,
     absent_groups,
     figure_lines,
+    final_report,
     grouped_lines,
     has_truth,
     head_figure,
@@ -71,6 +72,7 @@ from scoring.specs.report import (
     spec_of_report,
     splits_of,
     whole_ends,
+    why_unbounded,
     wrong_truth,
 )
 from scoring.specs.schema import UNKNOWN, Spec, is_called
@@ -158,9 +160,9 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         label = name or path.name
         with row_errors(label):
             records = read_records(path, limits, name=label, members=True, digested=IMAGE_COLUMNS)
-            found = read_questions(self.spec, records)
-        check_scorable(label, found.problems)
-        return {row.id: row.cells for row in found.rows}
+            file = read_questions(self.spec, records)
+        check_scorable(label, file.problems)
+        return {row.id: row.cells for row in file.rows}
 
     @property
     def column_names(self) -> ColumnNames:
@@ -181,7 +183,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             *layout_of(self.spec, [*first.values])
         }
 
-    def asked(self, questions: Mapping[str, Mapping[str, Any]]) -> Iterator[AskedQuestion]:
+    def list_questions(self, questions: Mapping[str, Mapping[str, Any]]) -> Iterator[AskedQuestion]:
         for id, cells in questions.items():
             item = item_of(self.spec, SpecRow(id, "", cells, 0))
             split = split_of(self.spec, cells)
@@ -218,6 +220,18 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def tables(self, report: SpecReport) -> Iterable[TreeTable]:
         return figure_tables(report)
 
+    def final(self, report: SpecReport) -> SpecReport:
+        return final_report(report)
+
+    def told_final(self, report: SpecReport) -> str:
+        rules = [case.rule for case in spec_of_report(report).rule]
+        if report.protocol != "strict" or not any(rule.truth_decides for rule in rules):
+            return ""
+        return (
+            "An answer that isn't equal to the right one, and may still say the same, counts as wrong: no judge reads "
+            "it."
+        )
+
     def submission(self, report: SpecReport) -> ServerSubmission | None:
         return spec_submission(report)
 
@@ -227,24 +241,24 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         wrong = [(wrong_truth(self.spec, item), item.id) for item in known]
         why_wrong = grouped((why, id) for why, id in wrong if why)
         scored = len(known) - sum(map(len, why_wrong.values()))
-        told = f"; {scored:,} can be scored" if known else ""
-        lines = [f"{self.name}: {plural(len(items), 'answer')}{told}"]
+        scorable = f"; {scored:,} can be scored" if known else ""
+        lines = [f"{self.name}: {plural(len(items), 'answer')}{scorable}"]
         splits = Counter(map(self.split_of, file.rows))
         if len(splits) > 1:
             counts = [f"{split or '(none)'} {count:,}" for split, count in splits.items()]
             lines.append(f"splits: {', '.join(counts)}")
         for why, ids in why_wrong.items():
-            of = f"the right answer of {plural(len(ids), 'question')} {why}"
-            lines.append(f"{of}, so our rules leave it unscored: {_some(ids)}")
+            problem = f"the right answer of {plural(len(ids), 'question')} {why}"
+            lines.append(f"{problem}, so our rules leave it unscored: {_some(ids)}")
         return tuple(lines)
 
     def no_answers(self, file: ReadFile[SpecRow]) -> Mapping[str, str]:
-        found = {}
+        reasons = {}
         for row in file.rows:
             item = item_of(self.spec, row)
             references = [*filter(None, [item.truth]), *item.options.values()]
-            found[row.id] = no_answer(row.answer, references)
-        return found
+            reasons[row.id] = no_answer(row.answer, references)
+        return reasons
 
     def told_no_answers(self, report: SpecReport) -> tuple[str, ...]:
         reasons = {row.row.id: row.no_answer for row in report.rows}
@@ -274,8 +288,8 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return (*opened.file.problems, *_told_pictures(opened.file.rows))
 
     def pictured(self, report: SpecReport) -> Sequence[ScoredAnswer]:
-        shown = {row.row.id for row, rule in ruled_rows(report) if rule.shows_pictures}
-        return [answer for answer in self.scored_answers(report) if answer.id in shown]
+        pictured = {row.row.id for row, rule in ruled_rows(report) if rule.shows_pictures}
+        return [answer for answer in self.scored_answers(report) if answer.id in pictured]
 
     def with_pictures(
         self, report: SpecReport, pictures: Mapping[str, tuple[ShownImage, ...]]
@@ -331,33 +345,33 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         """The headline figure of the first column of groups."""
         head = head_figure(report)
         for column in spec_of_report(report).groups:
-            if found := grouped_lines(report, column, ""):
-                return [replace(group.lines[head], name=group.name) for group in found]
+            if lines_by_group := grouped_lines(report, column, ""):
+                return [replace(group.lines[head], name=group.name) for group in lines_by_group]
         return ()
 
     def caveats(self, report: SpecReport) -> Sequence[Caveat]:
-        told = [
+        caveats = [
             Caveat("Partial", f"{problem.text}{_with_all(report)}")
             for problem in report.problems
             if problem.blocks == "whole"
         ]
-        for name, has, of in absent_groups(report):
-            text = f"{name} sums {has} of its {of} groups; the file has no row of the others"
-            told.append(Caveat("Partial", text))
+        for name, has, expected in absent_groups(report):
+            text = f"{name} sums {has} of its {expected} groups; the file has no row of the others"
+            caveats.append(Caveat("Partial", text))
         lead = "Partial" if report.protocol == "strict" else ""
-        told += [Caveat(lead, text) for text in self.told_no_answers(report)]
-        told += self._told_unread(report)
+        caveats += [Caveat(lead, text) for text in self.told_no_answers(report)]
+        caveats += self._told_unread(report)
         spec = spec_of_report(report)
         without = sum(not has_truth(spec, item) for item in report_items(report))
         if without:
             count = plural(without, "question")
-            told.append(
+            caveats.append(
                 Caveat("", f"without a right answer in the file, read and not scored: {count}")
             )
         if submission := self.submission(report):
-            told.append(Caveat("", submission.told))
-        told += told_pictures(report)
-        return [*told_distrust(report), *super().caveats(report), *told]
+            caveats.append(Caveat("", submission.told))
+        caveats += told_pictures(report)
+        return [*told_distrust(report), *super().caveats(report), *caveats]
 
     def checks(self, report: SpecReport) -> Sequence[str]:
         return [*told_canaries(report), *told_orders(report)]
@@ -367,15 +381,15 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         unread = [row for row in report.rows if not row.reading.read and not row.no_answer]
         if not unread:
             return []
-        of = f"{len(unread):,} of {plural(len(report.rows), 'answer')}"
+        count = f"{len(unread):,} of {plural(len(report.rows), 'answer')}"
         if report.protocol != "strict" and any(row.reading.score is not None for row in unread):
             kinds = dict.fromkeys(case.rule.unread_as for case in spec_of_report(report).rule)
-            text = f"nobody could read {of}; this protocol counts them as {either(kinds)}"
+            text = f"nobody could read {count}; this protocol counts them as {either(kinds)}"
             return [Caveat("", text)]
         head = figure_lines(report)[head_figure(report)]
         ends = f"{head.worst:{head.form}} and {head.best:{head.form}}"
         between = f"{head.name} lies between {ends}"
-        return [Caveat("", f"undecided: {of}; {between}")]
+        return [Caveat("", f"undecided: {count}; {between}")]
 
     def published(self, report: SpecReport) -> PublishedBoard | None:
         """The spec's published numbers of this figure under this protocol."""
@@ -389,12 +403,14 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             return None
         line = figure_lines(report)[head]
         sources = ", ".join(dict.fromkeys(row.source for row in rows))
-        shown = tuple(PublishedRow(row.model, {head: row.score}) for row in rows)
+        published_rows = tuple(PublishedRow(row.model, {head: row.score}) for row in rows)
         apart = dict.fromkeys(row.apart for row in rows if row.apart)
         if report.missing:
             apart["this file is a part of the questions"] = None
         own = {head: line.mean}
-        return PublishedBoard(sources, (head,), shown, own, tuple(apart), places=line.places)
+        return PublishedBoard(
+            sources, (head,), published_rows, own, tuple(apart), places=line.places
+        )
 
     def counted_as(self, report: SpecReport) -> tuple[str, ...]:
         spec = spec_of_report(report)
@@ -414,14 +430,14 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def scored_answers(self, report: SpecReport) -> Sequence[ScoredAnswer]:
         spec = spec_of_report(report)
         column = next(iter(spec.groups), "")
-        found = []
+        answers = []
         for row, item in zip(report.rows, report_items(report), strict=True):
             options = "".join(f"\n{letter}. {text}" for letter, text in item.options.items())
             group = str(row.row.cells.get(column, ""))
             truth = item.truth or ""
             if truth in item.options:
                 truth = f"{truth}. {item.options[truth]}"
-            found.append(
+            answers.append(
                 ScoredAnswer(
                     id=item.id,
                     question=item.question + options,
@@ -434,7 +450,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
                     picture=row.row.picture,
                 )
             )
-        return found
+        return answers
 
     def methods(self, report: SpecReport) -> Mapping[str, str]:
         spec = spec_of_report(report)
@@ -474,17 +490,20 @@ def outcome_words(reading: Reading) -> str:
 
 
 def _with_all(report: SpecReport) -> str:
-    """Between what the headline lies over all questions of a question file, as the end of a sentence."""
-    ends = whole_ends(report) if report.missing else None
-    if ends is None:
+    """The headline's bounds over all questions of a question file, or why it has none, as the end of a sentence."""
+    if not report.missing:
         return ""
     head = figure_lines(report)[head_figure(report)]
+    if why := why_unbounded(report):
+        return f". {head.name} has no bounds over all of them: {why}"
+    ends = whole_ends(report)
+    assert ends, "a figure without a reason against it has bounds"
     return f"; over all of them {head.name} lies between {ends.low:{head.form}} and {ends.high:{head.form}}"
 
 
 def _some(ids: Sequence[str]) -> str:
-    shown = ", ".join(id[:40] for id in ids[:_SHOWN_IDS])
-    return f"id {shown}{', ...' if ids[_SHOWN_IDS:] else ''}"
+    first = ", ".join(id[:40] for id in ids[:_SHOWN_IDS])
+    return f"id {first}{', ...' if ids[_SHOWN_IDS:] else ''}"
 
 
 def _told_pictures(rows: Sequence[SpecRow]) -> tuple[Problem, ...]:

@@ -10,20 +10,24 @@ from scoring.specs.report import SpecReport, ruled_rows
 
 def told_canaries(report: SpecReport) -> Iterator[str]:
     """Yield how many canaries got more than the lowest grade."""
-    scored = [one.reading.score for one in report.canaries if one.reading.score is not None]
+    scored = [
+        canary.reading.score for canary in report.canaries if canary.reading.score is not None
+    ]
     if scored:
-        given = sum(score > 0 for score in scored)
-        of = f"{given:,} of {plural(len(scored), 'answer')} that deserve nothing"
-        yield f"Canaries: {of} got more than the lowest grade from the judge."
+        raised = sum(score > 0 for score in scored)
+        count = f"{raised:,} of {plural(len(scored), 'answer')} that deserve nothing"
+        yield f"Canaries: {count} got more than the lowest grade from the judge."
 
 
 def told_distrust(report: SpecReport) -> Iterator[Caveat]:
     """Yield why the judge is not trusted: it gave more than the lowest grade to canaries."""
-    given = [one.reading.read for one in report.canaries if one.reading.score]
-    if given:
-        grades = ", ".join(given)
-        of = f"{len(given):,} of {plural(len(report.canaries), 'worthless answer')}"
-        text = f"don't trust this score: the judge gave {of} more than the lowest grade: {grades}"
+    raised = [canary.reading.read for canary in report.canaries if canary.reading.score]
+    if raised:
+        grades = ", ".join(raised)
+        count = f"{len(raised):,} of {plural(len(report.canaries), 'worthless answer')}"
+        text = (
+            f"don't trust this score: the judge gave {count} more than the lowest grade: {grades}"
+        )
         yield Caveat("Judge not trusted", text)
 
 
@@ -32,9 +36,9 @@ def told_pictures(report: SpecReport) -> Iterator[Caveat]:
     rows = [row for row, rule in ruled_rows(report) if rule.shows_pictures and row.replies]
     without = sum(not row.shown for row in rows)
     if without:
-        of = f"{without:,} of {plural(len(rows), 'question')}"
+        count = f"{without:,} of {plural(len(rows), 'question')}"
         yield Caveat(
-            "Without pictures", f"the file held no picture for {of}, and the judge saw none"
+            "Without pictures", f"the file held no picture for {count}, and the judge saw none"
         )
 
 

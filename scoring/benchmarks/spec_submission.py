@@ -22,9 +22,9 @@ def spec_submission(report: SpecReport) -> ServerSubmission | None:
     spec = spec_of_report(report)
     if spec.submission is None:
         return None
-    asked = [*zip(report.rows, report_items(report), strict=True)]
-    known = {split_of(spec, item.cells) for _, item in asked if has_truth(spec, item)}
-    blind = [(row, item) for row, item in asked if split_of(spec, item.cells) not in known]
+    answered = [*zip(report.rows, report_items(report), strict=True)]
+    known = {split_of(spec, item.cells) for _, item in answered if has_truth(spec, item)}
+    blind = [(row, item) for row, item in answered if split_of(spec, item.cells) not in known]
     if not blind:
         return None
     splits = tuple(dict.fromkeys(split_of(spec, item.cells) for _, item in blind))

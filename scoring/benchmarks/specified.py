@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from scoring.benchmarks.base import FileBenchmark, R
 from scoring.specs.facts import BenchmarkFact, spec_facts
+from scoring.specs.figure_words import headline_words
+from scoring.specs.file_columns import FileColumn, enough_with_questions, spec_columns
 from scoring.specs.schema import QuestionFile, Spec
 
 
@@ -15,8 +17,23 @@ class SpecifiedBenchmark(FileBenchmark[R]):
     spec: Spec
 
     @property
-    def line(self) -> str:
-        return self.spec.line
+    def kinds(self) -> Sequence[str]:
+        return self.spec.kinds
+
+    @property
+    def size(self) -> str:
+        return self.spec.size or ""
+
+    @property
+    def measure(self) -> str:
+        return headline_words(self.spec)
+
+    def columns(self) -> Sequence[FileColumn]:
+        return spec_columns(self.spec)
+
+    @property
+    def columns_note(self) -> str:
+        return enough_with_questions(self.spec)
 
     def facts(self) -> Iterator[BenchmarkFact]:
         return spec_facts(self.spec, self.notes)

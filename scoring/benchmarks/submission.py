@@ -56,10 +56,10 @@ class ServerSubmission:
 
 def these_questions(splits: Sequence[str]) -> str:
     """The questions of some splits in words."""
-    named = [split for split in splits if split]
-    if not named:
+    names = [split for split in splits if split]
+    if not names:
         return "these questions"
-    return f"the split{'s' if named[1:] else ''} {' and '.join(named)}"
+    return f"the split{'s' if names[1:] else ''} {' and '.join(names)}"
 
 
 def printable(text: str) -> str:

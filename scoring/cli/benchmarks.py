@@ -1,6 +1,6 @@
 """Commands `benchmarks` and `check`: the benchmarks scored here, also in other forms, and answers beside a spec."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,19 +9,23 @@ from typer import Argument, BadParameter, Option, Typer
 from arena.cli.output_paths import check_unread, output_file
 from arena.io.tables import ANSWERS, read_records
 from arena.settings import Settings
+from arena.sheets import as_text
 from arena.templates import plural
 from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
 from scoring.benchmarks.file_check import FileCheck, file_check
 from scoring.benchmarks.kit_table import kit_table
+from scoring.benchmarks.listing import benchmark_line, by_kind
 from scoring.benchmarks.spec_benchmark import (
     outcome_words,
     own_benchmark,
 )
 from scoring.benchmarks.specified import SpecifiedBenchmark
+from scoring.jobs.service import question_sets
 from scoring.judges.spec import UNNAMED
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
-from scoring.questions.offered import offer_specs
+from scoring.questions.library import QuestionLibrary, benchmarks_here, offer_specs
 from scoring.registry import offered, open_upload
+from scoring.specs.file_columns import columns_sheet
 from scoring.specs.files import SPEC_ENDINGS
 from scoring.specs.hub_eval import eval_yaml
 from scoring.specs.other_forms import load_benchmark, load_benchmarks
@@ -37,7 +41,7 @@ _LONGEST = 100
 _WIDTH = 18
 
 
-Task = Annotated[str | None, Option(metavar="NAME", help="which of several tasks of an eval.yaml")]
+Task = Annotated[str | None, Option(metavar="NAME", help="one of several tasks of an eval.yaml")]
 
 
 @app.command()
@@ -45,8 +49,8 @@ def benchmarks(
     name: Annotated[
         str | None,
         Argument(
-            help="describe this one, or a file: a spec, the Hub's eval.yaml or a task of lmms-eval; a line for each "
-            "of ours without"
+            help="a benchmark to describe, or a file: a spec, the Hub's eval.yaml or a task of lmms-eval; "
+            "by default lists all"
         ),
     ] = None,
     form: Annotated[
@@ -59,20 +63,18 @@ def benchmarks(
     ] = None,
     questions: Annotated[
         Path | None,
-        Option(metavar="FILE", help="its questions; a tsv needs them, an eval.yaml their columns"),
+        Option(metavar="FILE", help="its question file, needed for tsv and eval.yaml"),
     ] = None,
     out: Annotated[
         Path | None,
-        Option(metavar="FILE", callback=output_file, help="write it there; printed without"),
+        Option(metavar="FILE", callback=output_file, help="a file to write; by default printed"),
     ] = None,
     task: Task = None,
 ) -> Iterator[str]:
     offer_specs(Settings.from_env().questions)
     known = offered()
     if name is None:
-        width = max(map(len, known))
-        for key, benchmark in known.items():
-            yield f"{key:{width}}  {benchmark.line}"
+        yield from _listed(known.values())
         return
     is_file = name.lower().endswith(SPEC_ENDINGS)
     if not is_file and name not in known:
@@ -97,7 +99,9 @@ def check(
             help="a benchmark as a YAML file, or the Hub's eval.yaml, or a task of lmms-eval",
         ),
     ],
-    file: Annotated[Path | None, Argument(help="answers to it; three are read")] = None,
+    file: Annotated[
+        Path | None, Argument(help="a file of answers, of which three are read")
+    ] = None,
     task: Task = None,
 ) -> Iterator[str]:
     loaded_spec = load_benchmark(spec, task).spec if file is not None else None
@@ -119,6 +123,19 @@ def _described_file(path: Path, task: str | None) -> Iterator[str]:
             yield _field("Read from", f"{benchmark.form}: {benchmark.task}")
         for line in benchmark.left_out:
             yield _field("Not taken", line)
+
+
+def _listed(benchmarks: Iterable[Benchmark[Any]]) -> Iterator[str]:
+    """Yields a line for each benchmark behind its key, below the heading of its kind of rule."""
+    settings = Settings.from_env()
+    sets = question_sets(settings.mm_vet, settings.mm_vet_v2).values()
+    here = benchmarks_here(sets, QuestionLibrary(settings.questions))
+    listed = [*benchmarks]
+    width = max(len(benchmark.key) for benchmark in listed)
+    for place, (heading, group) in enumerate(by_kind(listed).items()):
+        yield f"\n{heading}" if place else heading
+        for benchmark in group:
+            yield f"  {benchmark.key:{width}}  {benchmark_line(benchmark, benchmark.key in here)}"
 
 
 def _as_translated(benchmark: Benchmark[Any]) -> Translated:
@@ -178,6 +195,9 @@ def described(benchmark: Benchmark[Any]) -> Iterator[str]:
     for fact in benchmark.facts():
         for position, line in enumerate(fact.text.splitlines()):
             yield _field("" if position else fact.name, line).rstrip()
+    if columns := benchmark.columns():
+        yield ""
+        yield from as_text(columns_sheet(columns, benchmark.columns_note))
 
 
 def _field(name: str, text: str) -> str:

@@ -5,15 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from arena.io.tables import ANSWERS
+from arena.io.tables import ANSWERS, COMMAND_LINE
 from arena.templates import plural
 from scoring.benchmarks.base import ChoicesError, FileBenchmark, OpenedFile, problem_lines
 from scoring.cli import progress
 from scoring.cli.score_request import ScoreRequest
-from scoring.jobs.report_pictures import asked_pictures
+from scoring.jobs.report_pictures import wanted_pictures
 from scoring.jobs.uploads import UploadedFile
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.opening import given_stamp, joined
+from scoring.questions.opening import joined, question_stamp
 from scoring.registry import BENCHMARKS, open_upload
 
 
@@ -55,7 +55,7 @@ class _Beside:
         assert opened, "a benchmark that is given takes any file"
         if self._path is None:
             return opened
-        return replace(opened, stamp=given_stamp(self._path, self._benchmark))
+        return replace(opened, stamp=question_stamp(self._path, self._benchmark))
 
 
 def _judged(
@@ -82,13 +82,26 @@ def _judged(
     draft = benchmark.stamped(report, spec, serving.address.address)
     if wanted := benchmark.pictured(report):
         answers = benchmark.scored_answers(report)
-        path_of_questions = request.questions
-        questions = (
-            UploadedFile(path_of_questions, path_of_questions.name) if path_of_questions else None
+        pictures = serving.shared_images(
+            wanted_pictures(
+                UploadedFile(path, opened.name),
+                _question_file(opened, request),
+                benchmark.column_names,
+                answers,
+                wanted,
+                COMMAND_LINE,
+            )
         )
-        file = UploadedFile(path, opened.name)
-        names = benchmark.column_names
-        pictures = serving.shared_images(asked_pictures(file, questions, names, answers, wanted))
         yield f"Pictures for the judge: {len(pictures):,} of {plural(len(wanted), 'question')}."
         draft = benchmark.with_pictures(draft, pictures)
     return (yield from serving.judged(draft, spec))
+
+
+def _question_file(opened: OpenedFile, request: ScoreRequest) -> UploadedFile | None:
+    """The question file of the request, else that of `QUESTIONS_PATH` which the answers were joined to."""
+    if request.questions is not None:
+        return UploadedFile(request.questions, request.questions.name)
+    folder = request.settings.questions
+    if opened.stamp is None or folder is None:
+        return None
+    return UploadedFile(folder / opened.stamp.name, opened.stamp.name)

@@ -1,6 +1,6 @@
-"""File reader: what an uploaded file is, its reports and drafts, and what judging it costs.
+"""File reader: recognises an uploaded file, makes its reports and drafts, and prices its judging.
 
-A server has large files read aside (`arena/io/aside.py`), so a reader can be pickled, and what it returns is small.
+A server reads large files aside (`arena/io/aside.py`), so a reader can be pickled, and its results are small.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ from scoring.benchmarks.predictions import (
     notices,
     read_predictions,
 )
-from scoring.jobs.given import GivenFilesError, given_files, opened_given
+from scoring.jobs.file_roles import FileRolesError, file_roles, open_with_questions
 from scoring.jobs.own_benchmarks import OwnCheck, own_check
 from scoring.jobs.store import STOPPED, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
@@ -49,7 +49,7 @@ from scoring.registry import (
     quote,
     recognised,
 )
-from scoring.report import AnyReport, Protocol, QuestionSet
+from scoring.report import AnyReport, Protocol, Question, QuestionSet
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.sealed import SEALED_ITEMS, SealedReport
 
@@ -83,18 +83,18 @@ LAYOUTS: Mapping[Layout, str] = {
 
 
 class JobServiceError(ValueError):
-    """Invalid request; the message says what to choose instead."""
+    """An invalid request; the message says what to choose instead."""
 
 
 class FileChoice(NamedTuple):
-    """What a file is to be scored as; "" for what the file itself tells."""
+    """A user's choice of how to score a file; "" leaves it to the file."""
 
     benchmark: str = ""
     """Key of `BENCHMARKS`, or `OWN`."""
     questions: str = ""
     """Name of a question file of this server."""
     spec: str = ""
-    """JSON of the spec of a user's own benchmark; that of the upload without."""
+    """JSON of the spec of a user's own benchmark; "" for the upload's spec."""
 
 
 FROM_FILE = FileChoice()
@@ -102,7 +102,7 @@ FROM_FILE = FileChoice()
 
 @dataclass(frozen=True)
 class Recognised:
-    """What an uploaded file is."""
+    """The description of an uploaded file."""
 
     benchmark: str
     """Its key; an edition of MM-Vet for free answers, whose questions are chosen beside the file."""
@@ -124,8 +124,8 @@ class Source(NamedTuple):
     network: str | None = None
 
     @classmethod
-    def of(cls, arrived: StoredUpload) -> "Source":
-        """An upload; one that unpacks to more counts as large."""
+    def from_upload(cls, arrived: StoredUpload) -> "Source":
+        """The source of an upload's draft; a packed upload counts as large, since it unpacks to more."""
         with suppress(FileNotFoundError):
             is_packed = any(file.path.suffix in _PACKED for file in arrived.files)
             size = max(arrived.size, LARGE + 1) if is_packed else arrived.size
@@ -143,29 +143,29 @@ class Asking(NamedTuple):
     spec: JudgeSpec
     address: str
     """As it may be shown; empty if it is not known."""
-    whose: str | None
-    """The owner of the judge; None: the operator's."""
+    owner: str | None
+    """The judge's owner; None for the operator's judge."""
     is_own: bool
     """Whether it is a user's own."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """Makes the report to judge, for a judge at an address as it may be shown. Raises OptionsError and UploadError."""
+    """Recipe of a report to judge, for a judge and its address as shown. It raises OptionsError and UploadError."""
 
     make: partial[AnyReport]
     """A method of a FileReader with all arguments but the judge's."""
     source: Callable[[], Source] = Source
 
     @property
-    def asked(self) -> tuple[object, ...]:
+    def cache_key(self) -> tuple[object, ...]:
         """The file and all settings."""
         return (self.make.func.__name__, *self.make.args)
 
 
 @dataclass(frozen=True, eq=False)
 class FileReader:
-    """Reads uploads, and the reports made of them; raises what the stores and readers that it calls raise."""
+    """Reads uploads and their reports; raises the errors of the stores and readers that it calls."""
 
     question_sets: Mapping[str, QuestionSet]
     library: QuestionLibrary
@@ -174,7 +174,7 @@ class FileReader:
     cache: ReplyCache
 
     def look(self, arrived: StoredUpload, benchmark: str, questions: object = None) -> Recognised:
-        """A file of free answers beside the questions of a name, else the first that it answers any of."""
+        """Describes a file of free answers to the question set of this name, or to the first set that it answers."""
         names = self.sets_of(benchmark)
         names = [str(questions)] if questions in names else names
         if holds_grades(arrived.path, name=arrived.name):
@@ -183,11 +183,11 @@ class FileReader:
             (name, read_predictions(arrived.path, self.questions(name), name=arrived.name))
             for name in names
         )
-        found = [self._answers_to(benchmark, name, upload) for name, upload in uploads]
-        return next((one for one in found if one.scorable), found[0])
+        looks = [self._answers_to(benchmark, name, upload) for name, upload in uploads]
+        return next((look for look in looks if look.scorable), looks[0])
 
     def _grades_of(self, benchmark: str, names: Sequence[str], arrived: StoredUpload) -> Recognised:
-        """A file of grades, beside the first question set that it holds grades of."""
+        """Describes a file of grades, beside the first question set that it holds grades for."""
         for name in names:
             chosen = self.questions(name)
             file = grades_for(arrived.path, chosen, name=arrived.name)
@@ -196,25 +196,29 @@ class FileReader:
         else:
             name = names[0]
             file = grades_for(arrived.path, self.questions(name), name=arrived.name)
-        whose = f"{file.toolkit}'s result file: " if file.toolkit else ""
+        origin = f"{file.toolkit}'s result file: " if file.toolkit else ""
         judges = ", ".join(file.judges)
         graded = plural(len(file.grades), "question")
-        told = f"{whose}grades of {judges} for {graded}, runs: {file.runs}; needs no judge"
-        zeros = zeros_sentence(grade for given in file.grades.values() for grade in given)
-        lines = (told, zeros) if zeros else (told,)
+        summary = f"{origin}grades of {judges} for {graded}, runs: {file.runs}; needs no judge"
+        zeros = zeros_sentence(grade for grades in file.grades.values() for grade in grades)
+        lines = (summary, zeros) if zeros else (summary,)
         return Recognised(benchmark, file.upload.title, lines, (), True, questions=name)
 
     def _answers_to(self, benchmark: str, name: str, upload: Upload) -> Recognised:
         chosen = self.questions(name)
-        asked = {question.id: question for question in chosen.questions}
-        known = [one for one in upload.predictions if one.id in asked]
-        count = plural(len(asked if known else upload.predictions), "answer")
+        questions = {question.id: question for question in chosen.questions}
+        known = [prediction for prediction in upload.predictions if prediction.id in questions]
+        count = plural(len(questions if known else upload.predictions), "answer")
         count = f"{len(known):,} of {count}" if known else count
         lines = (f"{name}: {count}, {LAYOUTS[upload.layout]}", *notices(upload, chosen))
-        looked = [(asked[one.id], one.text) for one in known[:LOOKED_AT]]
-        rows = [AnswerLook(one.id, one.text, said, truth_words(one.truth)) for one, said in looked]
-        rows = rows or [AnswerLook(one.id, "", one.text) for one in upload.predictions[:LOOKED_AT]]
-        others = "; ".join(one.name for one in offered().values() if one.key != benchmark)
+        rows = [
+            _known_row(questions[prediction.id], prediction.text)
+            for prediction in known[:LOOKED_AT]
+        ] or [
+            AnswerLook(prediction.id, "", prediction.text)
+            for prediction in upload.predictions[:LOOKED_AT]
+        ]
+        others = "; ".join(form.name for form in offered().values() if form.key != benchmark)
         text = (
             f"none of its ids is a question of {name}: it is a file of another benchmark, or its ids were changed. "
             f"Choose its benchmark under Details ({others}), or give it the ids of {name}"
@@ -255,7 +259,7 @@ class FileReader:
         chosen: FileChoice = FROM_FILE,
         waits: Callable[[], bool] | None = None,
     ) -> Recognised:
-        """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
+        """Recognises a file's benchmark, unless one is chosen; stops when the file is gone or nobody `waits`."""
 
         def wanted() -> bool:
             return arrived.path.exists() and (waits is None or waits())
@@ -265,26 +269,27 @@ class FileReader:
             return self._of_no_file(owner, arrived, BENCHMARKS[key], key)
         beside = self._joined(arrived, chosen, wanted)
         if beside.file is not None:
-            found = _described(beside.file, beside.match)
-            days = (self.jobs.hidden.told(owner),) if beside.file.is_hidden else ()
-            return replace(found, lines=(*found.lines, *days))
+            recognised_file = _described(beside.file, beside.match)
+            name = beside.file.benchmark.name
+            allowance = (self.jobs.hidden.allowance(owner, name),) if beside.file.is_hidden else ()
+            return replace(recognised_file, lines=(*recognised_file.lines, *allowance))
         if beside.match.unclear:
             return self._unclear(arrived, beside.match, key, wanted)
         if key:
             return _described(_opened(arrived, key, wanted), beside.match)
         place = "below, under Details,"
         sets = self.question_sets.values
-        found = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
-        if isinstance(found, OpenedFile):
-            return _described(found, beside.match)
-        return self._of_no_file(owner, arrived, found)
+        recognised_file = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
+        if isinstance(recognised_file, OpenedFile):
+            return _described(recognised_file, beside.match)
+        return self._of_no_file(owner, arrived, recognised_file)
 
     def _unclear(
         self, arrived: StoredUpload, match: QuestionMatch, key: str, wanted: Callable[[], bool]
     ) -> Recognised:
-        """A file that several question files fit: as it is if it holds its questions, else with what is to be chosen.
+        """Describes a file that fits several question files: by its own questions, else with the choice to make.
 
-        Raises RowsError, and ChoicesError where they are of several benchmarks.
+        Raises RowsError, and ChoicesError where the question files are of several benchmarks.
         """
         whole = whole_file(arrived.path, name=arrived.name, wanted=wanted)
         if whole is not None and key in ("", whole.benchmark.key):
@@ -294,12 +299,12 @@ class FileReader:
             text = f"{match.unclear} Choose its benchmark below, under Details"
             raise ChoicesError(f"{arrived.name}: {text}")
         (key,) = keys
-        asked = Problem(0, None, f"{match.unclear} Choose it below, under Questions", "scoring")
+        problem = Problem(0, None, f"{match.unclear} Choose it below, under Questions", "scoring")
         return Recognised(
             key,
             Path(arrived.name).stem,
             (f"answers to {BENCHMARKS[key].name}",),
-            (asked,),
+            (problem,),
             scorable=False,
             sets=[file.name for file in match.fits],
         )
@@ -307,12 +312,12 @@ class FileReader:
     def _of_no_file(
         self, owner: str, arrived: StoredUpload, form: Benchmark[Any], chosen: str = ""
     ) -> Recognised:
-        """A file of a benchmark whose questions are not in its files. Raises GivenFilesError beside a question file."""
-        given = given_files(arrived)
-        if given.questions is not None:
-            raise GivenFilesError(
-                f"{given.name} has answers to {form.name}, whose questions are on this server already. Drop it without "
-                f"{given.questions_name}"
+        """Describes a file of a benchmark whose questions are here. Raises FileRolesError beside a question file."""
+        roles = file_roles(arrived)
+        if roles.questions is not None:
+            raise FileRolesError(
+                f"{roles.name} has answers to {form.name}, whose questions are on this server already. Drop it without "
+                f"{roles.questions_name}"
             )
         if form.way in ("compare", "sealed"):
             return self._submission(owner, arrived, chosen or None)
@@ -321,14 +326,14 @@ class FileReader:
     def _joined(
         self, arrived: StoredUpload, chosen: FileChoice, wanted: Callable[[], bool] | None = None
     ) -> JoinedFile:
-        """A file with the questions that were given beside it, else with those of the library; or by its own spec."""
-        given = given_files(arrived)
+        """Opens a file by its own spec, with questions uploaded beside it, or with a question file of the library."""
+        roles = file_roles(arrived)
         goes_on = wanted or arrived.path.exists
-        own = given.own(chosen.benchmark, chosen.spec)
-        if given.questions is not None:
+        own = roles.own(chosen.benchmark, chosen.spec)
+        if roles.questions is not None:
             benchmark = own or (file_benchmark(chosen.benchmark) if chosen.benchmark else None)
             return JoinedFile(
-                opened_given(given, given.questions, benchmark, goes_on), QuestionMatch()
+                open_with_questions(roles, roles.questions, benchmark, goes_on), QuestionMatch()
             )
         if own is not None:
             return JoinedFile(_opened(arrived, own, goes_on), QuestionMatch())
@@ -342,22 +347,25 @@ class FileReader:
         )
 
     def _open(self, arrived: StoredUpload, chosen: FileChoice) -> OpenedFile:
-        """A file as what it is to be scored as. Raises RowsError and ChoicesError."""
+        """Opens a file as its chosen benchmark. Raises RowsError and ChoicesError."""
         return self._joined(arrived, chosen).file or _opened(arrived, chosen.benchmark)
 
     def _submission(
         self, owner: str, arrived: StoredUpload, benchmark: str | None = None
     ) -> Recognised:
-        """Describe a submission, to sealed items where it answers any; its problems are told with its price."""
+        """Describes a submission, to sealed items if it answers any. Its problems are reported with its price."""
         file = read_submission(arrived.path, name=arrived.name)
-        kept = file.entries[:LOOKED_AT]
+        first_entries = file.entries[:LOOKED_AT]
         rows = tuple(
-            AnswerLook(one.item or f"row {one.row}", one.instruction, one.text) for one in kept
+            AnswerLook(entry.item or f"row {entry.row}", entry.instruction, entry.text)
+            for entry in first_entries
         )
         sealed = SEALED_ITEMS.key
-        told = self.submissions.sealed.described(owner, file) if benchmark in (None, sealed) else ()
-        if told or benchmark == sealed:
-            lines = told or (f"{SEALED_ITEMS.name}: {len(file.entries):,} answers",)
+        sealed_lines = (
+            self.submissions.sealed.described(owner, file) if benchmark in (None, sealed) else ()
+        )
+        if sealed_lines or benchmark == sealed:
+            lines = sealed_lines or (f"{SEALED_ITEMS.name}: {len(file.entries):,} answers",)
             return Recognised(sealed, file.model, lines, (), True, rows)
         lines = (f"VisIT-Bench: {len(file.entries):,} answers",)
         with suppress(UploadError):
@@ -365,12 +373,12 @@ class FileReader:
         return Recognised("visit-bench", file.model, lines, (), True, rows)
 
     def own_check(self, arrived: StoredUpload, chosen: FileChoice, asking: Asking) -> OwnCheck:
-        """A file by its owner's spec, with the prompt and price of the judge that would be asked."""
+        """Checks a file by its owner's spec, with the prompt and price of the judge that would be asked."""
         return own_check(self._open(arrived, chosen), asking.spec)
 
     # Reports that need no judge.
     def graded(self, arrived: StoredUpload) -> bool:
-        """Whether a file holds grades already, whose report is free."""
+        """Whether a file holds grades already, so that its report is free."""
         return holds_grades(arrived.path, name=arrived.name)
 
     def graded_report(
@@ -387,7 +395,7 @@ class FileReader:
         return written(report_of(self._open(arrived, chosen), protocol, title), is_done=True)
 
     def left(self, link: str) -> int:
-        """How many answers the rules left open in a report."""
+        """Returns the number of answers that the rules left open in a report."""
         report: Any = self.jobs.report(link)
         return report.left if report else 0
 
@@ -401,14 +409,14 @@ class FileReader:
         spec: JudgeSpec,
         address: str,
     ) -> AnyReport:
-        """Of a file of answers to a question set."""
+        """Drafts the report of a file of answers to a question set."""
         chosen = self.chosen(questions, options.only)
         upload = read_predictions(arrived.path, chosen, name=arrived.name)
         filled = fill(chosen, upload, options.missing)
         mm_vet = BENCHMARKS[chosen.benchmark]
-        shown = title.strip()[:120] or upload.title
+        model_title = title.strip()[:120] or upload.title
         assert isinstance(mm_vet, MMVet)
-        draft = mm_vet.draft(filled, chosen, options, spec, address, arrived.name, shown)
+        draft = mm_vet.draft(filled, chosen, options, spec, address, arrived.name, model_title)
         return replace(draft, asked=upload.asked)
 
     def comparison(
@@ -419,7 +427,7 @@ class FileReader:
         spec: JudgeSpec,
         address: str,
     ) -> AnyReport:
-        """Of a file's matches with the models of the item bank."""
+        """Drafts the report of a file's matches with the models of the item bank."""
         file = read_submission(arrived.path, name=arrived.name)
         return self.submissions.draft(owner, file, request, spec.model, address).report
 
@@ -433,7 +441,7 @@ class FileReader:
     def sealed(
         self, arrived: StoredUpload, protocol: Protocol, title: str, spec: JudgeSpec, address: str
     ) -> AnyReport:
-        """Of a file's matches with references that only the judge reads."""
+        """Drafts the report of a file's matches with references that only the judge reads."""
         file = read_submission(arrived.path, name=arrived.name)
         return self.submissions.sealed.draft(file, protocol, title, spec.model, address)
 
@@ -446,14 +454,14 @@ class FileReader:
         spec: JudgeSpec,
         address: str,
     ) -> AnyReport:
-        """Of all that the rules leave open in a file."""
+        """Drafts the report of all answers that the rules leave open in a file."""
         opened = self._open(arrived, chosen)
         if opened.is_hidden:
             raise JobServiceError(_HIDDEN_FROM_JUDGES)
         return _rest(opened.report(protocol, title), spec, address)
 
     def rest(self, owner: str, link: str, spec: JudgeSpec, address: str) -> AnyReport:
-        """Of what the rules left open in a report."""
+        """Drafts the judging of the answers that the rules left open in a report."""
         job = self.jobs.find(link)
         report = self.jobs.report(link)
         ruled = (
@@ -464,7 +472,7 @@ class FileReader:
         return _rest(report, spec, address)
 
     def stopped(self, owner: str, link: str, spec: JudgeSpec, address: str) -> AnyReport:
-        """Of what a stopped job judges, for another judge."""
+        """Drafts a stopped job's report anew, for another judge."""
         job = self.jobs.find(link)
         drafted = self.jobs.draft(link)
         if job is None or drafted is None or job.owner != owner or job.state not in STOPPED:
@@ -479,7 +487,7 @@ class FileReader:
     def prices(
         self, makes: Sequence[partial[AnyReport]], asking: Asking
     ) -> list[Quote | OptionsError]:
-        """What judging each draft costs, or what its options lack. Raises JobServiceError."""
+        """Returns the cost of judging each draft, or what its options lack. Raises JobServiceError."""
 
         def price(make: partial[AnyReport]) -> Quote | OptionsError:
             try:
@@ -490,12 +498,12 @@ class FileReader:
         return [price(make) for make in makes]
 
     def drafted(self, make: partial[AnyReport], asking: Asking) -> tuple[Written, Quote]:
-        """A draft as a job keeps it, and what judging it costs. Raises JobServiceError."""
+        """Returns a draft as a job keeps it, and the cost of judging it. Raises JobServiceError."""
         report = make(asking.spec, asking.address)
         return written(report), self._quoted(report, asking)
 
     def _quoted(self, report: AnyReport, asking: Asking) -> Quote:
-        """What judging costs; of secrets as if all were new, and as long as any: else it would tell them apart.
+        """Returns the cost of judging. Secret texts cost as if all were new and equally long, so no price reveals one.
 
         Raises JobServiceError where a user's own judge would be sent a secret.
         """
@@ -505,28 +513,31 @@ class FileReader:
                 _SEALED_FROM_OWN if isinstance(report, SealedReport) else _BLIND_TO_OWN
             )
         opened = self.submissions.opened(report)
-        cost = quote(opened, asking.spec, asking.whose, None if is_blind else self.cache)
+        cost = quote(opened, asking.spec, asking.owner, None if is_blind else self.cache)
         if not is_blind:
             return cost
-        told = quote(self.submissions.priced(report), asking.spec, asking.whose, None)
-        return replace(
-            told, most=cost.most
-        )  # the run still stops by what it costs, which nobody is told
+        shown_cost = quote(self.submissions.priced(report), asking.spec, asking.owner, None)
+        # the run still stops at its real cost, which nobody is shown
+        return replace(shown_cost, most=cost.most)
 
 
-def _described(found: OpenedFile, match: QuestionMatch) -> Recognised:
-    """What a file of answers is, beside the question file that it was joined to if there is one."""
-    problems = found.problems
+def _known_row(question: Question, answer: str) -> AnswerLook:
+    return AnswerLook(question.id, question.text, answer, truth_words(question.truth))
+
+
+def _described(opened: OpenedFile, match: QuestionMatch) -> Recognised:
+    """Describes a file of answers, with the question files that it may belong to."""
+    problems = opened.problems
     scorable = not any(problem.blocks == "scoring" for problem in problems)
     sets = [file.name for file in match.fits]
     return Recognised(
-        found.benchmark.key,
-        found.title,
-        found.lines,
+        opened.benchmark.key,
+        opened.title,
+        opened.lines,
         problems,
         scorable,
-        tuple(map(found.benchmark.look, islice(found.file.rows, LOOKED_AT))),
-        found.stamp.name if found.stamp else "",
+        tuple(map(opened.benchmark.look, islice(opened.file.rows, LOOKED_AT))),
+        opened.stamp.name if opened.stamp else "",
         [*sets, NO_FILE] if sets else (),
     )
 
@@ -536,14 +547,14 @@ def _opened(
     benchmark: str | FileBenchmark[Any],
     wanted: Callable[[], bool] | None = None,
 ) -> OpenedFile:
-    found = open_upload(
+    opened = open_upload(
         arrived.path,
         name=arrived.name,
         benchmark=benchmark,
         wanted=wanted or arrived.path.exists,
     )
-    assert found, "a benchmark that is given takes any file"
-    return found
+    assert opened, "a benchmark that is given takes any file"
+    return opened
 
 
 def _rest(report: Any, spec: JudgeSpec, address: str) -> AnyReport:

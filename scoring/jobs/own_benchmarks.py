@@ -1,4 +1,4 @@
-"""Own benchmarks without a spec: what a file's columns tell of one, and what the file comes to by it."""
+"""Own benchmarks without a spec: their fields as guessed from a file's columns, and the check of a file by them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from arena.io.tables import PAGE, read_records
 from scoring.benchmarks.base import OpenedFile
 from scoring.benchmarks.file_check import FileCheck, file_check
-from scoring.jobs.given import GivenFiles
+from scoring.jobs.file_roles import FileRoles
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem
 from scoring.registry import flat
@@ -19,7 +19,7 @@ MOST_COLUMNS = 200
 
 
 class OwnLook(NamedTuple):
-    """What a form of an own benchmark is filled in with."""
+    """The first values of an own benchmark's form."""
 
     columns: Sequence[str]
     fields: OwnFields
@@ -36,21 +36,21 @@ class OwnCheck:
     """None for a file that cannot be scored."""
 
 
-def own_look(given: GivenFiles) -> OwnLook | None:
-    """The columns of an upload, with the fields as far as they tell; None for one with a spec. Raises RowsError."""
-    if given.spec is not None:
+def own_look(roles: FileRoles) -> OwnLook | None:
+    """Returns an upload's columns and the fields guessed from them; None if it has a spec. Raises RowsError."""
+    if roles.spec is not None:
         return None
-    rows = _first_rows(given.answers, given.name)
-    if given.questions is not None:
-        asked = _first_rows(given.questions, given.questions_name)
-        rows = [{**question, **row} for question, row in zip(asked, rows, strict=False)]
+    rows = _first_rows(roles.answers, roles.name)
+    if roles.questions is not None:
+        question_rows = _first_rows(roles.questions, roles.questions_name)
+        rows = [{**question, **row} for question, row in zip(question_rows, rows, strict=False)]
     columns = columns_of(rows)[:MOST_COLUMNS]
-    kept = [{column: row[column] for column in columns if column in row} for row in rows]
-    return OwnLook(columns, guessed_fields(Path(given.name).stem, kept))
+    narrow_rows = [{column: row[column] for column in columns if column in row} for row in rows]
+    return OwnLook(columns, guessed_fields(Path(roles.name).stem, narrow_rows))
 
 
 def own_check(opened: OpenedFile, judge: JudgeSpec) -> OwnCheck:
-    """What an opened file comes to under its spec's first protocol, with this judge's prompt and price."""
+    """Checks an opened file by its spec's first protocol, with this judge's prompt and price."""
     check = None
     if opened.file.scorable:
         protocol = next(iter(opened.benchmark.protocols.values()))

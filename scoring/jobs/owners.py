@@ -48,7 +48,7 @@ REPORT_BROWSER = Table(
 OWNED = tuple(
     table(name, column("owner")) for name in ("job", "submission", "mark", "secret_report")
 )
-"""What belongs to an owner."""
+"""The tables whose rows belong to an owner."""
 LASTS = timedelta(minutes=10)
 _LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LENGTH = 20
@@ -66,13 +66,13 @@ class ReportOwners:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def of(self, cookie: str) -> str:
-        """Return whose reports a browser owns: its own or its account's, unless it entered another's code."""
+    def owner_of(self, cookie: str) -> str:
+        """Returns the owner of a browser's reports: itself or its account, unless it entered another owner's code."""
         with self._database.read() as connection:
             return _owner(connection, cookie)
 
     def show_code(self, cookie: str) -> str:
-        """Return a fresh code of an owner, in place of any before it."""
+        """Returns a fresh code of an owner, which replaces any earlier one."""
         code = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
         with self._database.write() as connection:
             owner = _owner(connection, cookie)
@@ -83,13 +83,13 @@ class ReportOwners:
         return "-".join(code[start : start + 4] for start in range(0, _LENGTH, 4))
 
     def enter_code(self, cookie: str, typed: str) -> None:
-        """Let a browser own the reports that a code opens, once, and these own its. Raises CodeError."""
+        """Merges a browser's reports with those of the code's owner, and uses the code up. Raises CodeError."""
         digest = _digest(_GAPS.sub("", typed[:100]).upper())
         fits = (REPORT_CODE.c.digest == digest) & (REPORT_CODE.c.until >= now())
         with self._database.write() as connection:
             take_turn(connection, REPORT_CODE)
-            shown = delete(REPORT_CODE).where(fits).returning(REPORT_CODE.c.owner)
-            first = connection.scalar(shown)
+            spend_code = delete(REPORT_CODE).where(fits).returning(REPORT_CODE.c.owner)
+            first = connection.scalar(spend_code)
             if first is None:
                 raise CodeError(
                     "This code opens nothing: it was used, is older than 10 minutes, or has a typo."
@@ -105,9 +105,9 @@ class ReportOwners:
                 _join(connection, before, owner)
 
     def log_in(self, account: Account, before: str) -> None:
-        """Make the reports of a guest the account's, and nobody's else, once the account is logged in.
+        """Moves a guest's reports to the account that has just logged in.
 
-        `before`: the hash of the guest's cookie. A guest who entered another's code leaves those reports there.
+        `before`: the hash of the guest's cookie. Reports that the guest shares by another owner's code stay there.
         """
         with self._database.write() as connection:
             take_turn(connection, REPORT_CODE)
@@ -136,8 +136,8 @@ def _owner(connection: Connection, cookie: str) -> str:
 
 
 def _followed(connection: Connection, key: str) -> str:
-    found = select(REPORT_BROWSER.c.owner).where(REPORT_BROWSER.c.cookie == key)
-    return connection.scalar(found) or key
+    query = select(REPORT_BROWSER.c.owner).where(REPORT_BROWSER.c.cookie == key)
+    return connection.scalar(query) or key
 
 
 def _digest(code: str) -> str:

@@ -1,6 +1,6 @@
 """Sealed sets: the items of projects that have ended and are sealed, and files of answers to them.
 
-Only this reads what people wrote for them. A set is answered whole: who chose its items could ask about single ones.
+Only this module reads what people wrote for them. A set is answered whole, so that nobody can ask about single items.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ class SealedSet:
 
 @dataclass(frozen=True)
 class _Joined:
-    """A file's answers by item, and what is wrong with it."""
+    """A file's answers by item, and its problems."""
 
     set: SealedSet
     answers: Mapping[str, str]
@@ -86,28 +86,28 @@ class SealedSets:
             for project in self._projects.all()
             if project.ended_at and project_of(project.spec).is_held_out
         ]
-        return [one for one in sets if len(one.items) >= LEAST]
+        return [sealed for sealed in sets if len(sealed.items) >= LEAST]
 
     def described(self, owner: str, file: SubmissionFile) -> tuple[str, ...]:
-        """What a file is, in words; empty where it answers no sealed item."""
+        """Describes a file in lines of text; empty if it answers no sealed item."""
         joined = self._joined(file)
         if joined is None:
             return ()
-        told = [
+        lines = [
             f"{joined.set.name}: answers to {len(joined.answers):,} of {len(joined.set.items):,} sealed items",
             "The judge compares each answer with the sealed reference. Nobody else reads it, and the report shows "
             f"scores of {LEAST} items or more",
-            self._days.told(owner),
+            self._days.allowance(owner),
             *no_answer_sentences(_reasons(joined), len(joined.answers), BEFORE),
         ]
         if joined.left_out:
-            told.append(f"Answers to other items, left out: {joined.left_out:,}")
-        return tuple(told)
+            lines.append(f"Answers to other items, left out: {joined.left_out:,}")
+        return tuple(lines)
 
     def draft(
         self, file: SubmissionFile, protocol: Protocol, title: str, judge: str, address: str
     ) -> SealedReport:
-        """A file's answers to the set that it answers. Raises UploadError with all problems at once."""
+        """Drafts the report of a file's answers to a sealed set. Raises UploadError with all problems at once."""
         joined = self._joined(file)
         if joined is None:
             raise UploadError(file.file, (NO_SET,))
@@ -126,7 +126,7 @@ class SealedSets:
             SealedAnswer(key, item.family, joined.answers[key])
             for key, item in joined.set.items.items()
         )
-        told = json.dumps([(answer.item, answer.text) for answer in answers])
+        answer_texts = json.dumps([(answer.item, answer.text) for answer in answers])
         prompt = prompt_digest(protocol, "free", "captions")
         return SealedReport(
             benchmark="sealed-items",
@@ -136,7 +136,7 @@ class SealedSets:
             created=now().isoformat(timespec="seconds"),
             judge=JudgeStamp(judge, (), address, prompt, PARSERS[protocol]),
             project=joined.set.name,
-            digest=hashlib.sha256(told.encode()).hexdigest(),
+            digest=hashlib.sha256(answer_texts.encode()).hexdigest(),
             answers=answers,
             total=SealedCount("", won=0, lost=0, tied=0, unscored=0),
             groups=(),
@@ -147,7 +147,7 @@ class SealedSets:
         )
 
     def opened(self, report: SealedReport) -> OpenedReport:
-        """A draft with what its judge reads. Raises JobError if the set has changed since."""
+        """Returns a draft with the sealed texts that its judge reads. Raises JobError if the set has changed since."""
         project = self._projects.find(report.project)
         items = self._set(project).items if project else {}
         if items.keys() != {answer.item for answer in report.answers}:
@@ -157,7 +157,7 @@ class SealedSets:
         return _opened(report, items)
 
     def priced(self, report: SealedReport) -> OpenedReport:
-        """A draft to be priced: every sealed text is as long as they are on average, so that no price tells one's."""
+        """Returns a draft to price: every sealed text has the average length, so no price reveals the length of one."""
         items = self.opened(report).items
         captions = [caption for item in items.values() for caption in item.captions]
         caption = _average(captions)
@@ -182,10 +182,12 @@ class SealedSets:
         return SealedSet(project.name, items)
 
     def _joined(self, file: SubmissionFile) -> _Joined | None:
-        """A file beside the set of which it answers most; None where it answers none."""
-        joined = [_join(file, one) for one in self.all()]
+        """Returns a file joined to the set of which it answers most items; None if it answers no set."""
+        joined = [_join(file, sealed) for sealed in self.all()]
         return max(
-            (one for one in joined if one.answers), key=lambda one: len(one.answers), default=None
+            (candidate for candidate in joined if candidate.answers),
+            key=lambda candidate: len(candidate.answers),
+            default=None,
         )
 
 
@@ -221,8 +223,8 @@ def _name(picture: ItemPicture) -> str:
 
 
 def _opened(report: SealedReport, items: Mapping[str, SealedItem]) -> OpenedReport:
-    kept = {field.name: getattr(report, field.name) for field in fields(SealedReport)}
-    return OpenedReport(**kept, items=items)
+    values = {field.name: getattr(report, field.name) for field in fields(SealedReport)}
+    return OpenedReport(**values, items=items)
 
 
 def _average(texts: list[Secret]) -> Secret:

@@ -1,10 +1,26 @@
-"""Reports a day on what nobody may read: many scores of almost the same answers would tell it item by item."""
+"""Limits of reports on secret texts: many scores of almost the same answers would reveal them item by item.
+
+A day's limit slows this down. Hidden right answers have a limit for good too: two reports that differ in one answer
+tell whether it is right. A report has at most log2(n + 1) bits on a group of n answers, so that one person learns
+`MOST_EVER` times as much, and no more.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy import Column, ColumnElement, Connection, Integer, Table, Text, delete, func, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Integer,
+    Table,
+    Text,
+    delete,
+    func,
+    select,
+    update,
+)
 
 from arena.database import METADATA, Database, Moment, now
 
@@ -15,10 +31,12 @@ SECRET_REPORT = Table(
     Column("kind", Text, nullable=False),
     Column("owner", Text, nullable=False, index=True),
     Column("network", Text),
+    Column("benchmark", Text, nullable=False),
     Column("at", Moment, nullable=False),
 )
-"""Reports of each kind that were begun today, deleted ones too. In no copy and no export; who is forgotten is nobody in
-it, and it goes the next day."""
+"""Reports of each kind that were begun, deleted ones too, on hidden answers with the benchmark's name, else with "". No
+copy and no export has it. A forgotten owner's rows become nobody's. The next day all rows go, but for those on hidden
+answers, which lose their network."""
 SecretKind = Literal["sealed", "hidden"]
 _WORDS: Mapping[SecretKind, str] = {
     "sealed": "reports on sealed items",
@@ -27,6 +45,8 @@ _WORDS: Mapping[SecretKind, str] = {
 MOST_OF_OWNER = 5
 MOST_OF_NETWORK = 20
 """Reports of an owner, and of a network, of a kind and a day (UTC)."""
+MOST_EVER = 10
+"""Reports of an owner on the hidden answers of one benchmark, for good."""
 
 
 class SecretDays:
@@ -36,38 +56,68 @@ class SecretDays:
         self._database = database
         self._kind: SecretKind = kind
 
-    def told(self, owner: str) -> str:
-        """How many more reports an owner may begin today, in words."""
+    def allowance(self, owner: str, benchmark: str = "") -> str:
+        """Returns a sentence with the number of reports that an owner may still begin."""
         with self._database.read() as connection:
-            begun = self._begun(connection, SECRET_REPORT.c.owner == owner)
+            today = self._begun_today(connection, SECRET_REPORT.c.owner == owner)
+            ever = self._begun(connection, _on_benchmark(owner, benchmark))
         words = _WORDS[self._kind].capitalize()
-        return f"{words} left for you today: {max(0, MOST_OF_OWNER - begun)} of {MOST_OF_OWNER}"
+        left = f"{words} left for you today: {max(0, MOST_OF_OWNER - today)} of {MOST_OF_OWNER}"
+        if self._kind != "hidden":
+            return left
+        return f"{left}; on {benchmark} in all: {max(0, MOST_EVER - ever)} of {MOST_EVER}"
 
-    def begin(self, connection: Connection, owner: str, network: str | None) -> str:
-        """Count one more report; return why it may not begin, "" if it may. The caller has the turn.
+    def begin(
+        self, connection: Connection, owner: str, network: str | None, benchmark: str = ""
+    ) -> str:
+        """Counts one more report. Returns why it may not begin, "" if it may. The caller has the turn.
 
-        `network` is the network's code of today.
+        `network` is the network's code of today, `benchmark` the name of one with hidden answers.
         """
         words = _WORDS[self._kind]
-        if self._begun(connection, SECRET_REPORT.c.owner == owner) >= MOST_OF_OWNER:
+        ever = self._begun(connection, _on_benchmark(owner, benchmark))
+        if self._kind == "hidden" and ever >= MOST_EVER:
+            return (
+                f"You have had your {MOST_EVER} {words} of {benchmark}. More of them would tell single ones, so there "
+                "are no others"
+            )
+        if self._begun_today(connection, SECRET_REPORT.c.owner == owner) >= MOST_OF_OWNER:
             return f"You have had your {MOST_OF_OWNER} {words} for today; come back tomorrow (UTC)"
         of_network = SECRET_REPORT.c.network == network
-        if network and self._begun(connection, of_network) >= MOST_OF_NETWORK:
+        if network and self._begun_today(connection, of_network) >= MOST_OF_NETWORK:
             most = f"{MOST_OF_NETWORK} {words}"
             return f"Your network has had its {most} for today; come back tomorrow (UTC)"
-        values = {"kind": self._kind, "owner": owner, "network": network, "at": now()}
+        values = {
+            "kind": self._kind,
+            "owner": owner,
+            "network": network,
+            "benchmark": benchmark,
+            "at": now(),
+        }
         connection.execute(self._database.insert(SECRET_REPORT).values(values))
         return ""
 
-    def _begun(self, connection: Connection, whose: ColumnElement[bool]) -> int:
+    def _begun_today(self, connection: Connection, condition: ColumnElement[bool]) -> int:
+        return self._begun(connection, condition & (SECRET_REPORT.c.at >= _today()))
+
+    def _begun(self, connection: Connection, condition: ColumnElement[bool]) -> int:
         counted = select(func.count()).select_from(SECRET_REPORT)
-        today = (SECRET_REPORT.c.kind == self._kind) & (SECRET_REPORT.c.at >= _today())
-        return connection.execute(counted.where(whose, today)).scalar_one()
+        of_kind = SECRET_REPORT.c.kind == self._kind
+        return connection.execute(counted.where(condition, of_kind)).scalar_one()
+
+
+def _on_benchmark(owner: str, benchmark: str) -> ColumnElement[bool]:
+    return (SECRET_REPORT.c.owner == owner) & (SECRET_REPORT.c.benchmark == benchmark)
 
 
 def forget_days(connection: Connection) -> None:
-    """Delete the counts of the days before."""
-    connection.execute(delete(SECRET_REPORT).where(SECRET_REPORT.c.at < _today()))
+    """Deletes what is known of earlier days, but for the number of reports on hidden answers."""
+    is_over = SECRET_REPORT.c.at < _today()
+    is_hidden = SECRET_REPORT.c.kind == "hidden"
+    connection.execute(delete(SECRET_REPORT).where(is_over, ~is_hidden))
+    has_network = SECRET_REPORT.c.network.is_not(None)
+    without_network = update(SECRET_REPORT).values(network=None)
+    connection.execute(without_network.where(is_over, is_hidden, has_network))
 
 
 def _today() -> datetime:

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from arena.battles.lending import Lending, NotLentError
+from arena.cache import Cache
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.aside import Aside
-from arena.kept import Kept
 from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.base import Benchmark, FileBenchmark
 from scoring.benchmarks.mm_vet import Options, OptionsError
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.mm_vet_v2 import load_mm_vet_v2
 from scoring.benchmarks.spec_benchmark import is_own
+from scoring.jobs.file_roles import FileRoles, file_roles
 from scoring.jobs.files import (
     FROM_FILE,
     LARGE,
@@ -31,7 +32,6 @@ from scoring.jobs.files import (
     Recognised,
     Source,
 )
-from scoring.jobs.given import GivenFiles, given_files
 from scoring.jobs.own_benchmarks import OwnCheck, OwnLook, own_look
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job, Jobs
@@ -43,7 +43,7 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
 from scoring.judges.run import Quote, known_outcomes
 from scoring.judges.spec import UNNAMED, JudgeSpec, Price, known_judges, with_price
-from scoring.questions.library import QuestionLibrary
+from scoring.questions.library import QuestionLibrary, benchmarks_here
 from scoring.registry import BENCHMARKS, benchmark_of
 from scoring.report import Protocol, QuestionSet
 
@@ -65,7 +65,7 @@ class OwnJudge:
 
 @dataclass(frozen=True, eq=False)
 class JobService:
-    """Scoring requests of users, by the hash of a voter cookie; raises what the stores and readers that it calls raise.
+    """Scoring requests of users, by the hash of a voter cookie; raises the errors of the stores and readers it calls.
 
     The operator's judge is asked unless a user brings an own one; an unknown one is tried out first, which raises
     TrialRuns until it is through, TrialError and JudgeError.
@@ -86,41 +86,41 @@ class JobService:
     library: QuestionLibrary = field(default_factory=QuestionLibrary)
     aside: Aside | None = None
     """Where large files are read; None: here."""
-    kept: Kept[Any] = field(default_factory=lambda: Kept(2_000))
-    """Prices, and what else each look at the page asks again."""
+    page_cache: Cache[Any] = field(default_factory=lambda: Cache(2_000))
+    """Prices, and all else that each look at the page needs again."""
 
     @property
     def reader(self) -> FileReader:
         return FileReader(self.question_sets, self.library, self.jobs, self.submissions, self.cache)
 
-    def _read(self, source: Source, method: Callable[..., T], *given: Any) -> T:
-        """Call a method of the reader, aside where the source is large."""
+    def _read(self, source: Source, method: Callable[..., T], *arguments: Any) -> T:
+        """Calls a method of the reader, aside where the source is large."""
         if self.aside is None or not source.is_large:
-            return method(*given)
-        return self.aside.run(method, *given, network=source.network)
+            return method(*arguments)
+        return self.aside.run(method, *arguments, network=source.network)
 
     def _upload(self, owner: str, token: str) -> StoredUpload:
-        """An owner's upload, led by its answers. Raises GivenFilesError, SpecError and RowsError."""
+        """An owner's upload, led by its answers. Raises FileRolesError, SpecError and RowsError."""
         arrived = self.upload_store.find(owner, token)
         if not arrived.files[1:]:
             return arrived
-        return arrived.led_by(self._given(arrived).name)
+        return arrived.led_by(self._roles(arrived).name)
 
-    def _given(self, arrived: StoredUpload) -> GivenFiles:
+    def _roles(self, arrived: StoredUpload) -> FileRoles:
         paths = [file.path for file in arrived.files]
-        read = partial(self._read, Source.of(arrived), given_files, arrived)
-        return self.kept.of(("given", paths), read)
+        read = partial(self._read, Source.from_upload(arrived), file_roles, arrived)
+        return self.page_cache.get(("roles", paths), read)
 
     def brings_spec(self, owner: str, token: str) -> bool:
-        """Whether an upload says by a spec how it is scored. Raises GivenFilesError, SpecError and RowsError."""
-        return self._given(self.upload_store.find(owner, token)).spec is not None
+        """Whether an upload has a spec. Raises FileRolesError, SpecError and RowsError."""
+        return self._roles(self.upload_store.find(owner, token)).spec is not None
 
     def form(self, owner: str, token: str, chosen: FileChoice) -> Benchmark[Any]:
-        """The benchmark that is chosen, where it is a user's own by its spec. Raises GivenFilesError and SpecError."""
+        """Returns the chosen benchmark; a user's own is made from its spec. Raises FileRolesError and SpecError."""
         if not is_own(chosen.benchmark):
             return BENCHMARKS[chosen.benchmark]
-        given = self._given(self.upload_store.find(owner, token))
-        own = given.own(chosen.benchmark, chosen.spec)
+        roles = self._roles(self.upload_store.find(owner, token))
+        own = roles.own(chosen.benchmark, chosen.spec)
         assert own, "an own benchmark without a spec is an error"
         return own
 
@@ -128,9 +128,14 @@ class JobService:
         return Source(self.jobs.size(link))
 
     def look(self, owner: str, token: str, benchmark: str, questions: object = None) -> Recognised:
-        """A file of free answers beside the questions of a name, else the first that it answers any of."""
+        """Describes a file of free answers to the question set of this name, or to the first set that it answers."""
         arrived = self._upload(owner, token)
-        return self._read(Source.of(arrived), self.reader.look, arrived, benchmark, questions)
+        return self._read(
+            Source.from_upload(arrived), self.reader.look, arrived, benchmark, questions
+        )
+
+    def benchmarks_here(self) -> frozenset[str]:
+        return benchmarks_here(self.question_sets.values(), self.library)
 
     def sets_of(self, benchmark: str) -> list[str]:
         return self.reader.sets_of(benchmark)
@@ -146,45 +151,47 @@ class JobService:
         chosen: FileChoice = FROM_FILE,
         waits: Callable[[], bool] = lambda: True,
     ) -> Recognised:
-        """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
+        """Recognises a file's benchmark, unless one is chosen; stops when the file is gone or nobody `waits`."""
         arrived = self._upload(owner, token)
-        source = Source.of(arrived)
+        source = Source.from_upload(arrived)
         if self.aside is not None and source.is_large:
             return self._read(source, self.reader.recognise, owner, arrived, chosen)
         return self.reader.recognise(owner, arrived, chosen, waits)
 
     def own_look(self, owner: str, token: str) -> OwnLook | None:
-        """An upload's columns, with the fields of an own benchmark as far as they tell; None for one with a spec."""
+        """Returns an upload's columns, with the fields of an own benchmark guessed from them; None if it has a spec."""
         arrived = self._upload(owner, token)
-        read = partial(self._read, Source.of(arrived), own_look, self._given(arrived))
-        return self.kept.of(("own look", [file.path for file in arrived.files]), read)
+        read = partial(self._read, Source.from_upload(arrived), own_look, self._roles(arrived))
+        return self.page_cache.get(("own look", [file.path for file in arrived.files]), read)
 
     def own_check(
         self, owner: str, token: str, chosen: FileChoice, judge: OwnJudge | None
     ) -> OwnCheck:
-        """A file by its owner's spec before it is scored, with the prompt and price of a judge."""
+        """Checks a file by its owner's spec before it is scored, with the prompt and price of a judge."""
         arrived = self._upload(owner, token)
         asking = self._asking(owner, judge)
         read = partial(
-            self._read, Source.of(arrived), self.reader.own_check, arrived, chosen, asking
+            self._read, Source.from_upload(arrived), self.reader.own_check, arrived, chosen, asking
         )
-        return self.kept.of(("own check", arrived.token, chosen, asking), read)
+        return self.page_cache.get(("own check", arrived.token, chosen, asking), read)
 
     def graded(self, owner: str, token: str) -> bool:
-        """Whether a file holds grades already, whose report is free."""
+        """Whether a file holds grades already, so that its report is free."""
         arrived = self._upload(owner, token)
-        return self.kept.of(
+        return self.page_cache.get(
             ("graded", owner, token),
-            lambda: self._read(Source.of(arrived), self.reader.graded, arrived),
+            lambda: self._read(Source.from_upload(arrived), self.reader.graded, arrived),
         )
 
     def report_grades(
         self, owner: str, token: str, questions: str, options: Options, title: str
     ) -> Job:
-        """Store the report of a file of grades, as a finished job."""
+        """Stores the report of a file of grades, as a finished job."""
         arrived = self._upload(owner, token)
-        made = self.reader.graded_report
-        report = self._read(Source.of(arrived), made, arrived, questions, options, title)
+        make_report = self.reader.graded_report
+        report = self._read(
+            Source.from_upload(arrived), make_report, arrived, questions, options, title
+        )
         return self.jobs.add_done(owner, report, arrived.network)
 
     def answers(
@@ -192,14 +199,14 @@ class JobService:
     ) -> Draft:
         """Draft of a file of answers to a question set."""
         arrived = self._upload(owner, token)
-        made = partial(self.reader.answers, arrived, questions, options, title)
-        return Draft(made, lambda: Source.of(arrived))
+        make_report = partial(self.reader.answers, arrived, questions, options, title)
+        return Draft(make_report, lambda: Source.from_upload(arrived))
 
     def comparison(self, owner: str, token: str, request: SubmissionRequest) -> Draft:
         """Draft of a file's matches with the models of the item bank."""
         arrived = self._upload(owner, token)
-        made = partial(self.reader.comparison, owner, arrived, request)
-        return Draft(made, lambda: Source.of(arrived))
+        make_report = partial(self.reader.comparison, owner, arrived, request)
+        return Draft(make_report, lambda: Source.from_upload(arrived))
 
     def stored_comparison(self, stored: StoredModel, request: SubmissionRequest) -> Draft:
         return Draft(partial(self.reader.stored_comparison, stored, request))
@@ -207,15 +214,17 @@ class JobService:
     def sealed(self, owner: str, token: str, protocol: Protocol, title: str) -> Draft:
         """Draft of a file's matches with references that only the judge reads."""
         arrived = self._upload(owner, token)
-        made = partial(self.reader.sealed, arrived, protocol, title)
-        return Draft(made, lambda: Source.of(arrived))
+        make_report = partial(self.reader.sealed, arrived, protocol, title)
+        return Draft(make_report, lambda: Source.from_upload(arrived))
 
     def extract(self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str) -> Job:
-        """Store the report that rules alone make of a file, as a finished job."""
+        """Stores the report that rules alone make of a file, as a finished job."""
         arrived = self._upload(owner, token)
         self.upload_store.check_disk()
-        made = self.reader.extracted
-        report = self._read(Source.of(arrived), made, arrived, chosen, protocol, title)
+        make_report = self.reader.extracted
+        report = self._read(
+            Source.from_upload(arrived), make_report, arrived, chosen, protocol, title
+        )
         job = self.jobs.add_done(owner, report, arrived.network)
         self.pictures.soon(job)
         return job
@@ -225,48 +234,48 @@ class JobService:
     ) -> Draft:
         """Draft of all that the rules leave open in a file."""
         arrived = self._upload(owner, token)
-        made = partial(self.reader.whole_file, arrived, chosen, protocol, title)
-        return Draft(made, lambda: Source.of(arrived))
+        make_report = partial(self.reader.whole_file, arrived, chosen, protocol, title)
+        return Draft(make_report, lambda: Source.from_upload(arrived))
 
     def delete(self, owner: str, link: str) -> None:
         job = self.jobs.delete(owner, link)
         self.upload_store.drop(owner, job.file)
 
     def left(self, job: Job) -> int:
-        """Return how many answers the rules left open, in a report that no judge has seen; else 0."""
+        """Returns the number of answers that the rules left open in a report without a judge; else 0."""
         if job.model or job.state != "done":
             return 0
         ruled = isinstance(benchmark_of(job), FileBenchmark)
         if not ruled:
             return 0
-        return self.kept.of(
+        return self.page_cache.get(
             ("left", job.link),
             lambda: self._read(self._stored(job.link), self.reader.left, job.link),
         )
 
     def rest(self, owner: str, link: str) -> Draft:
-        """Draft of what the rules left open in a report."""
+        """Draft of the answers that the rules left open in a report."""
         return Draft(partial(self.reader.rest, owner, link), lambda: self._stored(link))
 
     def first_grades(self, job: Job) -> list[tuple[str, str]]:
-        """What the judge said to the first questions of a job, as far as it is under way: names and outcomes.
+        """Returns names and outcomes of a job's first questions, as far as they are judged.
 
-        Of secrets nothing: how one answer fares would tell of them.
+        None of a job with secret texts, since a single outcome would reveal something of them.
         """
-        found = self.jobs.draft(job.link) if self.jobs.size(job.link) <= LARGE else None
-        if found is None:
+        drafted = self.jobs.draft(job.link) if self.jobs.size(job.link) <= LARGE else None
+        if drafted is None:
             return []
-        (draft, spec) = found
+        draft, spec = drafted
         if self.submissions.is_blind(draft):
             return []
         benchmark = benchmark_of(draft)
         tasks = benchmark.tasks(draft, spec)[:FIRST_GRADES]
-        whose = job.owner if job.own_key else None
-        known = known_outcomes(tasks, spec, job.address, whose, self.cache)
+        judge_owner = job.owner if job.own_key else None
+        known = known_outcomes(tasks, spec, job.address, judge_owner, self.cache)
         return [(name, benchmark.outcome_text(outcome)) for name, outcome in known]
 
     def price(self, owner: str, draft: Draft, judge: OwnJudge | None) -> Quote:
-        """What judging a draft costs; no price where the judge is not known."""
+        """Returns the cost of judging a draft, without a price for an unknown judge."""
         cost = self.costs(owner, [draft], judge)[0]
         if isinstance(cost, OptionsError):
             raise cost
@@ -275,19 +284,19 @@ class JobService:
     def costs(
         self, owner: str, drafts: Sequence[Draft], judge: OwnJudge | None
     ) -> Sequence[Quote | OptionsError]:
-        """What judging each draft of one file costs, or what its options lack."""
+        """Returns the cost of judging each draft of a file, or what its options lack."""
         asking = self._asking(owner, judge)
         makes = [draft.make for draft in drafts]
-        return self.kept.of(
-            ([draft.asked for draft in drafts], asking),
+        return self.page_cache.get(
+            ([draft.cache_key for draft in drafts], asking),
             lambda: self._read(drafts[0].source(), self.reader.prices, makes, asking),
         )
 
     def _asking(self, owner: str, judge: OwnJudge | None) -> Asking:
-        """Whom a price is of: a judge whose name or price may not be known."""
+        """Returns the judge that a price is for; its name or price may be unknown."""
         if judge is not None:
-            found = known(judge.model, judge.address, self.jobs)
-            spec = with_price(found or replace(UNNAMED, model=judge.model), self.prices)
+            known_spec = known(judge.model, judge.address, self.jobs)
+            spec = with_price(known_spec or replace(UNNAMED, model=judge.model), self.prices)
             return Asking(spec, judge.address.address, judge.address.address and owner, is_own=True)
         if self.operator is not None:
             return Asking(self.operator.spec, self.operator.address.address, None, is_own=False)
@@ -296,7 +305,7 @@ class JobService:
     def quote(
         self, owner: str, draft: Draft, judge: OwnJudge | None, network: str | None = None
     ) -> Job:
-        """Keep a draft with its cost as a job that its owner may start."""
+        """Keeps a draft with its cost as a job that its owner may start."""
         address, spec = self._judge(owner, judge, network)
         self.upload_store.check_disk()
         asking = Asking(spec, address.address, address.owner, is_own=judge is not None)
@@ -313,7 +322,7 @@ class JobService:
     def with_another_judge(
         self, owner: str, link: str, judge: OwnJudge | None, network: str | None = None
     ) -> Job:
-        """Quote what a stopped job judges for another judge, as a job of its own; the stopped one stays."""
+        """Quotes a stopped job's draft for another judge, as a new job; the stopped one stays."""
         draft = Draft(partial(self.reader.stopped, owner, link), lambda: self._stored(link))
         return self.quote(owner, draft, judge, network)
 
@@ -325,7 +334,7 @@ class JobService:
         return (cost.dollars or 0) > self.ceiling
 
     def unlent(self, owner: str) -> str:
-        """Why the operator's judge is not lent to an owner; "" if it is."""
+        """Returns why the operator's judge is not lent to an owner; "" if it is lent."""
         try:
             self._judge(owner, None)
         except JobServiceError as error:
@@ -335,19 +344,19 @@ class JobService:
     def start(
         self, owner: str, link: str, address: Endpoint | None, network: str | None = None
     ) -> None:
-        """Start or resume a job from a network; a job with a user's own judge needs its endpoint and key."""
-        self.kept.clear()  # replies that are known cost nothing
+        """Starts or resumes a job from a network; a job with a user's own judge needs its endpoint and key."""
+        self.page_cache.clear()  # replies that are known cost nothing
         self.worker.begin(owner, link, address, None if address else self._lent(owner, network))
 
     def _lent(self, owner: str, network: str | None = None) -> str | None:
-        """Return the code of the network that pays beside an owner. Raises JobServiceError if nothing is lent."""
+        """Returns the code of the network that pays beside an owner. Raises JobServiceError if nothing is lent."""
         try:
             return self.lending.to_cookie(owner, network)
         except NotLentError as error:
             raise JobServiceError(f"{error}, or use a key of your own") from error
 
     def check_judge(self, owner: str, judge: OwnJudge | None, network: str | None) -> None:
-        """Raise what keeps a judge from being asked, before a file is read for it."""
+        """Checks that a judge can be asked, before a file is read for it. Raises JobServiceError."""
         self._judge(owner, judge, network)
 
     def _judge(
@@ -371,14 +380,14 @@ class JobService:
 
 
 def known(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:
-    """Return a judge's spec from the judges' file or from an earlier job; None if neither has it."""
+    """Returns a judge's spec from the judges' file or from an earlier job; None if neither has it."""
     return known_judges().get(model) or jobs.spec(address.address, model, address.owner)
 
 
 def operators_judge(
     settings: JudgeSettings, jobs: Jobs, prices: Mapping[str, Price]
 ) -> Operator | None:
-    """Return the operator's judge, None if none is set. Raises SettingError."""
+    """Returns the operator's judge, None if none is set. Raises SettingError."""
     if not settings.model:
         return None
     try:
@@ -398,9 +407,14 @@ def operators_judge(
 
 def question_sets(mm_vet: Path | None, mm_vet_v2: Path | None) -> Mapping[str, QuestionSet]:
     """MM-Vet, its Bard subset and v2, if present, and our own sample, by name. Raises QuestionsError and RowsError."""
-    sets = [*([load_mm_vet_v2(mm_vet_v2)] if mm_vet_v2 else []), own_sample()]
+    sets = []
     if mm_vet is not None:
         whole = load_mm_vet(mm_vet)
+        sets.append(whole)
         bard = (mm_vet if mm_vet.is_dir() else mm_vet.parent) / "bard_set.json"
-        sets = [whole, *([subset(whole, bard)] if bard.is_file() else []), *sets]
+        if bard.is_file():
+            sets.append(subset(whole, bard))
+    if mm_vet_v2 is not None:
+        sets.append(load_mm_vet_v2(mm_vet_v2))
+    sets.append(own_sample())
     return {questions.name: questions for questions in sets}

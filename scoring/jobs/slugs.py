@@ -1,4 +1,4 @@
-"""Slugs: public names of reports, made of letters, digits and hyphens whatever their titles hold, and who gets none."""
+"""Slugs: public names of reports, made of letters, digits and hyphens, and the reasons why a report gets none."""
 
 import re
 import secrets
@@ -16,14 +16,14 @@ _OTHERS = re.compile("[^a-z0-9]+")
 
 
 def new_slug(title: str, benchmark: str) -> str:
-    """Return a name such as llava-1-5-13b-mm-vet-3f2a; a title without Latin letters or digits gives none of it."""
+    """Returns a name such as llava-1-5-13b-mm-vet-3f2a; a title without Latin letters or digits gives none of it."""
     drawn = "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
     words = (_plain(title, _TITLE), _plain(benchmark, _BENCHMARK), drawn)
     return "-".join(filter(None, words))
 
 
 def free_slug(title: str, benchmark: str, is_taken: Callable[[str], object]) -> str:
-    """Return a new name that no other report has."""
+    """Returns a new name that no other report has."""
     slug = new_slug(title, benchmark)
     while is_taken(slug):
         slug = new_slug(title, benchmark)
@@ -31,14 +31,14 @@ def free_slug(title: str, benchmark: str, is_taken: Callable[[str], object]) -> 
 
 
 def _plain(text: str, most: int) -> str:
-    """Return a text in small Latin letters without accents, and digits, with hyphens for all else."""
+    """Returns a text in small Latin letters without accents, and digits, with hyphens for all else."""
     apart = unicodedata.normalize("NFKD", text[:200]).lower()
     bare = "".join(letter for letter in apart if not unicodedata.combining(letter))
     return _OTHERS.sub("-", bare)[: most + 1].strip("-")[:most].rstrip("-")
 
 
 def hindrance_to_publish(state: str, benchmark: str, is_withdrawn: bool) -> str:
-    """Return what keeps a report from a public name, to be read after its title; "" for nothing.
+    """Returns the reason that keeps a report from a public name, to be read after its title; "" for none.
 
     `is_withdrawn`: operators made it private for good (`arena.admin.moderation`).
     """

@@ -1,10 +1,10 @@
 """Job store: scoring jobs in the database, from quote to report; anybody who has a job's link may read its report.
 
-A published report has a second name, its slug, which may stand anywhere: it opens the report while it is published.
+A published report has a second name, its slug, which can be shown anywhere: it opens the report while it is published.
 
 A server that judges a job holds a lease on it, which expires if the server dies. A user's own key is never stored: only
-the server that was given it can judge the job, and without it the job waits. Free reports, made by rules alone, are
-stored once per owner and expire, as jobs do that ended without a report; judged and published reports stay.
+the server that received it can judge the job, and without it the job waits. Free reports, made by rules alone, are
+stored once per owner. They expire, as do jobs that ended without a report; judged and published reports stay.
 """
 
 import secrets
@@ -37,9 +37,9 @@ from sqlalchemy import Column as Field
 
 from arena.battles.quotas import Kind, NetworkDays
 from arena.battles.voters import LOGIN
+from arena.cache import Cache
 from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
-from arena.kept import Kept
 from scoring.jobs.owners import ReportOwners
 from scoring.jobs.secret_days import SecretDays, forget_days
 from scoring.jobs.slugs import free_slug, hindrance_to_publish
@@ -100,7 +100,9 @@ MOST_OF_OWNER = 20
 """Most free reports of an owner, and most jobs without a report."""
 MOST_OF_NETWORK = 100
 """Most free reports of a network on a day, and most quotes."""
-_SHOWN = [field for field in JOB.c if field.name not in ("draft", "spec", "report", "network")]
+_JOB_COLUMNS = [
+    field for field in JOB.c if field.name not in ("draft", "spec", "report", "network")
+]
 LEASE = timedelta(seconds=30)
 """How long a server keeps its jobs without a sign of life, by the database's clock."""
 _HELD_BY_NOBODY: dict[str, object] = {"holder": None, "until": None}
@@ -121,7 +123,7 @@ class Job:
     owner: str
     benchmark: str
     benchmark_name: str
-    """What it is called, which of a user's own and of hidden answers only the report says."""
+    """The benchmark's name; that of a user's own benchmark or of hidden answers is known from the report alone."""
     protocol: str
     title: str
     file: str
@@ -132,7 +134,7 @@ class Job:
     quote: Quote
     state: State
     problem: str
-    """Why it stopped; of a job that is judged, for what it waits."""
+    """Why it stopped; for a job under way, the reason it waits."""
     done: int
     total: int
     """In grades."""
@@ -179,21 +181,23 @@ class Jobs:
         self,
         database: Database,
         lease: timedelta = LEASE,
-        shown: Callable[[AnyReport], AnyReport] = _as_it_is,
+        redact: Callable[[AnyReport], AnyReport] = _as_it_is,
     ) -> None:
         """`shown` returns a report as anybody may read it."""
         self._database = database
-        self._shown = shown
+        self._redact = redact
         self._lease = lease
         self._days = NetworkDays(database)
         self.owners = ReportOwners(database)
         self._sealed = SecretDays(database, "sealed")
         self.hidden = SecretDays(database, "hidden")
-        self._kept: Kept[tuple[AnyReport, int]] = Kept(20_000_000, 60, weigh=lambda kept: kept[1])
+        self._reports: Cache[tuple[AnyReport, int]] = Cache(
+            20_000_000, 60, weigh=lambda entry: entry[1]
+        )
         """Reports and the letters of their texts, while somebody looks at them."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Jobs, (self._database, self._lease, self._shown)
+        return Jobs, (self._database, self._lease, self._redact)
 
     def create(
         self,
@@ -204,7 +208,7 @@ class Jobs:
         own_key: bool,
         network: str | None = None,
     ) -> Job:
-        """Keep a draft as a quoted job, in place of the owner's last quote. Raises JobError."""
+        """Stores a draft as a quoted job, in place of the owner's last quote. Raises JobError."""
         if spec.price is None and not own_key:
             raise JobError(
                 f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES"
@@ -223,16 +227,16 @@ class Jobs:
                 )
             self._count(connection, network, "quotes", "quotes")
             code = self._days.code(connection, network, "quotes") if network else None
-            kept = {
+            values = {
                 "state": "quoted",
                 "network": code,
                 "draft": made.json,
                 "spec": record_json(spec),
             }
-            return self._insert(connection, owner, made, quote, own_key=own_key, **kept)
+            return self._insert(connection, owner, made, quote, own_key=own_key, **values)
 
     def add_done(self, owner: str, report: AnyReport | Written, network: str | None = None) -> Job:
-        """Store a report that needed no judge; a report that its owner has already keeps its link. Raises JobError.
+        """Stores a report that needed no judge; one that its owner already has keeps its link. Raises JobError.
 
         Reports expire by age and never make room for a newer one, since their links may have been shared.
         """
@@ -254,7 +258,7 @@ class Jobs:
             self._count(connection, network, "reports", "free reports")
             if benchmark_named(made.benchmark).way == "hidden":
                 code = self._days.code(connection, network, "reports") if network else None
-                if hindrance := self.hidden.begin(connection, owner, code):
+                if hindrance := self.hidden.begin(connection, owner, code, made.benchmark_name):
                     raise JobError(hindrance)
             job = self._insert(
                 connection, owner, made, free, state="done", spec="", own_key=False, **ended
@@ -263,7 +267,7 @@ class Jobs:
             return job
 
     def start(self, owner: str, link: str, holder: str | None, network: str | None = None) -> Job:
-        """Queue a quoted or stopped job; `holder` is the server with its owner's key. Raises JobError.
+        """Queues a quoted or stopped job; `holder` is the server with its owner's key. Raises JobError.
 
         `network` is the code of the network that pays beside the owner; a job with an own key keeps that of its quote.
         """
@@ -290,7 +294,7 @@ class Jobs:
             )
 
     def cancel(self, owner: str, link: str) -> Job:
-        """Cancel a job; its grades stay, and it can be started again. Raises JobError."""
+        """Cancels a job; its grades stay, and it can be started again. Raises JobError."""
         with self._database.write() as connection:
             take_turn(connection, JOB)
             job = self._own(connection, owner, link)
@@ -301,7 +305,7 @@ class Jobs:
             return self._change(connection, link, state="cancelled", problem="", **_HELD_BY_NOBODY)
 
     def delete(self, owner: str, link: str) -> Job:
-        """Delete a job and its report, and return the deleted job; an active one stops. Raises JobError."""
+        """Deletes a job and its report, and returns the deleted job; an active one stops. Raises JobError."""
         with self._database.write() as connection:
             job = self._own(connection, owner, link)
             connection.execute(delete(JOB).where(JOB.c.link == link))
@@ -309,17 +313,17 @@ class Jobs:
         return job
 
     def publish(self, owner: str, link: str, published: bool) -> Job:
-        """Publish a finished report, or make it private again. Raises JobError."""
+        """Publishes a finished report, or makes it private again. Raises JobError."""
         with self._database.write() as connection:
             job = self._own(connection, owner, link)
             is_withdrawn = published and job.withdrawn is not None
             if hindrance := hindrance_to_publish(job.state, job.benchmark, is_withdrawn):
                 raise JobError(f"{job.title!r} {hindrance}")
-            slug = job.slug or free_slug(
-                job.title,
-                job.benchmark,
-                is_taken=lambda one: connection.scalar(select(JOB.c.link).where(JOB.c.slug == one)),
-            )
+
+            def is_taken(slug: str) -> bool:
+                return bool(connection.scalar(select(JOB.c.link).where(JOB.c.slug == slug)))
+
+            slug = job.slug or free_slug(job.title, job.benchmark, is_taken)
             return self._change(connection, link, published=published, slug=slug)
 
     def sweep(self) -> int:
@@ -331,25 +335,25 @@ class Jobs:
             return connection.execute(delete(JOB).where(or_(free, stopped, quoted))).rowcount
 
     def find(self, name: str) -> Job | None:
-        """Return the job of this link, or of this slug while it is published."""
+        """Returns the job of this link, or of this slug while it is published."""
         with self._database.read() as connection:
-            row = connection.execute(jobs_shown().where(_named(name))).first()
+            row = connection.execute(select_jobs().where(_has_name(name))).first()
         return job_of(row) if row else None
 
     def of_owner(self, owner: str) -> tuple[Job, ...]:
-        query = jobs_shown().where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
+        query = select_jobs().where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
         with self._database.read() as connection:
             return tuple(map(job_of, connection.execute(query)))
 
     def stopped(self, most: int) -> tuple[Job, ...]:
-        """Return the jobs of the operator's judge that stopped last, for the operator."""
+        """Returns the jobs of the operator's judge that stopped last, for the operator."""
         theirs = and_(JOB.c.state == "failed", JOB.c.own_key.is_(False))
-        query = jobs_shown().where(theirs).order_by(JOB.c.queued.desc(), JOB.c.link).limit(most)
+        query = select_jobs().where(theirs).order_by(JOB.c.queued.desc(), JOB.c.link).limit(most)
         with self._database.read() as connection:
             return tuple(map(job_of, connection.execute(query)))
 
     def ahead(self, link: str) -> int:
-        """Return how many jobs of the same kind, with the owner's key or the operator's judge, wait before a job."""
+        """Returns the number of jobs that wait before a job, of its kind: with an own key or the operator's judge."""
         mine = JOB.alias()
         with self._database.read() as connection:
             before = and_(
@@ -367,49 +371,48 @@ class Jobs:
             ).scalar_one()
 
     def report(self, name: str) -> AnyReport | None:
-        """Return the report under a link, or under a slug while it is published, as anybody may read it.
-
-        None if there is none (yet).
-        """
-        query = select(JOB.c.benchmark, JOB.c.link).where(_named(name), JOB.c.report.is_not(None))
+        """Returns the report of a link, or of a slug while it is published, as anybody may read it; else None."""
+        query = select(JOB.c.benchmark, JOB.c.link).where(
+            _has_name(name), JOB.c.report.is_not(None)
+        )
         with self._database.read() as connection:
-            found = connection.execute(query).first()
-        if found is None:
+            row = connection.execute(query).first()
+        if row is None:
             return None
-        return self._shown(self._parsed(found.benchmark, found.link, JOB.c.report))
+        return self._redact(self._parsed(row.benchmark, row.link, JOB.c.report))
 
     def _parsed(self, benchmark: str, link: str, column: Field[str]) -> AnyReport:
-        """Return a report, or the draft of one, which stays as it is as long as its job does."""
+        """Returns a report or draft, from the cache if possible: neither changes as long as its job exists."""
 
         def parsed() -> tuple[AnyReport, int]:
             with self._database.read() as connection:
                 text = connection.scalar(select(column).where(JOB.c.link == link)) or ""
             return read_record(benchmark_named(benchmark).report, text), len(text)
 
-        return self._kept.of((column.name, link), parsed)[0]
+        return self._reports.get((column.name, link), parsed)[0]
 
     def size(self, link: str) -> int:
-        """Return the letters of the draft or report under a link; 0 without any."""
+        """Returns the letters of the draft or report under a link; 0 without any."""
         letters = func.length(JOB.c.draft) + func.length(func.coalesce(JOB.c.report, ""))
         with self._database.read() as connection:
             return connection.scalar(select(letters).where(JOB.c.link == link)) or 0
 
     def draft(self, link: str) -> tuple[AnyReport, JudgeSpec] | None:
-        """Return what a job judges, and its judge; None for a job that rules alone made, and without one."""
-        found = select(JOB.c.benchmark, JOB.c.spec).where(JOB.c.link == link, JOB.c.draft != "")
+        """Returns a job's draft and its judge; None for a job that rules alone made, or if there is no job."""
+        query = select(JOB.c.benchmark, JOB.c.spec).where(JOB.c.link == link, JOB.c.draft != "")
         with self._database.read() as connection:
-            row = connection.execute(found).first()
+            row = connection.execute(query).first()
         if row is None:
             return None
         draft = self._parsed(row.benchmark, link, JOB.c.draft)
         return draft, read_record(JudgeSpec, row.spec)
 
     def spec(self, address: str, model: str, owner: str | None) -> JudgeSpec | None:
-        """Return a model's spec at this address from an earlier job of the owner, or (None) of the operator's judge."""
-        whose = (
+        """Returns a judge's spec at this address from an earlier job; `owner` is None for the operator's judge."""
+        has_owner = (
             JOB.c.own_key.is_(False) if owner is None else and_(JOB.c.own_key, JOB.c.owner == owner)
         )
-        query = select(JOB.c.spec).where(JOB.c.address == address, JOB.c.model == model, whose)
+        query = select(JOB.c.spec).where(JOB.c.address == address, JOB.c.model == model, has_owner)
         with self._database.read() as connection:
             text = connection.scalar(query.order_by(JOB.c.created.desc()).limit(1))
         return read_record(JudgeSpec, text) if text else None
@@ -419,9 +422,9 @@ class Jobs:
     def take(
         self, holder: str, keys: frozenset[str], busy: frozenset[str], lent: bool = True
     ) -> Claim | None:
-        """Claim the job that has waited longest, or one whose server died: of those with these keys, or `lent` ones.
+        """Claims the job that has waited longest, or an orphan of a dead server, with one of these keys or `lent`.
 
-        Of own-key jobs, a network has one that is `busy`: its others wait.
+        A network has one `busy` job with an own key at a time; its others wait.
         """
         other = JOB.alias()
         theirs = select(other.c.network).where(
@@ -460,7 +463,7 @@ class Jobs:
         return Claim(job, row.draft, read_record(JudgeSpec, row.spec), payer, row.network)
 
     def keep(self, holder: str, links: frozenset[str]) -> frozenset[str]:
-        """Renew a server's leases and return the jobs it still holds; the others were cancelled or lost."""
+        """Renews a server's leases and returns the jobs it still holds; the others were cancelled or lost."""
         held = (JOB.c.holder == holder) & JOB.c.link.in_(links) & JOB.c.state.in_(_ACTIVE)
         with self._database.write() as connection:
             renewed = (
@@ -472,16 +475,16 @@ class Jobs:
             return frozenset(connection.scalars(renewed))
 
     def held(self, holder: str, link: str) -> Job | None:
-        """Return a job as it stands if this server still judges it: its owner may have been forgotten meanwhile."""
+        """Returns a job if this server still judges it, with its current owner, who may have been forgotten."""
         with self._database.read() as connection:
-            row = connection.execute(jobs_shown().where(_judged_by(holder, link))).one_or_none()
+            row = connection.execute(select_jobs().where(_judged_by(holder, link))).one_or_none()
         return job_of(row) if row else None
 
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
         with self._database.write() as connection:
-            values = {"done": progress.done, "total": progress.total, "fresh": progress.fresh}
-            told = {"ratio": ratio, "problem": progress.waits}
-            connection.execute(update(JOB).where(_judged_by(holder, link)).values(**values, **told))
+            judged = update(JOB).where(_judged_by(holder, link))
+            grades = {"done": progress.done, "total": progress.total, "fresh": progress.fresh}
+            connection.execute(judged.values(**grades, ratio=ratio, problem=progress.waits))
 
     def finish(self, holder: str, link: str, report: AnyReport) -> bool:
         ended = {"report": record_json(report), "finished": now(), "score": score_text(report)}
@@ -489,7 +492,7 @@ class Jobs:
         return self._end(holder, link, values)
 
     def fail(self, holder: str, link: str, problem: str) -> bool:
-        """Mark a job as failed if this server still holds it; return whether it does. The owner may start it again."""
+        """Marks a job as failed if this server still holds it, and returns whether it does. It can be started again."""
         return self._end(holder, link, {"state": "failed", "problem": problem})
 
     def release(self, holder: str) -> None:
@@ -497,25 +500,27 @@ class Jobs:
             self._give_back(connection, JOB.c.holder == holder)
 
     def recover(self) -> None:
-        """Return the jobs of a dead server to the queue at start. SQLite only: elsewhere its leases expire."""
+        """Returns the jobs of a dead server to the queue at start. SQLite only: elsewhere its leases expire."""
         if self._database.is_sqlite:
             with self._database.write() as connection:
                 self._give_back(connection, JOB.c.holder.is_not(None))
 
     def lapse(self) -> None:
-        """Return the jobs of servers that died to the queue; those with their owner's key wait for it."""
+        """Returns the jobs of servers that died to the queue; those with their owner's key wait for it."""
         with self._database.write() as connection:
             self._give_back(connection, JOB.c.until < present(connection))
 
     def judged(self, own_key: bool) -> tuple[Job, ...]:
-        """Return the jobs that are judged now, with their owners' keys or with the operator's judge."""
+        """Returns the jobs that are judged now, with their owners' keys or with the operator's judge."""
         theirs = and_(JOB.c.state == "judging", JOB.c.own_key.is_(own_key))
         with self._database.read() as connection:
-            return tuple(map(job_of, connection.execute(jobs_shown().where(theirs))))
+            return tuple(map(job_of, connection.execute(select_jobs().where(theirs))))
 
-    def _give_back(self, connection: Connection, which: ColumnElement[bool]) -> None:
+    def _give_back(self, connection: Connection, condition: ColumnElement[bool]) -> None:
         for own_key, state in ((False, "waiting"), (True, "needs_key")):
-            held = update(JOB).where(which, JOB.c.own_key.is_(own_key), JOB.c.state.in_(_ACTIVE))
+            held = update(JOB).where(
+                condition, JOB.c.own_key.is_(own_key), JOB.c.state.in_(_ACTIVE)
+            )
             connection.execute(held.values(state=state, problem="", **_HELD_BY_NOBODY))
 
     def _end(self, holder: str, link: str, values: dict[str, object]) -> bool:
@@ -524,31 +529,29 @@ class Jobs:
             return connection.execute(ended).rowcount == 1
 
     def _held_by(self, connection: Connection, holder: str | None) -> dict[str, object]:
-        return (
-            {"holder": holder, "until": present(connection) + self._lease}
-            if holder
-            else _HELD_BY_NOBODY
-        )
+        if holder is None:
+            return _HELD_BY_NOBODY
+        return {"holder": holder, "until": present(connection) + self._lease}
 
-    def _count(self, connection: Connection, network: str | None, what: Kind, words: str) -> None:
-        if network and self._days.more(connection, network, what) > MOST_OF_NETWORK:
+    def _count(self, connection: Connection, network: str | None, kind: Kind, words: str) -> None:
+        if network and self._days.more(connection, network, kind) > MOST_OF_NETWORK:
             raise JobError(
                 f"Your network has had its {MOST_OF_NETWORK} {words} for today; come tomorrow"
             )
 
     def _insert(
-        self, connection: Connection, owner: str, kept: Written, quote: Quote, **more: object
+        self, connection: Connection, owner: str, record: Written, quote: Quote, **more: object
     ) -> Job:
         values = {
             "link": secrets.token_urlsafe(24),
             "owner": owner,
-            "benchmark": kept.benchmark,
-            "benchmark_name": kept.benchmark_name,
-            "protocol": kept.protocol,
-            "title": kept.title,
-            "file": kept.file,
-            "address": kept.address,
-            "model": kept.model,
+            "benchmark": record.benchmark,
+            "benchmark_name": record.benchmark_name,
+            "protocol": record.protocol,
+            "title": record.title,
+            "file": record.file,
+            "address": record.address,
+            "model": record.model,
             "quote": record_json(quote),
             "ratio": 1.0,
             "problem": "",
@@ -559,11 +562,11 @@ class Jobs:
             "published": False,
             **more,
         }
-        return job_of(connection.execute(insert(JOB).values(values).returning(*_SHOWN)).one())
+        return job_of(connection.execute(insert(JOB).values(values).returning(*_JOB_COLUMNS)).one())
 
     def _own(self, connection: Connection, owner: str, link: str) -> Job:
         row = connection.execute(
-            jobs_shown().where(JOB.c.link == link, JOB.c.owner == owner)
+            select_jobs().where(JOB.c.link == link, JOB.c.owner == owner)
         ).one_or_none()
         if row is None:
             raise JobError("There is no such job of yours; it may have been deleted")
@@ -571,18 +574,18 @@ class Jobs:
 
     def _change(self, connection: Connection, link: str, **values: object) -> Job:
         row = connection.execute(
-            update(JOB).where(JOB.c.link == link).values(values).returning(*_SHOWN)
+            update(JOB).where(JOB.c.link == link).values(values).returning(*_JOB_COLUMNS)
         ).one()
         return job_of(row)
 
 
-def jobs_shown() -> Select:
-    """Jobs, with what their owners see of them."""
-    return select(*_SHOWN)
+def select_jobs() -> Select:
+    """Selects the columns of a `Job`."""
+    return select(*_JOB_COLUMNS)
 
 
-def _named(name: str) -> ColumnElement[bool]:
-    """The job of a link, or of a slug that is public."""
+def _has_name(name: str) -> ColumnElement[bool]:
+    """A condition: the job of a link, or of a public slug."""
     return or_(JOB.c.link == name, and_(JOB.c.slug == name, IS_PUBLIC))
 
 

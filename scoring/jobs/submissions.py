@@ -91,8 +91,8 @@ class _Stored:
     answers: Mapping[str, str]
 
 
-class _Asked(NamedTuple):
-    """Answers to judge, from a file or from the item bank."""
+class _Contender(NamedTuple):
+    """A model's answers to judge, from a file or from the item bank."""
 
     title: str
     file: str
@@ -107,31 +107,29 @@ class Submissions:
     """Reports of submissions, in one database."""
 
     def __init__(self, database: Database, blindness: Blindness | None) -> None:
-        """Without `blindness` every text is shown, as to operators on their own machine."""
+        """`blindness` is None for operators on their own machine, who may see every text."""
         self._database = database
         self._blindness = blindness
         self._lot = database.secret_key("opponents") if blindness else b""
-        """Where texts are secret, so is whose are drawn."""
+        """Where texts are secret, so is the draw of opponents."""
         self.store = SubmissionStore(database, self._blind)
         self.sealed = SealedSets(database)
 
     def has_any(self) -> bool:
-        """Whether anything was judged or submitted yet: models of the bank too are judged. Raises DatabaseError."""
+        """Whether anything was submitted, or a model of the bank was judged, yet. Raises DatabaseError."""
         return bool(self.store.submissions() or self.store.board_keys())
 
-    def shown(self, report: AnyReport) -> AnyReport:
-        """Return a report as anybody may read it: without the bank's answers that voters may still be shown.
+    def redact(self, report: AnyReport) -> AnyReport:
+        """Returns a report as anybody may read it: without the bank's answers that voters may still be shown.
 
         Raises DatabaseError.
         """
-        return (
-            without_texts(report, self._blind_items(report))
-            if isinstance(report, MatchReport)
-            else report
-        )
+        if not isinstance(report, MatchReport):
+            return report
+        return without_texts(report, self._blind_items(report))
 
     def priced(self, report: AnyReport) -> AnyReport:
-        """Return a report to price: a price from the lengths of secrets would tell them apart.
+        """Returns a report to price, with secret texts of equal length, so that the price reveals none.
 
         Raises DatabaseError and JobError.
         """
@@ -143,19 +141,21 @@ class Submissions:
         own = None if report.stored else report.title
         # of one length, but no two alike: equal calls are made once
         responses = tuple(
-            replace(one, text=f"{_USUAL_ANSWER}{10_000 + place}")
-            if one.item in blind and one.model != own
-            else one
-            for place, one in enumerate(report.responses)
+            replace(response, text=f"{_USUAL_ANSWER}{10_000 + place}")
+            if response.item in blind and response.model != own
+            else response
+            for place, response in enumerate(report.responses)
         )
         instances = tuple(
-            replace(one, reference=one.reference and _USUAL_ANSWER) if one.item in blind else one
-            for one in report.instances
+            replace(instance, reference=instance.reference and _USUAL_ANSWER)
+            if instance.item in blind
+            else instance
+            for instance in report.instances
         )
         return replace(report, instances=instances, responses=responses)
 
     def opened(self, report: AnyReport) -> AnyReport:
-        """Return a draft as this site's judge reads it: with what is sealed. Raises DatabaseError and JobError."""
+        """Returns a draft as this site's judge reads it, with its sealed texts. Raises DatabaseError and JobError."""
         return self.sealed.opened(report) if isinstance(report, SealedReport) else report
 
     def is_blind(self, report: AnyReport) -> bool:
@@ -169,50 +169,50 @@ class Submissions:
         return self._blind(report.by_item)
 
     def _blind(self, keys: Container[str]) -> frozenset[str]:
-        """Return those of some items that voters may still be shown. Raises DatabaseError."""
+        """Returns the keys of items that voters may still be shown, out of these. Raises DatabaseError."""
         if self._blindness is None:
             return frozenset()
         bank = self._blindness.items.bank()
-        named = [item for item in bank.items.values() if item.key in keys]
+        items = [item for item in bank.items.values() if item.key in keys]
         return frozenset(
-            item.key for item in named if not self._blindness.may_show(NOBODY, item.id)
+            item.key for item in items if not self._blindness.may_show(NOBODY, item.id)
         )
 
     def draft(
         self, owner: str, file: SubmissionFile, request: SubmissionRequest, judge: str, address: str
     ) -> Drafted:
-        """Join a file to the item bank and draw its opponents. Raises UploadError with all problems at once."""
+        """Joins a file to the item bank and draws its opponents. Raises UploadError with all problems at once."""
         bank = self._bank()
         index = ItemIndex(
             {key: (item.instance.instruction, item.names) for key, item in bank.items()}
         )
         problems = list(file.problems)
-        found: dict[str, str] = {}
+        answers: dict[str, str] = {}
         wrong: dict[str, list[str]] = {}
         for entry in file.entries:
-            if misfit := index.join(entry, found):
+            if misfit := index.join(entry, answers):
                 wrong.setdefault(misfit, []).append(entry.name)
         left_out = wrong.pop(UNKNOWN, [])
         problems += [misfit.format(counted(entries)) for misfit, entries in wrong.items()]
-        sources = Counter(bank[item].source for item in found)
+        sources = Counter(bank[item].source for item in answers)
         if len(sources) > 1:
-            told = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
-            problems.append(f"instances of several sources: {told}; submit a file for each")
+            counts = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
+            problems.append(f"instances of several sources: {counts}; submit a file for each")
         title = " ".join((request.title or file.model).split())
         source = next(iter(sources), "")
         problems += self._name_problems(owner, title, source)
-        if left_out and (problems or not found):
+        if left_out and (problems or not answers):
             problems.append(UNKNOWN.format(counted(left_out)))
-        rivals = self._rivals(bank, found, owner, title, source)
-        asked = _Asked(title, file.file, False, found, rivals, left_out)
+        rivals = self._rivals(bank, answers, owner, title, source)
+        contender = _Contender(title, file.file, False, answers, rivals, left_out)
         return self._drafted(
-            asked, source, bank, request, _stamp(request, judge, address), problems
+            contender, source, bank, request, _stamp(request, judge, address), problems
         )
 
     def draft_stored(
         self, model: str, source: str, request: SubmissionRequest, judge: str, address: str
     ) -> Drafted:
-        """Draw opponents of a model of the bank: submissions too, but where they may be copies of secrets."""
+        """Draws opponents of a model of the bank: submissions too, except where they may be copies of secrets."""
         bank = self._bank()
         mine = {
             key: item.answers[model]
@@ -229,14 +229,14 @@ class Submissions:
         rivals |= self._rivals(bank, known, "", model, source)
         for answers in rivals.values():
             del answers[model]
-        asked = _Asked(model, "(item bank)", True, mine, rivals)
+        contender = _Contender(model, "(item bank)", True, mine, rivals)
         return self._drafted(
-            asked, source, bank, request, _stamp(request, judge, address), problems
+            contender, source, bank, request, _stamp(request, judge, address), problems
         )
 
     def stored(self) -> tuple[StoredModel, ...]:
-        """Return the models with answers in the item bank, newest source first, then by name."""
-        answered = (
+        """Returns the models with answers in the item bank, newest source first, then by name."""
+        query = (
             select(MODEL.c.name, SOURCE.c.name.label("source"), SOURCE.c.id)
             .distinct()
             .where(_IN_USE)
@@ -245,11 +245,11 @@ class Submissions:
             .join(SOURCE, SOURCE.c.id == ITEM.c.source_id)
         )
         with self._database.read() as connection:
-            rows = connection.execute(answered.order_by(SOURCE.c.id.desc(), MODEL.c.name)).all()
+            rows = connection.execute(query.order_by(SOURCE.c.id.desc(), MODEL.c.name)).all()
         return tuple(StoredModel(row.name, row.source) for row in rows)
 
     def board_report(self, board_key: JudgeBoardKey) -> MatchReport:
-        """Return a report with what a public board rests on, as anybody may read it; withdrawn texts are empty."""
+        """Returns a report of all matches of a public board, as anybody may read it; withdrawn texts are empty."""
         bank = self._bank()
         submitted = self.store.answers(board_key.source)
         matches = [match for match in self.store.matches(board_key) if match.item in bank]
@@ -285,7 +285,7 @@ class Submissions:
         return without_texts(report, self._blind_items(report))
 
     def publish_if_complete(self, job: Job, report: AnyReport) -> None:
-        """Add a report to the public board if it is a complete submission graded by the operator's judge."""
+        """Adds a report to the public board if it is a complete submission graded by the operator's judge."""
         if (
             isinstance(report, MatchReport)
             and report.complete
@@ -301,10 +301,10 @@ class Submissions:
             )
 
     def _bank(self) -> Mapping[str, _Stored]:
-        """Return every item by its key, also those without stored images: a judge may read captions."""
-        shown = select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position)
+        """Returns every item by its key, also those without stored images: a judge may read captions."""
+        image_query = select(IMAGE).order_by(IMAGE.c.item_id, IMAGE.c.position)
         answers: dict[int, dict[str, str]] = {}
-        answered = select(ANSWER.c.item_id, MODEL.c.name, ANSWER.c.text).join(
+        answer_query = select(ANSWER.c.item_id, MODEL.c.name, ANSWER.c.text).join(
             MODEL, MODEL.c.id == ANSWER.c.model_id
         )
         items = select(ITEM, FAMILY.c.name.label("family"), SOURCE.c.name.label("source"))
@@ -313,8 +313,8 @@ class Submissions:
         )
         items = items.where(_NO_CHECK)
         with self._database.read() as connection:
-            images = grouped((row.item_id, row) for row in connection.execute(shown))
-            for row in connection.execute(answered.where(_IN_USE)):
+            images = grouped((row.item_id, row) for row in connection.execute(image_query))
+            for row in connection.execute(answer_query.where(_IN_USE)):
                 answers.setdefault(row.item_id, {})[row.name] = row.text
             rows = connection.execute(items.order_by(ITEM.c.id)).all()
         return {row.key: _stored(row, images[row.id], answers.get(row.id, {})) for row in rows}
@@ -325,78 +325,81 @@ class Submissions:
         with self._database.read() as connection:
             models = connection.execute(select(MODEL.c.name, MODEL.c.display)).all()
         others = [entered for entered in self.store.submissions(source) if entered.owner != owner]
-        taken = [name for row in models for name in (row.name, row.display)]
-        taken += [ANOTHER]
-        taken += [name for entered in others for name in (entered.title, entered.name)]
-        if folded(title).casefold() in {folded(name).casefold() for name in taken}:
+        taken_names = [name for row in models for name in (row.name, row.display)]
+        taken_names += [ANOTHER]
+        taken_names += [name for entered in others for name in (entered.title, entered.name)]
+        if folded(title).casefold() in {folded(name).casefold() for name in taken_names}:
             return [f"a model named {title!r} is on the board already; choose another name"]
         return []
 
     def _rivals(
         self, bank: Mapping[str, _Stored], items: Iterable[str], owner: str, title: str, source: str
     ) -> Mapping[str, dict[str, str]]:
-        """Return others' answers by item and model, without the owner's earlier variants of the same model."""
+        """Returns others' answers by item and model, without the owner's earlier variants of the same model."""
         submitted = self.store.submissions(source)
         own = {
             entered.name
             for entered in submitted
-            if (entered.owner, entered.title) == (owner, title)
+            if entered.owner == owner and entered.title == title
         }
-        found = {item: dict(bank[item].answers) for item in items}
+        rivals = {item: dict(bank[item].answers) for item in items}
         for name, texts in self.store.answers(source).items():
-            for item in texts.keys() & found.keys() if name not in own else ():
-                found[item][name] = texts[item]
-        return found
+            if name in own:
+                continue
+            for item in texts.keys() & rivals.keys():
+                rivals[item][name] = texts[item]
+        return rivals
 
     def _drafted(
         self,
-        asked: _Asked,
+        contender: _Contender,
         source: str,
         bank: Mapping[str, _Stored],
         request: SubmissionRequest,
         judge: JudgeStamp,
         problems: list[str],
     ) -> Drafted:
-        """Return the report with its matches. Raises UploadError with these and all further problems."""
+        """Returns the report with its matches. Raises UploadError with these and all further problems."""
         chosen = {
-            item: _opponents(asked.rivals[item], self._lot + item.encode(), request)
-            for item in sorted(asked.answers)
+            item: _opponents(contender.rivals[item], self._lot + item.encode(), request)
+            for item in sorted(contender.answers)
         }
         instances = [bank[item].instance for item in chosen]
         problems += _unfit(instances, request)
-        if asked.answers and not any(chosen.values()):
+        if contender.answers and not any(chosen.values()):
             problems.append(
                 "no other model has answers to these items; import some, or choose other opponents"
             )
         if problems:
-            raise UploadError(asked.file, tuple(problems))
+            raise UploadError(contender.file, tuple(problems))
         matches = []
         responses = []
         for item, opponents in chosen.items():
-            responses.append(Response(item, asked.title, asked.answers[item]))
+            responses.append(Response(item, contender.title, contender.answers[item]))
             responses += [Response(item, name, text) for name, text in opponents.items()]
             matches += [
-                Match(item, min(asked.title, name), max(asked.title, name)) for name in opponents
+                Match(item, min(contender.title, name), max(contender.title, name))
+                for name in opponents
             ]
-        missing = _missing(asked.answers, source, bank)
-        failed = request.protocol == "hardened" and any(map(no_answer, asked.answers.values()))
+        missing = _missing(contender.answers, source, bank)
+        failed = request.protocol == "hardened" and any(map(no_answer, contender.answers.values()))
         report = MatchReport(
             benchmark="visit-bench",
             protocol=request.protocol,
-            title=asked.title,
-            file=asked.file,
+            title=contender.title,
+            file=contender.file,
             created=now().isoformat(timespec="seconds"),
             judge=judge,
             reference=request.reference,
             context=request.context,
             source=source,
             complete=not missing and not failed,
-            stored=asked.stored,
+            stored=contender.stored,
             instances=tuple(instances),
             responses=tuple(responses),
             matches=tuple(matches),
         )
-        return Drafted(report, tuple(_draft_lines(asked, missing, report)))
+        return Drafted(report, tuple(_draft_lines(contender, missing, report)))
 
 
 class PeoplesBoards:
@@ -420,13 +423,13 @@ class PeoplesBoards:
 
 
 def _stored(row, images: Sequence, answers: Mapping[str, str]) -> _Stored:
-    shown = tuple(ShownImage(image.sha256, image.suffix) for image in images if image.sha256)
+    pictures = tuple(ShownImage(image.sha256, image.suffix) for image in images if image.sha256)
     instance = Instance(
         item=row.key,
         family=row.family,
         instruction=row.instruction,
         captions=tuple(image.caption for image in images),
-        pictures=shown,
+        pictures=pictures,
         sources=tuple(image.key for image in images),
         reference=answers.get(REFERENCE),
     )
@@ -439,7 +442,7 @@ def _stamp(request: SubmissionRequest, judge: str, address: str) -> JudgeStamp:
 
 
 def _opponents(rivals: Mapping[str, str], lot: bytes, request: SubmissionRequest) -> dict[str, str]:
-    """Return the opponents' answers by name; the draw depends only on the lot and the names."""
+    """Returns the opponents' answers by name; the draw depends only on the lot and the names."""
     names = sorted(rivals)
     if request.reference == "backed":  # the judge is shown it, so it is no opponent (paper, 4.3)
         names = [name for name in names if name != REFERENCE]
@@ -455,29 +458,33 @@ def _unfit(instances: Iterable[Instance], request: SubmissionRequest) -> list[st
     instances = list(instances)
     problems = []
     if request.reference == "backed":
-        lacking = [one for one in instances if one.reference is None]
+        lacking = [instance for instance in instances if instance.reference is None]
         problems += _lacks("without a reference", lacking, "judge them reference-free")
         if request.opponents == "reference":
             problems.append(
                 "a judge that is shown the reference cannot judge it; choose other opponents"
             )
     if request.context == "captions":
-        lacking = [one for one in instances if not all(caption.strip() for caption in one.captions)]
+        lacking = [
+            instance
+            for instance in instances
+            if not all(caption.strip() for caption in instance.captions)
+        ]
         problems += _lacks("without a caption", lacking, "have a vision judge look at the images")
     else:
-        lacking = [one for one in instances if len(one.pictures) != len(one.captions)]
+        lacking = [
+            instance for instance in instances if len(instance.pictures) != len(instance.captions)
+        ]
         problems += _lacks(
             "whose images are not kept", lacking, "import them again with their images"
         )
     return problems
 
 
-def _lacks(what: str, instances: Sequence[Instance], mend: str) -> list[str]:
-    return (
-        [f"instances {what}: {counted([one.item for one in instances])}; {mend}"]
-        if instances
-        else []
-    )
+def _lacks(lack: str, instances: Sequence[Instance], mend: str) -> list[str]:
+    if not instances:
+        return []
+    return [f"instances {lack}: {counted([instance.item for instance in instances])}; {mend}"]
 
 
 def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored]) -> int:
@@ -488,26 +495,29 @@ def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored
     )
 
 
-def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
-    """Return notes for the owner; of stored answers their numbers alone, as they are the secret of voters."""
-    reasons = {item: no_answer(text) for item, text in asked.answers.items()}
-    rivals = {response.model for response in report.responses} - {asked.title}
+def _draft_lines(contender: _Contender, missing: int, report: MatchReport) -> list[str]:
+    """Returns notes for the owner; for stored answers only their counts, since voters may still be asked about them."""
+    reasons = {item: no_answer(text) for item, text in contender.answers.items()}
+    rivals = {response.model for response in report.responses} - {contender.title}
     lines = [
-        f"{asked.title}: {plural(len(asked.answers), 'answer')} to {report.source}, "
+        f"{contender.title}: {plural(len(contender.answers), 'answer')} to {report.source}, "
         f"{plural(len(rivals), 'opponent')}, {plural(len(report.matches), 'pair')} x 2 orders = "
         f"{2 * len(report.matches):,} verdicts"
     ]
-    if asked.stored:
+    if contender.stored:
         return lines
-    lines += no_answer_sentences(reasons, len(asked.answers), BEFORE)
-    if said := sum(text.strip() in NO_ANSWERS for text in asked.answers.values()):
-        told = "answers that are NA or None, read as the model's words"
-        lines.append(f"{told}: {said:,}; where it gave none, empty the cell")
-    if asked.left_out:
+    lines += no_answer_sentences(reasons, len(contender.answers), BEFORE)
+    if literal := sum(text.strip() in NO_ANSWERS for text in contender.answers.values()):
+        label = "answers that are NA or None, read as the model's words"
+        lines.append(f"{label}: {literal:,}; where it gave none, empty the cell")
+    if contender.left_out:
         lines.append(
-            f"answers to instances that are not in the item bank, left out: {counted(asked.left_out)}"
+            f"answers to instances that are not in the item bank, left out: {counted(contender.left_out)}"
         )
-    echoes = sum(repeats(asked.answers[one.item], one.instruction) for one in report.instances)
+    echoes = sum(
+        repeats(contender.answers[instance.item], instance.instruction)
+        for instance in report.instances
+    )
     if echoes:
         lines.append(
             f"answers that repeat their instruction: {echoes:,}; was the prompt written into the file?"

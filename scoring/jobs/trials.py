@@ -1,6 +1,6 @@
-"""Trials: what a judge that a visitor names accepts is found out in the job worker's loop, while the page asks again.
+"""Trials: short calls in the job worker's loop that show which settings a visitor's judge accepts.
 
-No event of a page waits for a server that a visitor named: it may take any time.
+The page asks again until a trial is over: no event of a page waits for a server that a visitor named.
 """
 
 import asyncio
@@ -55,13 +55,13 @@ class Trials:
         self._trials: dict[str, _Trial] = {}
 
     def run_in(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Try judges out in a running loop, until it is closed."""
+        """Tries judges out in a running loop, until it is closed."""
         self._loop = loop
 
     def spec(self, owner: str, address: Endpoint, model: str, network: str | None) -> JudgeSpec:
-        """Return what was found out about a visitor's judge; the first call begins the trial.
+        """Returns the spec of a visitor's judge from its trial, which the first call begins.
 
-        Raises TrialRuns until it is over, TrialError where others have all places, and what the trial ended with, once.
+        Raises TrialRuns until it is over, TrialError if all places are taken, and the trial's own error, once.
         """
         judge = _digest(address, model)
         with self._lock:
@@ -71,11 +71,11 @@ class Trials:
             else:
                 trial.asked_at = time.monotonic()
                 if trial.outcome.done():
-                    return self._told(owner, trial)
+                    return self._take_outcome(owner, trial)
         raise TrialRuns(f"{model} is being tried out, for {SECONDS:g} seconds at most.")
 
     def state(self, owner: str, address: Endpoint, model: str) -> TrialState:
-        """Return where the trial of a visitor's judge stands."""
+        """Returns the state of the trial of a visitor's judge."""
         with self._lock:
             trial = self._trials.get(owner)
         if trial is None or trial.judge != _digest(address, model):
@@ -100,12 +100,12 @@ class Trials:
             raise TrialError("The server is starting or ending. Press again in a moment")
         outcome = asyncio.run_coroutine_threadsafe(self._tried(owner, address, model), self._loop)
         self._trials[owner] = _Trial(_digest(address, model), network, outcome)
-        over = [one for one, trial in self._trials.items() if trial.outcome.done()]
-        for one in over[: max(0, len(over) - _MOST_KEPT)]:
-            del self._trials[one]
+        finished = [visitor for visitor, trial in self._trials.items() if trial.outcome.done()]
+        for visitor in finished[: max(0, len(finished) - _MOST_KEPT)]:
+            del self._trials[visitor]
 
-    def _told(self, owner: str, trial: _Trial) -> JudgeSpec:
-        """The outcome of a trial; what went wrong is forgotten, so that it may be tried again."""
+    def _take_outcome(self, owner: str, trial: _Trial) -> JudgeSpec:
+        """Returns the outcome of a trial; a failed trial is forgotten, so that it can be repeated."""
         try:
             return trial.outcome.result()
         except CancelledError as error:
@@ -138,6 +138,6 @@ class Trials:
 
 
 def _digest(address: Endpoint, model: str) -> str:
-    """What tells a judge and its key from others, and does not tell the key."""
+    """Returns a digest that identifies a judge with its key, and doesn't reveal the key."""
     text = "\n".join((address.address, model, address.key.reveal()))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Upload store: files uploaded for scoring, for a limited time; any server on the folder finds them.
+"""Upload store: files uploaded for scoring, kept for a limited time; every server with this folder finds them.
 
-An owner has one upload: a file of answers, maybe with questions and a spec beside it, which come and go together. File
-names contain codes of the owner and the network, so that limits are checked without opening a file.
+An owner has one upload: a file of answers, maybe with questions and a spec beside it. They are kept and deleted
+together. File names contain codes of the owner and the network, so that limits are checked without opening a file.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -24,16 +24,12 @@ from scoring.specs.files import SPEC_ENDINGS
 
 PAGE_BYTES = PAGE.bytes or 0
 TAKEN = (*SUFFIXES, *SPEC_ENDINGS, ".txt", ZIP)
-"""How files may end: tables, specs with their prompts, and what packs them."""
+"""Endings of accepted files: tables, specs with their prompts, and zips of these."""
 _MOST_NAME = 200
-
-
 _MOST_A_SECOND = 32_000_000
-"""Bytes that all uploads together bring in a second: each is read and written by the thread that answers everybody."""
-
-
+"""Bytes a second of all uploads together: the thread that answers everybody reads and writes each one."""
 _BURST_SECONDS = 0.25
-"""What was not used of the last moments may come at once: small files never wait."""
+"""Time whose unused bytes may come at once, so that small files never wait."""
 
 
 class UploadStoreError(ValueError):
@@ -49,13 +45,13 @@ class UploadedFile(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredUpload:
-    """An uploaded file, and those that came beside it."""
+    """An uploaded file, with the files uploaded beside it."""
 
     token: str
     owner: str
     """Code of the owner: nothing on the disk names the cookie."""
     files: tuple[UploadedFile, ...]
-    """The first one is what is scored."""
+    """The first file is scored."""
     since: float
     """Seconds since 1970."""
     network: str | None = None
@@ -112,10 +108,10 @@ class UploadStore:
         network: str | None = None,
         beside: str = "",
     ) -> StoredUpload:
-        """Write a file to disk as it arrives, and unpack a zip.
+        """Writes a file to disk as it arrives, and unpacks a zip.
 
-        It replaces the owner's earlier upload, or joins the one of the token `beside`. What is refused takes the whole
-        upload with it. Raises UploadStoreError.
+        The file replaces the owner's earlier upload, or joins the upload of the token `beside`. If it is refused, the
+        whole upload is deleted. Raises UploadStoreError.
         """
         self.check_disk()
         if beside:
@@ -134,7 +130,7 @@ class UploadStore:
             raise
 
     def find(self, owner: str, token: str) -> StoredUpload:
-        """Return an owner's upload. Raises UploadStoreError if there is none (any more)."""
+        """Returns an owner's upload. Raises UploadStoreError if there is none (any more)."""
         upload = self._read(self._metadata(token)) if _TOKEN.fullmatch(token) else None
         if upload is None or upload.owner != owner_code(owner):
             raise UploadStoreError("The uploaded file is no longer here; choose it again")
@@ -145,7 +141,7 @@ class UploadStore:
             path.unlink(missing_ok=True)
 
     def latest(self, owner: str, name: str) -> StoredUpload | None:
-        """Return an owner's upload with a file of this name, which leads it; None if it is not here (any more)."""
+        """Returns an owner's upload that has a file of this name, led by that file; None if there is none."""
         code = owner_code(owner)
         for metadata_path in self.folder.glob(f"*{_METADATA}"):
             upload = self._read(metadata_path)
@@ -158,17 +154,17 @@ class UploadStore:
             self.discard(upload)
 
     def check_disk(self) -> None:
-        """Raise UploadStoreError if the free disk space is reserved for votes."""
+        """Raises UploadStoreError if the free disk space is reserved for votes."""
         if full := no_room(self.folder, self.votes_room):
             raise UploadStoreError(full)
 
     def sweep(self, owner: str | None = None) -> None:
-        """Delete all expired uploads, and the owner's if an owner is given."""
+        """Deletes all expired uploads, and the owner's if an owner is given."""
         oldest = time.time() - self.seconds
         mine = owner_code(owner) if owner is not None else None
-        for held in self._held():
-            if held.since < oldest or held.owner == mine:
-                self.discard(held)
+        for upload in self._stored_uploads():
+            if upload.since < oldest or upload.owner == mine:
+                self.discard(upload)
         for metadata_path in self.folder.glob(f"*{_METADATA}"):
             with suppress(FileNotFoundError):
                 if metadata_path.stat().st_mtime < oldest:  # its file went while it was written
@@ -177,20 +173,20 @@ class UploadStore:
     def _new_file(self, upload: StoredUpload, name: str) -> UploadedFile:
         """A further file of an upload, which is still to be written. Raises UploadStoreError."""
         plain = plain_name(name)
-        kept = plain if len(plain) <= _MOST_NAME else plain[:_MOST_NAME]
+        file_name = plain if len(plain) <= _MOST_NAME else plain[:_MOST_NAME]
         suffix = Path(plain).suffix.lower()
         if suffix not in TAKEN:
             raise UploadStoreError(
                 f"{plain[:80]!r}: expected a file that ends in {', '.join(TAKEN)}; unpack or save it as one of these"
             )
-        if kept in (file.name for file in upload.files):
-            raise UploadStoreError(f"{kept} is there twice; give each file a name of its own")
+        if file_name in (file.name for file in upload.files):
+            raise UploadStoreError(f"{file_name} is there twice; give each file a name of its own")
         if len(upload.files) >= MOST_MEMBERS:
             raise UploadStoreError(f"expected {MOST_MEMBERS} files at most; leave out the others")
         network = owner_code(upload.network or upload.token)
         part = secrets.token_hex(4)
         path = self.folder / f"{upload.token}.{upload.owner}.{network}.{part}{suffix}"
-        return UploadedFile(path, kept)
+        return UploadedFile(path, file_name)
 
     async def _write(
         self, upload: StoredUpload, file: UploadedFile, chunks: AsyncIterator[bytes]
@@ -205,7 +201,7 @@ class UploadStore:
                 await self.pace.wait(len(chunk))
 
     def _join(self, upload: StoredUpload, file: UploadedFile) -> StoredUpload:
-        """The upload with a file that has come, or with what a zip holds. Raises UploadStoreError."""
+        """Returns the upload with a file that has arrived, or with the files of a zip. Raises UploadStoreError."""
         if file.path.suffix == ZIP:
             try:
                 joined = self._unpacked(upload, file)
@@ -235,18 +231,20 @@ class UploadStore:
         return self.folder / f"{token}{_METADATA}"
 
     def _read(self, metadata_path: Path) -> StoredUpload | None:
-        """Return the upload that a metadata file describes; None if a crash or another release wrote it otherwise."""
+        """Returns the upload of a metadata file; None if a crash or another release left a different form."""
         try:
-            said = json.loads(metadata_path.read_text("utf-8"))
-            named = said["files"]
+            record = json.loads(metadata_path.read_text("utf-8"))
+            paths_and_names = record["files"]
         except (OSError, ValueError, KeyError):
             return None
-        files = [UploadedFile(self.folder / Path(path).name, name) for path, name in named]
-        return StoredUpload(**said | {"files": tuple(files)})
+        files = [
+            UploadedFile(self.folder / Path(path).name, name) for path, name in paths_and_names
+        ]
+        return StoredUpload(**record | {"files": tuple(files)})
 
-    def _held(self) -> list["_HeldUpload"]:
-        """Return what is in the folder, the oldest first; another server may delete some meanwhile."""
-        held: dict[str, _HeldUpload] = {}
+    def _stored_uploads(self) -> list["_HeldUpload"]:
+        """Returns the uploads in the folder, the oldest first; another server may delete some meanwhile."""
+        uploads: dict[str, _HeldUpload] = {}
         with os.scandir(self.folder) as entries:
             for entry in entries:
                 if entry.name.endswith(_METADATA):
@@ -257,51 +255,65 @@ class UploadStore:
                     since = state.st_mtime
                     size = state.st_size
                     files = 1
-                    if before := held.get(token):
+                    if before := uploads.get(token):
                         since = max(since, before.since)
                         size += before.size
                         files += before.files
-                    held[token] = _HeldUpload(since, token, owner, network, size, files)
-        return sorted(held.values())
+                    uploads[token] = _HeldUpload(since, token, owner, network, size, files)
+        return sorted(uploads.values())
 
     def make_room(self, upload: StoredUpload, size: int) -> None:
-        """Delete the oldest uploads of the network that holds most until `size` bytes of this one fit.
+        """Deletes the oldest uploads of the network that holds most until `size` bytes of this one fit.
 
-        Raises UploadStoreError if that is the uploader's own network, or if this has its quarter.
+        Raises UploadStoreError if that is the uploader's own network, or if it has used up its quarter.
         """
         network = owner_code(upload.network or upload.token)
-        held = [one for one in self._held() if one.token != upload.token]
-        for weigh, own, most, of_network in (
-            (
-                lambda one: one.size,
-                size,
-                self.most_together,
-                max(self.most_together // 4, self.most),
-            ),
-            (
-                lambda one: one.files,
-                len(upload.files) + 1,
-                self.most_files,
-                self.most_files // 4,
-            ),
-        ):
-            weights = Counter({network: own})
-            for one in held:
-                weights[one.network] += weigh(one)
-            while max(weights[network] - of_network, weights.total() - most) > 0:
-                greatest = max(weights, key=lambda one: (weights[one], one != network))
-                if greatest == network or weights[network] > of_network:
-                    raise UploadStoreError(
-                        "Too many files are waiting to be checked; try again in a few minutes"
-                    )
-                oldest = next(one for one in held if one.network == greatest)
-                held.remove(oldest)
-                self.discard(oldest)
-                weights[greatest] -= weigh(oldest)
+        others = [other for other in self._stored_uploads() if other.token != upload.token]
+        self._discard_oldest(
+            others,
+            weigh=lambda other: other.size,
+            network=network,
+            own=size,
+            most=self.most_together,
+            most_of_network=max(self.most_together // 4, self.most),
+        )
+        self._discard_oldest(
+            others,
+            weigh=lambda other: other.files,
+            network=network,
+            own=len(upload.files) + 1,
+            most=self.most_files,
+            most_of_network=self.most_files // 4,
+        )
+
+    def _discard_oldest(
+        self,
+        others: list["_HeldUpload"],
+        weigh: Callable[["_HeldUpload"], int],
+        network: str,
+        own: int,
+        most: int,
+        most_of_network: int,
+    ) -> None:
+        """Discards from `others` until they weigh at most `most`, together with a network's `own` upload."""
+        weights = Counter({network: own})
+        for other in others:
+            weights[other.network] += weigh(other)
+        while weights[network] > most_of_network or weights.total() > most:
+            # of equal networks the uploader's comes last
+            greatest = max(weights, key=lambda code: (weights[code], code != network))
+            if greatest == network or weights[network] > most_of_network:
+                raise UploadStoreError(
+                    "Too many files are waiting to be checked; try again in a few minutes"
+                )
+            oldest = next(other for other in others if other.network == greatest)
+            others.remove(oldest)
+            self.discard(oldest)
+            weights[greatest] -= weigh(oldest)
 
 
 class _Room:
-    """Room for a further file of an upload, which is looked for now and then while it grows."""
+    """Room for a growing file of an upload, made anew after each sixteenth of the largest size."""
 
     def __init__(self, store: UploadStore, upload: StoredUpload) -> None:
         self._store = store
@@ -310,7 +322,7 @@ class _Room:
         self._checked = self._size
 
     def grows(self, size: int) -> bool:
-        """Count bytes, and return whether room is to be made. Raises UploadStoreError if the upload is too large."""
+        """Counts bytes, and returns whether to make room. Raises UploadStoreError if the upload is too large."""
         self._size += size
         most = self._store.most
         if self._size > most:
@@ -325,7 +337,7 @@ class _Room:
 
 
 class _Pace:
-    """Holds back what brings bytes, so that no more than a number of them come in a second."""
+    """Delays uploads, so that no more than a number of bytes arrive in a second."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -339,7 +351,7 @@ class _Pace:
 
 
 class _HeldUpload(NamedTuple):
-    """What is in the folder of an upload, with the codes of its owner and network."""
+    """An upload as the folder's file names show it, with the codes of its owner and network."""
 
     since: float
     """When its last file was changed."""

@@ -56,8 +56,8 @@ class _Running:
     judge: Judge | None = None
     progress: Progress | None = None
 
-    def told(self) -> Progress:
-        """How far it is, and for what it waits."""
+    def current_progress(self) -> Progress:
+        """Returns the number of grades so far, and the reason for waiting."""
         progress = self.progress or Progress(0, self.claim.job.total, 0)
         waits = progress.waits or (self.judge.waits if self.judge else "")
         return progress._replace(waits=waits)
@@ -115,13 +115,13 @@ class JobWorker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop: running calls may end, jobs return to the queue; a hanging thread is abandoned."""
+        """Stops: running calls may end, jobs return to the queue, and a hanging thread is abandoned."""
         self._ending.set()
         self.wake()
         self._thread.join(GRACE_SECONDS + 1)
 
     def begin(self, owner: str, link: str, own: Endpoint | None, network: str | None = None) -> Job:
-        """Start a job with its owner's key, or with the operator's judge; `network` pays then beside the owner."""
+        """Starts a job with its owner's key, or with the operator's judge, which `network` then pays for too."""
         job = self._jobs.find(link)
         if own and job and own.address != job.address:
             raise JobError(
@@ -162,16 +162,16 @@ class JobWorker:
                 running.stop.set()
             else:
                 link = running.claim.job.link
-                told = running.told()
-                await asyncio.to_thread(self._jobs.note, self.name, link, told, running.ratio)
+                progress = running.current_progress()
+                await asyncio.to_thread(self._jobs.note, self.name, link, progress, running.ratio)
         for link in own.keys() - held:
             self._forget(link, own[link])
         await asyncio.to_thread(self._jobs.lapse)
         await asyncio.to_thread(self._budget.commit_lost)
-        while await self._took_one():
+        while await self._take_job():
             pass
 
-    async def _took_one(self) -> bool:
+    async def _take_job(self) -> bool:
         busy = frozenset(running.claim.job.link for running in self._running.values())
         own = sum(running.own is not None for running in self._running.values())
         keys = frozenset(self._own) if own < AT_ONCE else frozenset[str]()
@@ -202,13 +202,13 @@ class JobWorker:
                 await asyncio.to_thread(self._finished, job)
 
     def _fail(self, running: _Running, error: Exception) -> None:
-        told = str(error)
+        problem = str(error)
         if isinstance(error, JudgeUnreadable | JudgeUnknown):
             if self._is_blind(running.claim.draft):
-                told = error.wordless
+                problem = error.wordless
             if running.own is None:
-                log.error("this site's judge is of no use, a job stopped: %s", told)
-        self._jobs.fail(self.name, running.claim.job.link, told)
+                log.error("this site's judge is of no use, a job stopped: %s", problem)
+        self._jobs.fail(self.name, running.claim.job.link, problem)
 
     async def _report(self, running: _Running) -> AnyReport:
         draft = running.claim.draft
@@ -224,7 +224,7 @@ class JobWorker:
             return await score(draft, judge, self._cache, tell, running.stop)
 
     def _judge_of(self, running: _Running) -> Judge:
-        """Return the judge that the job was quoted for: its owner's, or the operator's, who pays. Raises JobError."""
+        """Returns the judge that the job was quoted for: its owner's, or the operator's. Raises JobError."""
         claim = running.claim
         operator = self._operator
         if running.own:
@@ -261,7 +261,7 @@ class JobWorker:
             await asyncio.to_thread(self._jobs.fail, self.name, link, _UNEXPECTED)
 
     def _forget(self, link: str, address: Endpoint) -> None:
-        """Drop a key, unless its owner has given another one meanwhile."""
+        """Drops a key, unless its owner has given another one meanwhile."""
         if self._own.get(link) is address:
             self._own.pop(link, None)
 

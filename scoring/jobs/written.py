@@ -1,4 +1,4 @@
-"""Reports as jobs store them, with what a job tells of its report."""
+"""Reports as jobs store them, with the columns that a job shows of its report."""
 
 import hashlib
 from dataclasses import replace
@@ -10,7 +10,7 @@ from scoring.serialize import record_json
 
 
 class Written(NamedTuple):
-    """A report as it is stored, with what its job tells of it."""
+    """A report as it is stored, with the columns that its job shows."""
 
     benchmark: str
     benchmark_name: str

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
+from arena.cache import Cache
 from arena.io.tables import read_json
-from arena.kept import Kept
 from scoring.judges.attack_rules import COLUMN_SIGNS, families
 from scoring.judges.obfuscation import readings
 from scoring.report import DATA, Filled, Question
@@ -42,7 +42,7 @@ _PARTS = re.compile(r"<and>|<or>")
 _WORD = re.compile(r"\w+")
 
 
-_cached_flags: Kept[tuple[str, ...]] = Kept(4_096)
+_cached_flags: Cache[tuple[str, ...]] = Cache(4_096)
 """Flags by answer and truth: every way to judge a file needs them again."""
 
 
@@ -50,7 +50,7 @@ def flags(prediction: str, question: Question) -> tuple[str, ...]:
     """The signs of an attack on the judge in an answer; () for an honest answer, such as the truth."""
     if len(prediction) > LONG:
         return ("very long",)
-    return _cached_flags.of((prediction, question.truth), lambda: _flags(prediction, question))
+    return _cached_flags.get((prediction, question.truth), lambda: _flags(prediction, question))
 
 
 def _flags(prediction: str, question: Question) -> tuple[str, ...]:

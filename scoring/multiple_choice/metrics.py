@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from arena.types import grouped
-from scoring.intervals import Sample, mean_of_shares, percent, share_ends
 from scoring.multiple_choice.circular_eval import Circle
 from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import Problem
@@ -27,9 +26,9 @@ from scoring.multiple_choice.types import (
 from scoring.report import ScoreLine, csv_bytes
 
 _MOST_LISTED = 20
-Level = Literal["overall", "split", "group", "L-1", "L-2", "L-3", "meta-task", "subtask"]
-NARROWEST: tuple[Level, ...] = ("L-3", "subtask")
-_IN_CSV: tuple[Level, ...] = ("L-2", "L-3")
+NARROWEST = "category"
+"""Level of the narrowest groups of multiple choice."""
+_IN_CSV = ("l2", NARROWEST)
 S = TypeVar("S", bound="SplitScores")
 
 
@@ -38,7 +37,8 @@ class Node:
     """A line of an expandable table with the lines below it."""
 
     line: ScoreLine
-    level: Level
+    level: str
+    """Column whose group it is; "overall" at the top, and "split" for a split."""
     children: tuple["Node", ...] = ()
 
     def walk(self) -> Iterable["Node"]:
@@ -46,78 +46,13 @@ class Node:
         for child in self.children:
             yield from child.walk()
 
-    def find(self, level: Level) -> tuple["Node", ...]:
+    def find(self, level: str) -> tuple["Node", ...]:
         return tuple(node for node in self.walk() if node.level == level)
 
 
 def undecided_is_wrong(protocol: Protocol) -> bool:
     """Whether undecided answers count as wrong, as in both papers' tools; under `strict` they stay unscored."""
     return protocol != "strict"
-
-
-def share(
-    name: str,
-    outcomes: Iterable[bool | None],
-    undecided_wrong: bool = False,
-    missing: int = 0,
-    pictures: Iterable[str] | None = None,
-) -> ScoreLine:
-    """Share of right outcomes with Wilson's 95% interval.
-
-    None is left out unless `undecided_wrong`; `missing` outcomes are always left out. `pictures` has the picture of
-    each outcome as a text, "" if unknown: outcomes about one picture are a cluster.
-    """
-    outcomes = list(outcomes)
-    names = [""] * len(outcomes) if pictures is None else list(pictures)
-    counted = [
-        place for place, right in enumerate(outcomes) if undecided_wrong or right is not None
-    ]
-    n = len(outcomes) + missing
-    sample = Sample(
-        scores=np.array([outcomes[place] is True for place in counted], dtype=np.float64),
-        pictures=[names[place] for place in counted],
-        unscored=n - len(counted),
-    )
-    unscored = outcomes.count(None) + missing
-    if not counted:
-        best = 100.0 if n else 0.0
-        return ScoreLine(name, n, unscored, None, None, None, 0.0, best, sample)
-    right = outcomes.count(True)
-    low, high = percent(share_ends(sample))
-    return ScoreLine(
-        name=name,
-        n=n,
-        unscored=unscored,
-        mean=100 * right / len(counted),
-        low=low,
-        high=high,
-        worst=100 * right / n,
-        best=100 * (right + unscored) / n,
-        sample=sample,
-    )
-
-
-def mean_of(name: str, lines: Iterable[ScoreLine]) -> ScoreLine:
-    """Unweighted mean of the lines with a score; it has an interval if all are shares of right outcomes."""
-    lines = [line for line in lines if line.n]
-    means = [line.mean for line in lines if line.mean is not None]
-    n = sum(line.n for line in lines)
-    unscored = sum(line.unscored for line in lines)
-    if not means:
-        return ScoreLine(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
-    samples = [line.sample for line in lines if line.sample is not None]
-    ends = mean_of_shares(samples) if len(samples) == len(lines) else None
-    low, high = percent(ends) if ends else (None, None)
-    return ScoreLine(
-        name=name,
-        n=n,
-        unscored=unscored,
-        mean=math.fsum(means) / len(means),
-        low=low,
-        high=high,
-        worst=math.fsum(line.worst for line in lines) / len(lines),
-        best=math.fsum(line.best for line in lines) / len(lines),
-    )
 
 
 @dataclass(frozen=True)
@@ -255,7 +190,7 @@ class ChoiceTables(Generic[S]):
     def accuracy_csv(self) -> bytes:
         """The public toolkit's `_acc.csv`: fractions, one line per split."""
         trees = {scores.split or "none": scores.tree for scores in self.splits}
-        keys: list[tuple[Level, str]] = [("overall", "Overall")]
+        keys = [("overall", "Overall")]
         for level in _IN_CSV:
             names = {node.line.name for tree in trees.values() for node in tree.find(level)}
             keys.extend((level, name) for name in sorted(names))
@@ -306,7 +241,8 @@ Pair = tuple[bool | None, bool | None]
 def compared(name: str, pairs: Iterable[Pair], pictures: Iterable[str] | None = None) -> Comparison:
     """McNemar's comparison of paired outcomes; a pair with an unscored side is left out.
 
-    With `pictures`, as for `share`, the questions about a picture change sides together.
+    `pictures` has the picture of each question as a text, "" if unknown: questions about one picture change sides
+    together.
     """
     pairs = list(pairs)
     times = Counter(pairs)

@@ -12,7 +12,7 @@ from string import ascii_lowercase
 from types import MappingProxyType
 from typing import NamedTuple
 
-from arena.kept import Kept
+from arena.cache import Cache
 from scoring.multiple_choice.formulas import is_formula, is_operand
 from scoring.multiple_choice.numbers import (
     Number,
@@ -382,7 +382,7 @@ class NamedOptions(NamedTuple):
     """Letters of the options with a denial in the last sentence that names them."""
 
 
-_contents: Kept[Contents] = Kept(
+_contents: Cache[Contents] = Cache(
     2_000_000, weigh=lambda contents: 1_000 + sum(map(len, contents.texts.values()))
 )
 """The contents of questions' options, which many answers and rules need."""
@@ -393,7 +393,7 @@ class AnswerText:
 
     def __init__(self, text: str, options: Mapping[str, str]) -> None:
         self.options = options
-        self.contents = _contents.of(
+        self.contents = _contents.get(
             tuple(options.items()), lambda: Contents(MappingProxyType(dict(options)))
         )
         self.text = _SIGN_WORDS.sub(_with_sign, text) if self.contents.signed else text

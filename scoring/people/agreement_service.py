@@ -54,7 +54,7 @@ class AgreementService:
     def sources(self) -> Sequence[str]:
         return self._polls.sources()
 
-    def of(
+    def agreement(
         self, source: str, scores: Mapping[str, Scores] = MappingProxyType({})
     ) -> PeopleAgreement:
         """A source's agreement; `scores` of other metrics, by name, are added for this caller and not cached."""
@@ -75,11 +75,11 @@ class AgreementService:
         Raises UploadStoreError, RowsError.
         """
         upload = self._upload_store.find(owner, token)
-        taken = {reproduction.measure for reproduction in self.of(source).reproductions}
+        taken = {reproduction.measure for reproduction in self.agreement(source).reproductions}
         read = partial(read_scores, upload.path, taken, PAGE, upload.name)
-        aside = self._aside if Source.of(upload).is_large else None
+        aside = self._aside if Source.from_upload(upload).is_large else None
         scores = aside.run(read, network=upload.network) if aside else read()
-        agreement = self.of(source, scores)
+        agreement = self.agreement(source, scores)
         own = [measure for measure in agreement.reproductions if measure.measure in scores]
         return agreement, own
 

@@ -77,7 +77,9 @@ def bring_readings(
     marking: Marking, job: Job, report: AnyReport, path: Path
 ) -> tuple[int, Sequence[str]]:
     """Stores a file's readings of a report's open answers and returns as `bring_marks` does. Raises RowsError."""
-    answers = {AnswerKey.of(answer.id, answer.answer): answer for answer in open_answers(report)}
+    answers = {
+        AnswerKey.from_answer(answer.id, answer.answer): answer for answer in open_answers(report)
+    }
     file = read_readings(path, {key: [*answer.options] for key, answer in answers.items()})
     marks = [
         _brought(job, answer_key(answers[reading.answer]), reading, reading.reader, reading.option)

@@ -7,7 +7,7 @@ more often, with Holm's (1979) correction over the kinds.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -61,7 +61,7 @@ def label_agreement(labels: Mapping[str, Iterable[Label]]) -> LabelAgreement:
         for answer in kinds_by_answer
         for first, second in combinations(answer, 2)
     ]
-    chosen = {key for answer in several for label in answer for key in _kinds(label)}
+    chosen = {key for kinds in chain.from_iterable(kinds_by_answer) for key in kinds}
     alphas: dict[ErrorKey, Estimate] = {
         key: alpha([[key in kinds for kinds in answer] for answer in kinds_by_answer])
         for key in KEYS

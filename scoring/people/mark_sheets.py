@@ -149,7 +149,7 @@ def _mean(mean: CorrectedMean | None) -> dict[str, float | None]:
 
 
 def difference_sheet(differences: Mapping[str, CorrectedMean]) -> Sheet:
-    """Other models' means less this model's, question by question, in percent."""
+    """Differences of other models' means from this model's, question by question, in percent."""
     rows = [
         {
             "model": title,

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple, get_args
 
+from arena.cache import Cache
 from arena.database import Database, now
-from arena.kept import Kept
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import made_link
 from arena.seats.seats import Seat
@@ -49,13 +49,13 @@ class Marking:
         self.store = MarkStore(database)
         self.jobs = jobs
         self._campaigns = CampaignStore(database, KINDS)
-        self._materials: Kept[Material | None] = Kept(100_000, 60, weigh=_weight)
+        self._materials: Cache[Material | None] = Cache(100_000, 60, weigh=_weight)
 
     def material(self, kind: MarkKind, link: str) -> Material | None:
         """The answers to mark, label or read under a report's link; None without a report."""
         if not self.jobs.find(link):
             return None
-        return self._materials.of((kind, link), lambda: self._read(kind, link))
+        return self._materials.get((kind, link), lambda: self._read(kind, link))
 
     def _read(self, kind: MarkKind, link: str) -> Material | None:
         report = self.jobs.report(link)

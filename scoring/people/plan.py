@@ -50,7 +50,7 @@ class Planned(NamedTuple):
 
 
 def planned(key: str, item: str, stratum: str, seed: str) -> Planned:
-    """An answer's place in the plan; the seed and the key decide by lot who sees it again."""
+    """An answer's place in the plan; the seed and the key draw the persons who see it again."""
     coin = random.Random(f"{seed} {key}")
     return Planned(key, item, stratum, coin.random() < SECOND, coin.random() < AGAIN)
 

@@ -196,7 +196,7 @@ def _extracted(path: Path) -> ExtractedFile:
     answers = {}
     judges = []
     for _, row in read_rows(path, _AuditRow):
-        key = AnswerKey.of(str(row.index), row.prediction)
+        key = AnswerKey.from_answer(str(row.index), row.prediction)
         options[key] = row.option
         answers[key] = row.prediction
         judges.append(row.judge)

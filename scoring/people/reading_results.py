@@ -1,6 +1,7 @@
 """Reading results: agreement of the extractors of a report's open answers with people who read the same answers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from scoring.benchmarks.choice_report import ChoiceReport, decided
@@ -98,15 +99,18 @@ def reading_results(
 
 def _apart(own: _ReadReport) -> tuple[MatchedAnswer, ...]:
     """The answers for which a report's first extractor and people differ."""
-    for models in _choices([own]).values():
-        return tuple(
-            answer for answers in models.values() for answer in answers if answer.pair.is_apart
-        )
-    return ()
+    extractors = [*_choices([own]).values()]
+    if not extractors:
+        return ()
+    answers = chain.from_iterable(extractors[0].values())
+    return tuple(answer for answer in answers if answer.pair.is_apart)
 
 
 def _read(marking: Marking, job: Job, report: ChoiceReport) -> _ReadReport:
-    rows = {AnswerKey.of(str(row.question.index), row.prediction): row for row in open_rows(report)}
+    rows = {
+        AnswerKey.from_answer(str(row.question.index), row.prediction): row
+        for row in open_rows(report)
+    }
     keys = {answer_key(open_answer(row)): key for key, row in rows.items()}
     marks = marking.store.of_report("readings", job.link, job.owner, keys)
     readings = [

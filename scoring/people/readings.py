@@ -33,7 +33,7 @@ class AnswerKey(NamedTuple):
     """sha256 of the answer."""
 
     @classmethod
-    def of(cls, item: str, answer: str) -> "AnswerKey":
+    def from_answer(cls, item: str, answer: str) -> "AnswerKey":
         return cls(item, answer_digest(answer))
 
     @property

@@ -1,1 +1,1 @@
-"""Publishing a score: what may leave under a benchmark's name, and the files for model repositories."""
+"""Publishing a score: the scores that may leave under a benchmark's name, and the files for model repositories."""

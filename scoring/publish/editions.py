@@ -43,7 +43,7 @@ def hub_benchmarks() -> tuple[HubBenchmark, ...]:
 def edition_of(report: AnyReport) -> HubBenchmark | None:
     """The published set that the report's ids and right answers were compared with; None if they were not.
 
-    A question file tells by its md5: its right answers counted, and rows that have others are refused when a file is
+    A question file is known by its md5: its right answers counted, and rows that have others are refused when a file is
     read beside it. Answers whose rows show another question have no edition, nor have sets whose right answers are not
     public, since the file's own would count.
     """

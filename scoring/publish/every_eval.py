@@ -39,7 +39,7 @@ _DIGITS = 6
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a record says beside the report."""
+    """The parts of a record that the report doesn't have."""
 
     model: str
     """The model's repository on the Hub."""
@@ -80,7 +80,7 @@ def every_eval_zip(report: AnyReport, about: Evaluation) -> bytes:
 
 
 def judge_prompt(report: AnyReport) -> str:
-    """Returns the fixed text of what the judge was asked; a sentence where it is not known."""
+    """Returns the fixed text of the judge's prompt; a sentence if it is unknown."""
     prompts: list[str] = []
     benchmark = benchmark_of(report)
     if isinstance(report, Report) and isinstance(benchmark, MMVet):
@@ -221,10 +221,10 @@ class _Writer:
     def _judging(self, judge: JudgeStamp) -> dict[str, Any]:
         name = judge_name(judge)
         details = {"deployment_type": "unknown", "model_availability": "unknown"}
-        told = {"name": name, "id": name, "additional_details": details}
+        model_info = {"name": name, "id": name, "additional_details": details}
         runs = self._report.runs if isinstance(self._report, Report) else 1
         return {
-            "judges": [{"model_info": told}],
+            "judges": [{"model_info": model_info}],
             "input_prompt": judge_prompt(self._report),
             "aggregation_method": "average",
             "additional_details": {
@@ -259,7 +259,7 @@ class _Writer:
     def _row(self, answer: ScoredAnswer, score: float) -> dict[str, Any]:
         has_texts = self._about.with_texts
         sample = f"{answer.question}{answer.truth}"
-        said = answer.answer if has_texts else _hashed(answer.answer)
+        answer_text = answer.answer if has_texts else _hashed(answer.answer)
         source = {
             "turn_idx": 0,
             "source": "output.raw",
@@ -280,7 +280,7 @@ class _Writer:
                 "raw": answer.question if has_texts else _hashed(answer.question),
                 "reference": [answer.truth] if has_texts and answer.truth else [],
             },
-            "output": {"raw": [said]},
+            "output": {"raw": [answer_text]},
             "answer_attribution": [source],
             "evaluation": {"score": round(score, _DIGITS), "is_correct": score >= 1.0},
             "metadata": _metadata(answer.groups),

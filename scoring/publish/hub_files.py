@@ -74,8 +74,8 @@ def scored_at(report: AnyReport) -> datetime:
 def judge_name(judge: JudgeStamp) -> str:
     """Returns the name that the judge gave itself, else the requested one, as one line."""
     name = judge.versions[0] if judge.versions else judge.model
-    shown = "".join(letter if letter.isprintable() else " " for letter in name)
-    return " ".join(shown.split())[:_MOST_NAME]
+    printable = "".join(letter if letter.isprintable() else " " for letter in name)
+    return " ".join(printable.split())[:_MOST_NAME]
 
 
 def is_open(url: str) -> bool:

@@ -1,4 +1,4 @@
-"""Refusals: what keeps a report's score from being shown as a bare number, or from leaving under a benchmark's name."""
+"""Refusals: reasons not to show a report's score as a bare number, or not to publish it under a benchmark's name."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ _HUB: frozenset[Stop] = frozenset({"hub"})
 
 @dataclass(frozen=True)
 class Refusal:
-    """A reason why a score is not published as it is, and what it stops."""
+    """A reason not to publish a score as it is, with the uses that it stops."""
 
     reason: str
     """A sentence for the page."""
@@ -61,9 +61,9 @@ def refusals(report: AnyReport) -> Sequence[Refusal]:
     ]
 
 
-def stopped(found: Sequence[Refusal], stop: Stop) -> list[Refusal]:
-    """Those that stop this."""
-    return [refusal for refusal in found if stop in refusal.stops]
+def stopped(reasons: Sequence[Refusal], stop: Stop) -> list[Refusal]:
+    """Returns the refusals that stop this use."""
+    return [refusal for refusal in reasons if stop in refusal.stops]
 
 
 def _distrust(report: AnyReport, benchmark: Benchmark[Any]) -> Iterator[Refusal]:
@@ -85,7 +85,7 @@ def _gaps(report: AnyReport, benchmark: Benchmark[Any]) -> Iterator[Refusal]:
 
 
 def _unanswered(report: AnyReport, benchmark: Benchmark[Any]) -> int:
-    """How many questions have no answer of a model, as far as the report knows; 0 where it does not."""
+    """Returns the number of questions without an answer of a model; 0 if the report doesn't know."""
     if isinstance(report, Report):
         takes_anything = report.protocol == "paper"
         return sum(
@@ -100,7 +100,7 @@ def _unanswered(report: AnyReport, benchmark: Benchmark[Any]) -> int:
 
 
 def _asked(report: AnyReport, benchmark: Benchmark[Any], unanswered: int) -> int:
-    """How many questions the report's question file has."""
+    """Returns the number of questions in the report's question file."""
     if isinstance(report, Report):
         return len(report.rows)
     if isinstance(report, ChoiceReport) and isinstance(benchmark, MultipleChoice):

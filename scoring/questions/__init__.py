@@ -1,1 +1,1 @@
-"""Question files on the server: what each is, and to which of them a file of answers belongs."""
+"""Question files on the server, and their match with files of answers."""

@@ -1,4 +1,4 @@
-"""Fetching: a benchmark's question file from its authors, checked, and without its pictures unless they are wanted."""
+"""Fetching: downloads a benchmark's question file from its authors and checks it; pictures are left out by default."""
 
 import shutil
 import tempfile
@@ -11,7 +11,7 @@ from arena.io.csv_text import write_csv
 from arena.io.tables import ANSWERS, Record, read_records
 from arena.storage import size_text
 from scoring.benchmarks.base import FileBenchmark
-from scoring.benchmarks.download import DownloadError, download, named, size_told
+from scoring.benchmarks.download import DownloadError, download, naming_address, size_told
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.questions.known_file import BESIDE, file_md5
 from scoring.specs.derived import cell_text
@@ -23,12 +23,12 @@ MOST_BYTES = 50_000_000_000
 
 
 def offer(benchmark: FileBenchmark[Any], file: QuestionFile, licence: str) -> str:
-    """What is loaded, in words: its size as its server tells it, and the questions' licence."""
+    """Returns a sentence on a download: its size as its server reports it, and the questions' licence."""
     size = size_told(file.url or "")
     rows = f"{file.rows:,} questions, " if file.rows else ""
-    told = size_text(size) if size else "of unknown size"
+    size_words = size_text(size) if size else "of unknown size"
     note = f" ({file.note})" if file.note else ""
-    return f"{file.name} of {benchmark.name}: {rows}{told} to load, licence {licence}{note}"
+    return f"{file.name} of {benchmark.name}: {rows}{size_words} to load, licence {licence}{note}"
 
 
 def fetch(
@@ -39,13 +39,13 @@ def fetch(
     pictures: bool,
     sleep: Callable[[float], object],
 ) -> Path:
-    """Load a question file into a folder, whole or not at all. Raises DownloadError and RowsError."""
+    """Downloads a question file into a folder, whole or not at all. Raises DownloadError and RowsError."""
     address = file.url or ""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / file.name
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as scratch:
         loaded = Path(scratch) / file.name
-        with named(address):
+        with naming_address(address):
             download(address, loaded, MOST_BYTES, sleep)
             md5 = file_md5(loaded)
             if file.md5 and md5 != file.md5:
@@ -53,15 +53,15 @@ def fetch(
                     f"its md5 is {md5}, and {file.md5} was published: its authors changed it, or it did not arrive "
                     f"whole. Try again, or put it into {folder} by hand"
                 )
-            kept = loaded if pictures else Path(scratch) / f"bare{target.suffix}"
-            rows = _count(loaded) if pictures else _without_pictures(loaded, kept)
+            content = loaded if pictures else Path(scratch) / f"bare{target.suffix}"
+            rows = _count(loaded) if pictures else _without_pictures(loaded, content)
             if file.rows and rows != file.rows:
                 raise DownloadError(f"has {rows:,} rows, expected {file.rows:,}; report it")
-        said = {"benchmark": key, "md5": md5, "url": address, "licence": licence}
+        notes = {"benchmark": key, "md5": md5, "url": address, "licence": licence}
         beside = Path(scratch) / "beside"
-        beside.write_text(write_yaml({**said, "fetched": f"{now():%Y-%m-%d}"}), "utf-8")
+        beside.write_text(write_yaml({**notes, "fetched": f"{now():%Y-%m-%d}"}), "utf-8")
         shutil.move(beside, target.with_name(f"{target.name}{BESIDE}"))
-        kept.replace(target)
+        content.replace(target)
     return target
 
 
@@ -70,7 +70,7 @@ def _count(path: Path) -> int:
 
 
 def _without_pictures(source: Path, target: Path) -> int:
-    """Write a table without its columns of pictures, and return how many rows it has. Raises RowsError."""
+    """Writes a table without its columns of pictures, and returns the number of its rows. Raises RowsError."""
     records = read_records(source, ANSWERS, IMAGE_COLUMNS)
     count = 0
 

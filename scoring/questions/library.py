@@ -1,22 +1,32 @@
-"""The library: the question files of a folder, and which of them a file of answers belongs to."""
+"""The library: a folder with question files, each read when it changes, and with specs that a server offers to all."""
 
 import logging
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Lock
 
 from arena.io.tables import SUFFIXES
+from scoring.benchmarks.spec_benchmark import is_own, spec_benchmark
 from scoring.questions.known_file import BESIDE, KnownFile, QuestionFileError, known_file
-from scoring.questions.offered import offer_specs
+from scoring.registry import BENCHMARKS
+from scoring.report import QuestionSet
+from scoring.specs.files import load_spec
+from scoring.specs.problems import SpecError
 
 log = logging.getLogger(__name__)
 
 _State = tuple[int, int, int]
-"""When a file and what is said beside it were changed, and its size."""
+"""Times of the last change of a file and of the notes beside it, and the file's size."""
 _READ: dict[Path, tuple[_State, KnownFile | None]] = {}
-"""What each file was when it was last read; None for one that can't be used."""
-_TURN = Lock()
+"""The files as they were last read; None for one that can't be used."""
+_READ_TURN = Lock()
+SPEC = ".yaml"
+_KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
+_OFFERED: set[Path] = set()
+"""The folders whose specs are among the benchmarks of this process."""
+_OFFER_TURN = Lock()
 
 
 @dataclass(frozen=True)
@@ -24,18 +34,24 @@ class QuestionLibrary:
     """The question files of a folder; each is read again when it changes."""
 
     folder: Path | None = None
-    """None: there are none."""
+    """None for no question files."""
 
     def files(self) -> Sequence[KnownFile]:
-        """Every question file that can be used, by name. What can't is told in the log, once."""
+        """Returns every usable question file, by name. The log names the others, once."""
         if self.folder is None:
             return ()
         offer_specs(self.folder)
-        with _TURN:
+        with _READ_TURN:
             paths = [path for path in sorted(self.folder.iterdir()) if _is_table(path)]
-            for gone in _READ.keys() - {*paths}:
-                del _READ[gone]
+            for deleted in _READ.keys() - {*paths}:
+                del _READ[deleted]
             return [file for file in map(_read, paths) if file is not None]
+
+
+def benchmarks_here(sets: Iterable[QuestionSet], library: QuestionLibrary) -> frozenset[str]:
+    """The keys of the benchmarks whose questions are on this server, in published sets or in question files."""
+    published = {questions.benchmark for questions in sets if questions.official}
+    return frozenset(published | {file.benchmark for file in library.files()})
 
 
 def _is_table(path: Path) -> bool:
@@ -55,6 +71,30 @@ def _read(path: Path) -> KnownFile | None:
 
 def _state(path: Path) -> _State:
     beside = path.with_name(f"{path.name}{BESIDE}")
-    said = beside.stat().st_mtime_ns if beside.is_file() else 0
+    notes_time = beside.stat().st_mtime_ns if beside.is_file() else 0
     file = path.stat()
-    return (file.st_mtime_ns, said, file.st_size)
+    return (file.st_mtime_ns, notes_time, file.st_size)
+
+
+def offer_specs(folder: Path | None) -> None:
+    """Adds a folder's specs to the benchmarks, once in a process. The log names those that can't be added."""
+    with _OFFER_TURN:
+        if folder is None or folder in _OFFERED:
+            return
+        _OFFERED.add(folder)
+        for path in sorted(folder.glob(f"*{SPEC}")):
+            is_notes_file = PurePath(path.stem).suffix.lower() in SUFFIXES
+            if not is_notes_file:
+                _offer(path)
+
+
+def _offer(path: Path) -> None:
+    key = path.stem
+    if not _KEY.fullmatch(key) or key in BENCHMARKS or is_own(key):
+        reason = "is taken" if key in BENCHMARKS or is_own(key) else "is no name of small letters"
+        log.warning("%s is left out: %r %s; rename the file", path.name, key, reason)
+        return
+    try:
+        BENCHMARKS[key] = spec_benchmark(key, load_spec(path))
+    except SpecError as error:
+        log.warning("a benchmark is left out: %s", error)

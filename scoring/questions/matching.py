@@ -1,7 +1,7 @@
-"""Matching: to which question file a file of answers belongs.
+"""Matching: finds the question file that a file of answers belongs to.
 
-In this order: the benchmark that was chosen, the file's name, its questions' texts, its ids. Nothing is guessed from
-ids that count rows, as 0, 1, 2 do: every benchmark has such.
+By the chosen benchmark, then the file's name, its questions' texts, and its ids. Ids that count rows, such as 0, 1, 2,
+decide nothing: every benchmark has them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,15 +24,15 @@ _HALF = 0.5
 
 @dataclass(frozen=True)
 class AnswerFile:
-    """What a file of answers tells of its questions."""
+    """The ids and texts of the questions in a file of answers."""
 
     name: str
     texts: Mapping[str, str]
     """The digest of each question's text by its id; "" where the file has none."""
 
     @property
-    def told(self) -> str:
-        """Its answers and their ids in words."""
+    def summary(self) -> str:
+        """The number of its answers and the range of their ids, in words."""
         ids = [*self.texts]
         if all(map(_is_number, ids)):
             ids.sort(key=int)
@@ -41,7 +41,7 @@ class AnswerFile:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether its ids are the numbers of rows, from 0 or 1, and so say nothing."""
+        """Whether its ids are row numbers from 0 or 1, which decide nothing."""
         if not all(map(_is_number, self.texts)):
             return False
         numbers = {int(id) for id in self.texts}
@@ -53,12 +53,12 @@ class AnswerFile:
 class QuestionMatch:
     """The question file of a file of answers."""
 
-    found: KnownFile | None = None
-    """None where no file fits, and where several do."""
+    file: KnownFile | None = None
+    """None if no file fits, or if several do."""
     fits: Sequence[KnownFile] = ()
-    """All that may be it."""
+    """All files that fit."""
     unclear: str = ""
-    """What is to be chosen where several fit."""
+    """The question to the user if several fit."""
 
 
 def answer_files(
@@ -67,23 +67,23 @@ def answer_files(
     limits: FileLimits = PAGE,
     name: str | None = None,
 ) -> Mapping[ColumnNames, AnswerFile]:
-    """Read the ids and texts of a file of answers, in the columns of each naming; without ids there are none.
+    """Reads the ids and texts of a file of answers, in the columns of each naming; empty if they have no ids.
 
     Raises RowsError.
     """
     label = name or path.name
-    found: dict[ColumnNames, dict[str, str]] = {names: {} for names in namings}
+    texts_by_names: dict[ColumnNames, dict[str, str]] = {names: {} for names in namings}
     for record in read_records(path, limits, IMAGE_COLUMNS, label, members=True):
-        for names, texts in found.items():
+        for names, texts in texts_by_names.items():
             row = flat(record, names).values
             columns = spelled(row)
             if id := _cell(row, columns, names.ids):
                 texts[id.removesuffix(".0")] = text_digest(_cell(row, columns, names.questions))
-    return {names: AnswerFile(label, texts) for names, texts in found.items()}
+    return {names: AnswerFile(label, texts) for names, texts in texts_by_names.items()}
 
 
 def record_id(record: Record, names: ColumnNames) -> str:
-    """The id of a record, in a column of these names; "" if it has none."""
+    """Returns the id of a record, in a column of these names; "" if it has none."""
     row = flat(record, names).values
     return _cell(row, spelled(row), names.ids).removesuffix(".0")
 
@@ -93,25 +93,25 @@ def matched(
     answers: Mapping[ColumnNames, AnswerFile],
     benchmark: str | None = None,
 ) -> QuestionMatch:
-    """The question file that a file of answers belongs to, of the chosen benchmark if one is."""
+    """Returns the question file that a file of answers belongs to, of this benchmark if one is chosen."""
     wanted = [file for file in files if benchmark in (None, file.benchmark)]
-    asked = [_Fit(file, answers[file.record.column_names]) for file in wanted]
-    knowing = [candidate for candidate in asked if candidate.known_share >= _HALF]
+    candidates = [_Fit(file, answers[file.record.column_names]) for file in wanted]
+    knowing = [candidate for candidate in candidates if candidate.known_share >= _HALF]
     fits = [candidate for candidate in knowing if candidate.agrees]
-    named = _named(fits)
-    left = named or fits
+    by_name = _best_named(fits)
+    left = by_name or fits
     if not left:
         return QuestionMatch()
-    tells = named or benchmark or any(one.equal_share is not None for one in left)
+    tells = by_name or benchmark or any(candidate.equal_share is not None for candidate in left)
     if not tells:
         telling = [candidate for candidate in left if candidate.tells_by_ids]
         if not telling:
-            return _asks(left)
+            return _unclear(left)
         left = telling
     highest = max(candidate.covered for candidate in left)
     best = [candidate for candidate in left if candidate.covered == highest]
     if len(best) > 1:
-        return _asks(best)
+        return _unclear(best)
     return QuestionMatch(best[0].file, [candidate.file for candidate in fits])
 
 
@@ -138,35 +138,35 @@ class _Fit:
 
     @cached_property
     def covered(self) -> tuple[bool, int, int]:
-        """How well its ids are those of the answers: equal, then the most known, then the fewest others."""
+        """Rank of its ids beside the answers': equal ids first, then most ids in common, then fewest others."""
         return (self._places == {*self.file.texts}, self._known, -len(self.file.texts))
 
     @property
     def tells_by_ids(self) -> bool:
-        """Whether ids that are no mere numbers fit, or numbers with gaps that are most of the question file's."""
+        """Whether the ids decide: they aren't all numbers, or they are most of the question file's, with gaps."""
         if not all(map(_is_number, self.answers.texts)):
             return True
         return not self.answers.counts_rows and len(self._places) >= _HALF * len(self.file.texts)
 
     @cached_property
     def equal_share(self) -> float | None:
-        """The share of the answers' texts that are those of the question file; None without any to compare."""
-        asked = self.file.texts
-        equal = [
-            text == asked[place]
-            for id, text in self.answers.texts.items()
-            if text and (place := self.file.place(id)) is not None and asked[place]
-        ]
+        """The share of the answers' question texts that equal the question file's; None without any to compare."""
+        equal = []
+        for id, text in self.answers.texts.items():
+            place = self.file.place(id)
+            published = self.file.texts[place] if place is not None else ""
+            if text and published:
+                equal.append(text == published)
         return sum(equal) / len(equal) if equal else None
 
     @property
     def agrees(self) -> bool:
-        """Whether its texts are the answers' own, where they can be compared."""
+        """Whether its texts equal the answers' own, as far as they can be compared."""
         return self.equal_share is None or self.equal_share >= _HALF
 
     @property
     def named_by(self) -> int:
-        """The length of the longest name of it or of its benchmark that ends the answers' name; 0 if none does."""
+        """Length of the longest name, of it or of its benchmark, that the answers' file name ends with; 0 for none."""
         stem = PurePath(self.answers.name).stem.casefold()
         own = PurePath(self.file.name).stem
         names = [own] if len(own) > 1 else []
@@ -176,21 +176,21 @@ class _Fit:
         return max((len(name) for name in names if ends_with(stem, name.casefold())), default=0)
 
 
-def _named(candidates: Sequence[_Fit]) -> Sequence[_Fit]:
-    """Those that the name of the file of answers names best."""
+def _best_named(candidates: Sequence[_Fit]) -> Sequence[_Fit]:
+    """Returns the candidates with the longest name that the answers' file name ends with; none without such a name."""
     longest = max((candidate.named_by for candidate in candidates), default=0)
-    return [one for one in candidates if longest and one.named_by == longest]
+    return [candidate for candidate in candidates if longest and candidate.named_by == longest]
 
 
-def _asks(candidates: Sequence[_Fit]) -> QuestionMatch:
-    """The question where several question files fit, or one by mere numbers."""
+def _unclear(candidates: Sequence[_Fit]) -> QuestionMatch:
+    """Returns the question to the user if several question files fit, or one by row numbers alone."""
     files = [candidate.file for candidate in candidates]
     benchmarks = {file.benchmark: file.record.name for file in files}
     is_one = len(benchmarks) == 1 and len(files) > 1
     names = [file.name for file in files] if is_one else [*benchmarks.values()]
-    which = "is it" if len(names) == 1 else "which is it:"
-    told = candidates[0].answers.told
-    return QuestionMatch(None, files, f"{told}; {which} {either(names)}?")
+    question = "is it" if len(names) == 1 else "which is it:"
+    summary = candidates[0].answers.summary
+    return QuestionMatch(None, files, f"{summary}; {question} {either(names)}?")
 
 
 def _is_number(id: str) -> bool:
@@ -198,7 +198,9 @@ def _is_number(id: str) -> bool:
 
 
 def _cell(row: Mapping[str, object], columns: Mapping[str, str], names: Sequence[str]) -> str:
-    """What a row has in the first column of these names; "" if that is no text or number."""
-    column = next((columns[name] for name in names if name in columns), None)
-    cell = row[column] if column is not None else None
-    return str(cell).strip() if isinstance(cell, str | int | float) else ""
+    """Returns a row's cell in the first column of these names; "" if it is no text or number."""
+    for name in names:
+        if name in columns:
+            cell = row[columns[name]]
+            return str(cell).strip() if isinstance(cell, str | int | float) else ""
+    return ""

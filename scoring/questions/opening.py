@@ -20,7 +20,7 @@ NO_FILE = "None: as the file says"
 
 
 class JoinedFile(NamedTuple):
-    """A file of answers beside its questions; None where no question file of the library is its own."""
+    """A file of answers opened with its questions; None if no question file of the library is its own."""
 
     file: OpenedFile | None
     match: QuestionMatch
@@ -36,27 +36,26 @@ def joined(
     wanted: Callable[[], bool] = lambda: True,
     hides: bool = True,
 ) -> JoinedFile:
-    """Open a file with the question file of the library that it belongs to, or with the one of the name `questions`.
+    """Opens a file with the question file of the library that it belongs to, or with the one named `questions`.
 
-    Right answers that nobody may read are not read with it, unless who asks has them before them. Raises RowsError and
-    ChoicesError.
+    `hides`: whether hidden right answers are left out; their owner has them anyway. Raises RowsError and ChoicesError.
     """
     match = _match(library, path, limits, name, benchmark, questions)
-    if match.found is None:
+    if match.file is None:
         return JoinedFile(None, match)
-    known = match.found
-    answers = known.answers if hides else _shown(known.answers)
-    asked = _AskedQuestions(
+    known = match.file
+    answers = known.answers if hides else _unhidden(known.answers)
+    source = _QuestionSource(
         benchmark=known.record,
         questions=known.questions(),
         answers=answers,
         stamp=QuestionStamp(known.name, known.md5, known.is_published),
     )
-    return JoinedFile(_opened(path, limits, name, asked, wanted), match)
+    return JoinedFile(_opened(path, limits, name, source, wanted), match)
 
 
-def _shown(answers: Mapping[str, Answers]) -> Mapping[str, Answers]:
-    """Where right answers are for who has the question file."""
+def _unhidden(answers: Mapping[str, Answers]) -> Mapping[str, Answers]:
+    """Returns the places of right answers for somebody who has the question file."""
     return {split: "there" if where == "hidden" else where for split, where in answers.items()}
 
 
@@ -91,7 +90,7 @@ def whole_file(
     name: str | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile | None:
-    """A file that holds its questions itself, and can be scored so; None for another. Raises RowsError."""
+    """Opens a file that has its questions and can be scored by them; None for another. Raises RowsError."""
     with suppress(ChoicesError):
         opened = open_upload(path, limits, name, wanted=wanted)
         return opened if opened and opened.file.scorable else None
@@ -107,19 +106,19 @@ def opened_beside(
     questions_name: str | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile:
-    """Open a file of answers with the question file that was given beside it. Raises RowsError and ChoicesError."""
+    """Opens a file of answers with the question file beside it. Raises RowsError and ChoicesError."""
     known = benchmark.own_questions(questions, limits, questions_name)
-    asked = _AskedQuestions(
+    source = _QuestionSource(
         benchmark=benchmark,
         questions=known,
-        answers=where_answers(benchmark.asked(known)),
-        stamp=given_stamp(questions, benchmark, questions_name),
+        answers=where_answers(benchmark.list_questions(known)),
+        stamp=question_stamp(questions, benchmark, questions_name),
     )
-    return _opened(path, limits, name, asked, wanted)
+    return _opened(path, limits, name, source, wanted)
 
 
-class _AskedQuestions(NamedTuple):
-    """The questions of a file of answers."""
+class _QuestionSource(NamedTuple):
+    """The questions of a file of answers, with their benchmark and stamp."""
 
     benchmark: FileBenchmark[Any]
     questions: Mapping[Any, Any]
@@ -131,18 +130,18 @@ def _opened(
     path: Path,
     limits: FileLimits,
     name: str | None,
-    asked: _AskedQuestions,
+    source: _QuestionSource,
     wanted: Callable[[], bool],
 ) -> OpenedFile:
-    """Open a file beside its questions, from which right answers that nobody may read are taken out."""
-    blind = asked.benchmark.blind(
-        asked.questions, lambda split: answers_of(asked.answers, split) != "there"
+    """Opens a file with its questions, without the right answers that nobody may read."""
+    blind = source.benchmark.blind(
+        source.questions, lambda split: answers_of(source.answers, split) != "there"
     )
-    opened = open_upload(path, limits, name, asked.benchmark, blind, wanted)
+    opened = open_upload(path, limits, name, source.benchmark, blind, wanted)
     assert opened, "a benchmark that is given takes any file"
-    has_hidden = "hidden" in asked.answers.values()
-    stamp = replace(asked.stamp, md5="") if has_hidden else asked.stamp
-    return replace(opened, stamp=stamp, answers=asked.answers, answer_key=asked.questions)
+    has_hidden = "hidden" in source.answers.values()
+    stamp = replace(source.stamp, md5="") if has_hidden else source.stamp
+    return replace(opened, stamp=stamp, answers=source.answers, answer_key=source.questions)
 
 
 def recognised_beside(
@@ -153,33 +152,39 @@ def recognised_beside(
     questions_name: str | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile | None:
-    """Open a file of answers with a question file as those of the benchmark that both are of; None if none takes them.
+    """Opens a file of answers with a question file, by the benchmark that both belong to; None if there is none.
 
-    The question file's md5 tells it, else a name or the questions. Raises RowsError and ChoicesError.
+    The question file's md5 decides, else the names and the questions. Raises RowsError and ChoicesError.
     """
     label = name or path.name
-    asked_label = questions_name or questions.name
-    asked = first_row(questions, limits, asked_label)
+    questions_label = questions_name or questions.name
+    question_row = first_row(questions, limits, questions_label)
 
     def fits(benchmark: FileBenchmark[Any]) -> bool:
         first = first_row(path, limits, label, benchmark.column_names)
-        return benchmark.fits(Record(first.row, {**asked.values, **first.values}))
+        return benchmark.fits(Record(first.row, {**question_row.values, **first.values}))
 
     md5 = file_md5(questions)
-    of_files = [one for one in reversed(BENCHMARKS.values()) if isinstance(one, FileBenchmark)]
-    published = [one for one in of_files if md5 in (file.md5 for file in one.question_files)]
-    named = [one for one in of_files if one.is_named(label) or one.is_named(asked_label)]
-    for benchmark in (*published, *filter(fits, named)):
-        opened = opened_beside(path, questions, benchmark, limits, label, asked_label, wanted)
+    published = []
+    by_name = []
+    for benchmark in reversed(BENCHMARKS.values()):
+        if not isinstance(benchmark, FileBenchmark):
+            continue
+        if any(file.md5 == md5 for file in benchmark.question_files):
+            published.append(benchmark)
+        if benchmark.is_named(label) or benchmark.is_named(questions_label):
+            by_name.append(benchmark)
+    for benchmark in (*published, *filter(fits, by_name)):
+        opened = opened_beside(path, questions, benchmark, limits, label, questions_label, wanted)
         if benchmark in published or benchmark.recognises(opened.file.rows, label):
             return opened
     return None
 
 
-def given_stamp(
+def question_stamp(
     path: Path, benchmark: FileBenchmark[Any], name: str | None = None
 ) -> QuestionStamp:
-    """The stamp of a question file that was given beside its answers."""
+    """Returns the stamp of a question file that came with its answers."""
     md5 = file_md5(path)
     is_published = any(file.md5 == md5 for file in benchmark.question_files)
     return QuestionStamp(name or path.name, md5, is_published)

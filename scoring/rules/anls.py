@@ -1,8 +1,8 @@
 """ANLS: average normalised Levenshtein similarity (Biten et al. 2019), for answers that are read off a page."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol, accepted, unread
+from scoring.rules.base import Item, Reading, RuleExample, RuleKind, RuleProtocol, accepted, unread
 from scoring.rules.edits import edit_distance
 from scoring.rules.short_answers import short_answer
 
@@ -15,7 +15,16 @@ _LONGEST = 20_000
 class AnlsRule(RuleKind):
     """The similarity of the answer and the most similar truth."""
 
+    heading: ClassVar[str] = "Text by edit distance"
     kind: Literal["anls"] = "anls"
+
+    @property
+    def measure(self) -> str:
+        return "ANLS"
+
+    @property
+    def example(self) -> RuleExample:
+        return RuleExample("What is the street on the letter?", "Main Street", "Main Street")
 
     def protocols(self) -> frozenset[RuleProtocol]:
         return frozenset(("strict", "vlmevalkit", "lmms-eval"))

@@ -4,7 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -62,11 +62,29 @@ class Judged:
     """The judge's name, from the server."""
 
 
+class RuleExample(NamedTuple):
+    """A made-up question with its right answer and a model's."""
+
+    question: str
+    truth: str
+    answer: str
+
+
+class NamedColumn(NamedTuple):
+    """A column that a rule's parameter names, with a made-up cell."""
+
+    name: str
+    holds: str
+    cell: str
+
+
 class RuleKind(BaseModel, ABC):
     """A kind of rule with its parameters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
+    heading: ClassVar[str]
+    """The kind in words, above a list of benchmarks."""
     is_compared: ClassVar[bool] = True
     """Whether an answer is compared with a right answer; a judge's grade needs none."""
     has_canaries: ClassVar[bool] = False
@@ -83,6 +101,22 @@ class RuleKind(BaseModel, ABC):
     @abstractmethod
     def protocols(self) -> frozenset[RuleProtocol]:
         """The protocols that this rule has."""
+
+    @property
+    def measure(self) -> str:
+        """The name of the mean of its scores."""
+        return "accuracy"
+
+    @property
+    def example(self) -> RuleExample:
+        """A made-up question that it can score."""
+        return RuleExample("What animal is this?", "cat", "cat")
+
+    @property
+    def named_columns(self) -> Sequence[NamedColumn]:
+        """The columns that its parameters name, with made-up cells."""
+        truth = self.truth
+        return [NamedColumn(truth, "The right answer", self.example.truth)] if truth else []
 
     @property
     def shows_pictures(self) -> bool:
@@ -166,6 +200,15 @@ class RuleKind(BaseModel, ABC):
     def submitted(self, item: Item, answer: str, read: str) -> str:
         """The text of an answer for a submission, with `read` as its reading: without the text around the answer."""
         return unwrapped(answer)
+
+    @property
+    def truth_decides(self) -> frozenset[str]:
+        """Reasons for no reading under `strict` that depend on the right answer: with another one it has a score."""
+        return frozenset()
+
+    def baseline_of(self, item: Item) -> str | None:
+        """The answer that a judge compares the model's with; None for no comparison."""
+        return None
 
     def truth_of(self, item: Item) -> str | None:
         """The right answer as text; None without one."""

@@ -1,11 +1,12 @@
 """Letters: the option of a multiple-choice question that an answer chooses."""
 
+import json
 import re
 import zlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_uppercase
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import StringConstraints
 
@@ -24,7 +25,16 @@ from scoring.multiple_choice.option_texts import listed_options
 from scoring.multiple_choice.paper import vlmevalkit
 from scoring.multiple_choice.truths import TruthCell, read_truths
 from scoring.multiple_choice.types import LETTERS, ChoiceQuestion, Decision, Protocol, Rule
-from scoring.rules.base import Item, Judged, Reading, RuleKind, RuleProtocol, unread
+from scoring.rules.base import (
+    Item,
+    Judged,
+    NamedColumn,
+    Reading,
+    RuleExample,
+    RuleKind,
+    RuleProtocol,
+    unread,
+)
 from scoring.rules.judging import PROMPT, extracted
 from scoring.rules.open import OpenRule
 from scoring.rules.text import TextRule
@@ -38,6 +48,8 @@ _OURS: Mapping[RuleProtocol, Protocol] = {
 _CAPITALS = frozenset(ascii_uppercase)
 _NUMBER = re.compile(r"[0-9]{1,15}")
 _OPTION = "the letter or the text of the option that it chooses,"
+EXAMPLE_OPTIONS = ("a cup", "a plate")
+"""Options of the made-up question."""
 _OPEN = OpenRule()
 _TEXT = TextRule()
 
@@ -45,6 +57,7 @@ _TEXT = TextRule()
 class LetterRule(RuleKind):
     """The letter of the option that an answer chooses, A to Z."""
 
+    heading: ClassVar[str] = "Multiple choice"
     kind: Literal["letter"] = "letter"
     options: str | None = None
     """Column with all options as a list, if they aren't in separate columns."""
@@ -55,6 +68,22 @@ class LetterRule(RuleKind):
     it as an open question."""
     read: LetterWords = "shared"
     """lmms-eval's reader for this benchmark; `standing` is VLMEvalKit's too."""
+
+    @property
+    def example(self) -> RuleExample:
+        return RuleExample("What is on the table?", "A", "A")
+
+    @property
+    def named_columns(self) -> Sequence[NamedColumn]:
+        options = self.options
+        if options is None:
+            return super().named_columns
+        listed = NamedColumn(options, "All options, as a list", json.dumps(EXAMPLE_OPTIONS))
+        return [*super().named_columns, listed]
+
+    @property
+    def truth_decides(self) -> frozenset[str]:
+        return frozenset() if self.open is None else _OPEN.truth_decides
 
     def protocols(self) -> frozenset[RuleProtocol]:
         others = "lmms-eval" if self.open is None else "authors"

@@ -1,13 +1,22 @@
 """Numbers: integers, decimals rounded to the places of the right answer, and formulas with a value."""
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from scoring.multiple_choice.numbers import Number, spelled, whole
-from scoring.rules.base import Item, Reading, RuleProtocol, cell_of, unread
+from scoring.rules.base import (
+    Item,
+    NamedColumn,
+    Reading,
+    RuleExample,
+    RuleProtocol,
+    cell_of,
+    unread,
+)
 from scoring.rules.formula_values import value
 from scoring.rules.judging import JudgedKind
 from scoring.rules.short_answers import short_answer
@@ -22,6 +31,8 @@ _TIMES_TEN = re.compile(r"\s?(?:×|\*|\\times|x)\s?10\s?\^\s?\{?\s?(-?\d{1,2})\s
 _DECIMALS = re.compile(r"\.(\d{1,40})(?!\d)")
 _ASSIGNED = re.compile(r"\A\s*+[a-z]\s?=(?!=)")
 _MOST_PLACES = 40
+_MAYBE_SHARE = "a number in percent that may be a share"
+_NO_VALUE = "no formula that has a value"
 _LONGEST = 80
 """Characters of the longest text that is read as a number."""
 
@@ -29,12 +40,32 @@ _LONGEST = 80
 class NumberRule(JudgedKind):
     """An answer that is a number."""
 
+    heading: ClassVar[str] = "Numbers"
     kind: Literal["number"] = "number"
     as_: NumberForm | None = Field(default=None, alias="as")
     """None: an integer if the truth is one, else a float."""
     places: str | None = None
     """Column of the decimal places that count; None: those of the truth."""
     form: ClassVar[str] = "the number or formula that it gives, without words,"
+
+    @property
+    def example(self) -> RuleExample:
+        if self.as_ == "formula":
+            return RuleExample("What is the area of the triangle?", "\\frac{1}{2}", "1/2")
+        if self.as_ == "float":
+            return RuleExample("How many litres does the jug hold?", "1.5", "1.5")
+        return RuleExample("How many cups are on the table?", "3", "3")
+
+    @property
+    def named_columns(self) -> Sequence[NamedColumn]:
+        if self.places is None:
+            return super().named_columns
+        places = NamedColumn(self.places, "How many decimal places count", "1")
+        return [*super().named_columns, places]
+
+    @property
+    def truth_decides(self) -> frozenset[str]:
+        return frozenset((_NO_VALUE if self.as_ == "formula" else _MAYBE_SHARE,))
 
     def protocols(self) -> frozenset[RuleProtocol]:
         if self.as_ == "formula":
@@ -80,7 +111,7 @@ class NumberRule(JudgedKind):
         places = 0 if self.as_ == "integer" else self._places(item, truth)
         is_right = is_same(number, right, places)
         if is_right is None:
-            return unread("strict", "a number in percent that may be a share", True)
+            return unread("strict", _MAYBE_SHARE, True)
         return Reading(float(is_right), text.strip()[:200], "the number")
 
     def _places(self, item: Item, truth: str) -> int:
@@ -168,7 +199,7 @@ def _formula(text: str, truth: str) -> Reading:
     computed = value(formula)
     expected = value(true_formula)
     if computed is None or expected is None:
-        return unread("strict", "no formula that has a value", True)
+        return unread("strict", _NO_VALUE, True)
     is_near = abs(computed - expected) <= max(_NEAR * min(1.0, abs(expected)), _ROUNDING)
     return Reading(float(is_near), formula[:200], "the value of the formula")
 

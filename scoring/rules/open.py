@@ -10,6 +10,8 @@ from scoring.rules.number import decimals, is_same, read_number
 from scoring.rules.short_answers import short_answer
 from scoring.rules.text import folded_case
 
+NOT_EQUAL = "not equal"
+"""The reason for no reading of an answer that may still say the same."""
 _KEYS = ("could be ", "so ", "is ", "thus ", "therefore ", "final ", "answer ", "result ")
 """Words before an answer in MMMU's code; on the last line, an equals sign counts too."""
 _NO_PHRASES = (":", ",", ".", "!", "?", ";", "'")
@@ -26,10 +28,15 @@ _NUMBERS = (
 class OpenRule(JudgedKind):
     """An equal number or equal text; other answers are left to a judge."""
 
+    heading: ClassVar[str] = "Open questions"
     kind: Literal["open"] = "open"
     form: ClassVar[str] = (
         "the number or the few words that it gives, without a sentence around them,"
     )
+
+    @property
+    def truth_decides(self) -> frozenset[str]:
+        return frozenset((NOT_EQUAL,))
 
     def protocols(self) -> frozenset[RuleProtocol]:
         return frozenset(("strict", "authors"))
@@ -44,7 +51,7 @@ class OpenRule(JudgedKind):
         short = short_answer(answer, truths)
         if short.problem:
             return unread(protocol, short.problem, short.is_open)
-        return self._strict(short.text, truths) or unread(protocol, "not equal", True)
+        return self._strict(short.text, truths) or unread(protocol, NOT_EQUAL, True)
 
     def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
         truths = accepted(self.truth_of(item) or "")

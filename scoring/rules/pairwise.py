@@ -16,7 +16,7 @@ from arena.reasoning import answer_of
 from scoring.intervals import Ends
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema
 from scoring.multiple_choice.extract import ATTEMPTS, ask_until_read
-from scoring.rules.base import Item, Judged, Reading, RuleProtocol, cell_of, unread
+from scoring.rules.base import Item, Judged, NamedColumn, Reading, RuleProtocol, cell_of, unread
 from scoring.rules.prompted import PromptedRule
 
 _LABEL = re.compile(r"[^\[\]{}\"\\\n]{1,40}")
@@ -53,6 +53,7 @@ class PairwiseRule(PromptedRule):
         "an order of its own, and none is a tie",
     }
 
+    heading: ClassVar[str] = "Comparisons by a judge"
     kind: Literal["pairwise"] = "pairwise"
     baseline: Annotated[str, StringConstraints(min_length=1, max_length=200)]
     """Column of the baseline's answers."""
@@ -80,6 +81,15 @@ class PairwiseRule(PromptedRule):
         return Ends(min(self.verdicts.values()), max(self.verdicts.values()))
 
     @property
+    def measure(self) -> str:
+        return "mean verdict"
+
+    @property
+    def named_columns(self) -> Sequence[NamedColumn]:
+        baseline = NamedColumn(self.baseline, "The answer to compare with", "It is a dog.")
+        return [*super().named_columns, baseline]
+
+    @property
     def needed(self) -> Sequence[str]:
         return (*super().needed, self.baseline)
 
@@ -87,13 +97,16 @@ class PairwiseRule(PromptedRule):
         is_toolkits = {*self.verdicts} == {*_TOOLKITS_LABELS}
         return frozenset(("strict", "vlmevalkit", "lmms-eval") if is_toolkits else ("strict",))
 
+    def baseline_of(self, item: Item) -> str:
+        return cell_of(item, self.baseline) or ""
+
     def turns(self, protocol: RuleProtocol) -> int:
         return 2 if protocol == "strict" else 1
 
     def judging(
         self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
     ) -> Generator[Ask, Reply, Judged]:
-        baseline = cell_of(item, self.baseline) or ""
+        baseline = self.baseline_of(item)
         if protocol == "strict":
             answers = (answer, baseline) if turn else (baseline, answer)
             ask = self._ask(item, answers, spec)

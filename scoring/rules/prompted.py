@@ -16,7 +16,7 @@ from arena.reasoning import answer_of
 from scoring.judges.injection import neutralise
 from scoring.judges.replies import LIKELY
 from scoring.judges.spec import Ask, JudgeSpec, Message, ShownImage, prompt_text
-from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol, cell_of
+from scoring.rules.base import Item, Reading, RuleExample, RuleKind, RuleProtocol, cell_of
 from scoring.text_lists import listed_texts
 
 BRACES = re.compile(r"\{(\w{1,40})\}")
@@ -62,6 +62,10 @@ class PromptedRule(RuleKind):
             text = f"the prompt has no {' and no '.join(lacking)}, where an answer to judge goes"
             raise ValueError(f"{text}; add it")
         return self
+
+    @property
+    def example(self) -> RuleExample:
+        return RuleExample("Describe the animal.", "A grey cat on a red sofa.", "A cat on a sofa.")
 
     @property
     def names(self) -> Sequence[str]:

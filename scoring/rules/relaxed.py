@@ -1,8 +1,8 @@
 """Relaxed accuracy: a number within 5% of the right number, or equal text (Methani et al. 2020, ChartQA)."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol, accepted, unread
+from scoring.rules.base import Item, Reading, RuleExample, RuleKind, RuleProtocol, accepted, unread
 from scoring.rules.short_answers import short_answer
 
 _MOST_CHANGE = 0.05
@@ -12,7 +12,16 @@ _MOST_CHANGE = 0.05
 class RelaxedRule(RuleKind):
     """A number near the right number; for a truth that is 0, or text, the answer must be equal in any case."""
 
+    heading: ClassVar[str] = "Numbers within 5%"
     kind: Literal["relaxed"] = "relaxed"
+
+    @property
+    def measure(self) -> str:
+        return "relaxed accuracy"
+
+    @property
+    def example(self) -> RuleExample:
+        return RuleExample("What was the share in 2020?", "42", "41.5")
 
     def protocols(self) -> frozenset[RuleProtocol]:
         return frozenset(("strict", "vlmevalkit", "lmms-eval"))

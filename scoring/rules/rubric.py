@@ -43,6 +43,7 @@ class RubricRule(PromptedRule):
         "asked for again, and stays unscored",
     }
 
+    heading: ClassVar[str] = "Grades by a judge"
     kind: Literal["rubric"] = "rubric"
     grades: tuple[_Number, _Number]
     """The lowest and the highest."""
@@ -64,6 +65,10 @@ class RubricRule(PromptedRule):
                     f"steps of {self.step:g} don't lead from {self._ends}; correct step or grades"
                 )
         return self
+
+    @property
+    def measure(self) -> str:
+        return "mean grade"
 
     @property
     def mark_ends(self) -> Ends | None:

@@ -1,12 +1,13 @@
 """Short texts: equal to a right answer, containing one, or scored by the consensus of ten people's answers."""
 
+import json
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from arena.types import folded
-from scoring.rules.base import TOOLKITS, Item, Reading, RuleProtocol, accepted, unread
+from scoring.rules.base import TOOLKITS, Item, Reading, RuleExample, RuleProtocol, accepted, unread
 from scoring.rules.judging import JudgedKind
 from scoring.rules.number import plain_number
 from scoring.rules.short_answers import short_answer
@@ -23,6 +24,7 @@ _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: " "}
 class TextRule(JudgedKind):
     """Text that is folded and compared; only lists may be left to a judge."""
 
+    heading: ClassVar[str] = "Short texts"
     kind: Literal["text"] = "text"
     compare: Compare = "equal"
     fold: Fold = "case"
@@ -34,6 +36,18 @@ class TextRule(JudgedKind):
         "mmbench-paper": "MMBench's protocol: answers are compared as they are, with all that is around them"
     }
     form: ClassVar[str] = 'the list that it gives, such as [1, 2] or ["a", "b"],'
+
+    @property
+    def measure(self) -> str:
+        return "VQA accuracy" if self.compare == "consensus" else "accuracy"
+
+    @property
+    def example(self) -> RuleExample:
+        if self.compare == "consensus":
+            return RuleExample("What animal is this?", json.dumps(["cat"] * 10), "cat")
+        if self.as_ == "list":
+            return RuleExample("Which numbers are even?", "[2, 4]", "[2, 4]")
+        return super().example
 
     def protocols(self) -> frozenset[RuleProtocol]:
         known: set[RuleProtocol] = {"strict", "vlmevalkit", "mmbench-paper"}

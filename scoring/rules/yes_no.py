@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Literal
 
-from scoring.rules.base import Item, Reading, RuleProtocol, unread
+from scoring.rules.base import Item, Reading, RuleExample, RuleProtocol, unread
 from scoring.rules.judging import JudgedKind
 from scoring.rules.short_answers import short_answer
 from scoring.rules.vqa_accuracy import without_marks
@@ -22,11 +22,16 @@ _START = 4
 class YesNoRule(JudgedKind):
     """The one of yes and no that an answer has as a word."""
 
+    heading: ClassVar[str] = "Yes or no"
     kind: Literal["yes_no"] = "yes_no"
     read: YesNoWords = "whole"
     """lmms-eval's reader for this benchmark; `first` is VLMEvalKit's too."""
     form: ClassVar[str] = "Yes or No"
     choices: ClassVar[tuple[str, ...]] = ("Yes", "No")
+
+    @property
+    def example(self) -> RuleExample:
+        return RuleExample("Is there a cup on the table?", "Yes", "Yes")
 
     def protocols(self) -> frozenset[RuleProtocol]:
         return frozenset(("strict", "vlmevalkit", "lmms-eval"))

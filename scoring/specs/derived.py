@@ -12,7 +12,7 @@ from scoring.text_lists import listed_texts
 
 _NUMBERS = 10**15
 _Sign = Annotated[str, BeforeValidator(as_text), Field(min_length=1, max_length=10)]
-_OPERATIONS = ("part", "less", "div", "mod", "names", "split")
+_OPERATIONS = ("part", "less", "div", "mod", "names", "split", "list")
 
 
 class Derived(BaseModel):
@@ -32,9 +32,13 @@ class Derived(BaseModel):
     mod: int | None = Field(default=None, ge=1, le=_NUMBERS)
     """The rest of that division."""
     names: Annotated[Mapping[Word, Cell], Field(min_length=1, max_length=2_000)] | None = None
-    """Other texts for some cells; the others keep theirs."""
+    """Other texts for some cells."""
+    others: Cell | None = None
+    """The text of all other cells; they keep theirs without it."""
     split: _Sign | None = None
     """The sign between the members of a list: a row counts once for each."""
+    list: _Sign | None = None
+    """The same sign where a row counts in the group of each member, and once in the total."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
@@ -42,6 +46,10 @@ class Derived(BaseModel):
             raise ValueError("part needs by, the sign between the parts")
         if self.by is not None and self.part is None:
             raise ValueError("by needs part, the number of the part")
+        if self.others is not None and self.names is None:
+            raise ValueError("others needs names, the texts of the known cells")
+        if self.split is not None and self.list is not None:
+            raise ValueError("split and list are two ways of counting; keep one of them")
         if all(getattr(self, name) is None for name in _OPERATIONS):
             raise ValueError(f"say what is made of {self.source!r}: {either(_OPERATIONS)}")
         return self
@@ -55,10 +63,11 @@ class Derived(BaseModel):
         if any(number is not None for number in (self.less, self.div, self.mod)):
             text = self._number(text)
         if self.names is not None:
-            text = self.names.get(text, text)
-        if self.split is None:
+            text = self.names.get(text, text if self.others is None else self.others)
+        sign = self.split or self.list
+        if sign is None:
             return text
-        return tuple(filter(None, (each.strip() for each in text.split(self.split)))) or ("",)
+        return tuple(filter(None, (each.strip() for each in text.split(sign)))) or ("",)
 
     def _number(self, text: str) -> str:
         bare = text.strip().removesuffix(".0")

@@ -36,7 +36,7 @@ _FIGURES = (
 
 
 def report_files(report: SpecReport) -> Mapping[str, Callable[[], bytes]]:
-    """What makes each file, by its name."""
+    """Returns the writers of the files by name."""
     stem = f"{'partial_' if report.missing else ''}{file_stem(report.file)}"
     makers: dict[str, Callable[[], bytes]] = {
         f"{stem}-all-figures.csv": lambda: csv_bytes(_FIGURES, _figure_rows(report), "utf-8"),
@@ -51,30 +51,30 @@ def report_files(report: SpecReport) -> Mapping[str, Callable[[], bytes]]:
 
 
 def _figure_rows(report: SpecReport) -> Iterator[list[object]]:
-    """Yield every figure of the whole file, of each split, and of each group."""
+    """Yields every figure of the whole file, of each split, and of each group."""
     spec = spec_of_report(report)
-    said = [report.protocol, spec.digest, spec.licence]
+    source = [report.protocol, spec.digest, spec.licence]
 
-    def told(
+    def rows_of(
         split: str, column: str, group: str, lines: Mapping[str, ScoreLine]
     ) -> Iterator[list[object]]:
         for line in lines.values():
             numbers = (line.mean, line.low, line.high, line.worst, line.best)
             cells = ["" if number is None else repr(number) for number in numbers]
-            yield [split, column, group, line.name, line.n, line.unscored, *cells, *said]
+            yield [split, column, group, line.name, line.n, line.unscored, *cells, *source]
 
-    yield from told("", "", "", figure_lines(report))
+    yield from rows_of("", "", "", figure_lines(report))
     if spec.splits:
         for split in grouped_lines(report, spec.splits, ""):
-            yield from told(split.name, "", "", split.lines)
+            yield from rows_of(split.name, "", "", split.lines)
     for column in spec.groups:
         for split in ("", *splits_of(report)):
             for group in grouped_lines(report, column, split):
-                yield from told(split, column, group.name, group.lines)
+                yield from rows_of(split, column, group.name, group.lines)
 
 
 def _audit_lines(report: SpecReport) -> Iterator[str]:
-    """Yield what was scored and how, then a line for each answer."""
+    """Yields a line on the report, then a line for each answer."""
     spec = spec_of_report(report)
     head = {
         "benchmark": spec.name,
@@ -83,8 +83,8 @@ def _audit_lines(report: SpecReport) -> Iterator[str]:
         "licence": spec.licence,
         "file": report.file,
         "canaries": [
-            {"read": one.reading.read, "score": one.reading.score, "replies": one.replies}
-            for one in report.canaries
+            {"read": canary.reading.read, "score": canary.reading.score, "replies": canary.replies}
+            for canary in report.canaries
         ],
     }
     yield json.dumps(head) + "\n"
@@ -112,14 +112,15 @@ def _audited(row: ReadRow) -> Mapping[str, object]:
 def differences_csv(report: SpecReport) -> bytes:
     """The answers that two of the spec's protocols read or score differently, by rules alone."""
     protocols = spec_of_report(report).protocols
-    others = [
-        report if one == report.protocol else under_protocol(report, one) for one in protocols
+    reports = [
+        report if protocol == report.protocol else under_protocol(report, protocol)
+        for protocol in protocols
     ]
     heads = ["id", "answer"]
     for protocol in protocols:
         heads += [f"{protocol}: read", f"{protocol}: score", f"{protocol}: rule"]
     lines = []
-    for rows in zip(*(each.rows for each in others), strict=True):
+    for rows in zip(*(report_read.rows for report_read in reports), strict=True):
         if len({(row.reading.read, row.reading.score) for row in rows}) > 1:
             cells: list[object] = [rows[0].row.id, rows[0].row.answer]
             for row in rows:

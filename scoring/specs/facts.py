@@ -24,7 +24,6 @@ def spec_facts(spec: Spec, notes: Mapping[str, str]) -> Iterator[BenchmarkFact]:
     if spec.called:
         named = ", ".join(f"..._{name}" for name in spec.called)
         yield BenchmarkFact("Files called", named)
-    yield BenchmarkFact("Columns", ", ".join(_columns(spec)))
     for case in spec.rule:
         yield from _rule_facts(case)
     for protocol in spec.protocols:
@@ -41,20 +40,6 @@ def spec_facts(spec: Spec, notes: Mapping[str, str]) -> Iterator[BenchmarkFact]:
         ]
         yield BenchmarkFact("Questions", " · ".join(filter(None, parts)))
     yield BenchmarkFact("Spec (sha256)", spec.digest)
-
-
-def _columns(spec: Spec) -> Iterator[str]:
-    """Yield the columns that a file needs, each once."""
-    columns = spec.columns
-    roles = [columns.id, columns.question, columns.truth, columns.answer]
-    needed = [*filter(None, roles), *spec.groups, *filter(None, [spec.splits])]
-    for case in spec.rule:
-        names = (*case.rule.needed, *case.rule.mentioned)
-        needed += [name for name in names if name not in ("question", "truth")]
-    needed += [column for name in spec.figures for column in spec.needs(name)]
-    yield from dict.fromkeys(map(spec.source_of, needed))
-    if "letter" in spec.kinds:
-        yield from columns.options or ["A, B, ... or options"]
 
 
 def _rule_facts(case: Case) -> Iterator[BenchmarkFact]:

@@ -6,18 +6,19 @@ bootstrap the intervals of all that are no shares.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from arena.ratings.votes import Floats
+from arena.types import grouped
 from scoring.intervals import Ends, Sample, mean_ends, mean_of_shares, possible, share_ends
 from scoring.report import ScoreLine
 from scoring.small_groups import LEAST
 from scoring.specs.figures import Figure
-from scoring.specs.scored_rows import Codes, Mask, ScoredRows
+from scoring.specs.scored_rows import Codes, Mask, ScoredRows, scored_rows
 
 Fill = Literal["", "worst", "best"]
 """What unread answers are taken for; "" leaves them out."""
@@ -25,21 +26,33 @@ _REPLICATES = 500
 _SEED = 56
 _TAIL = 2.5
 """Percent of the replicates beyond each end of an interval."""
+_UNUSED = -1
+"""In place of a cluster's number, for a row that no part of a figure counts."""
 _FEWEST = 2
 """Clusters of rows that a bootstrap needs."""
 
 
 class Term(NamedTuple):
-    """A part of a figure: weight * sum(over) / sum(under), both by row."""
+    """A part of a figure: weight * sum(over) / sum(under) / among, both by row, of the rows where they aren't 0."""
 
     weight: float
     over: Floats
     under: Floats
+    rows: Codes
+    """The numbers of these rows."""
+    among: int = 1
+    """Number of groups whose mean is taken. A mean is their sum over it, as others compute it, to the last digit."""
+
+    @property
+    def value(self) -> float:
+        """Its value, of which a mean of groups is a part."""
+        return float(self.weight * self.over.sum() / self.under.sum())
 
     @property
     def is_share(self) -> bool:
         """Whether it is a share of rows, or of units that stand at one of their rows."""
-        return bool(np.isin(self.under, (0.0, 1.0)).all() and np.isin(self.over, (0.0, 1.0)).all())
+        numbers = np.concatenate([self.under, self.over])
+        return bool(((numbers == 0) | (numbers == 1)).all())
 
 
 def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> ScoreLine:
@@ -47,13 +60,14 @@ def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> S
     computed = _Computed(rows, figures)
     figure = figures[name]
     mask = rows.everything
-    terms = computed.terms(figure, mask, "")
     counted = computed.counted(figure, mask)
-    mean = value_of(terms)
-    worst = value_of(computed.terms(figure, mask, "worst")) or 0.0
-    best = value_of(computed.terms(figure, mask, "best")) or 0.0
-    bounds = Ends(worst, best)
-    ends = computed.ends(figure, mask, terms, bounds) if mean is not None else None
+    mean = computed.value(figure, mask, "")
+    bounds = Ends(mean or 0.0, mean or 0.0)
+    if counted.unscored:
+        worst = computed.value(figure, mask, "worst") or 0.0
+        best = computed.value(figure, mask, "best") or 0.0
+        bounds = Ends(worst, best)
+    ends = computed.ends(figure, mask, bounds) if mean is not None else None
     return ScoreLine(
         name=name,
         n=counted.n,
@@ -61,10 +75,17 @@ def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> S
         mean=mean,
         low=ends.low if ends else None,
         high=ends.high if ends else None,
-        worst=worst,
-        best=best,
+        worst=bounds.low,
+        best=bounds.high,
         places=figure.places,
     )
+
+
+def share_line(name: str, rights: Iterable[bool | None], pictures: Sequence[str] = ()) -> ScoreLine:
+    """The share of right outcomes; None is unscored. Those about one picture, named in `pictures`, are a cluster."""
+    scores = [None if right is None else float(right) for right in rights]
+    rows = scored_rows(scores, {}, pictures=pictures)
+    return figure_line(name, rows, {name: Figure(mean="rows")})
 
 
 def reveals_few_answers(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> bool:
@@ -77,10 +98,11 @@ def reveals_few_answers(name: str, rows: ScoredRows, figures: Mapping[str, Figur
     counted = computed.counted(figure, rows.everything)
     if counted.n - counted.unscored < LEAST:
         return False
-    parts = [term.under != 0 for term in computed.terms(figure, rows.everything, "")]
+    terms = computed.terms(figure, rows.everything, "")
+    parts = [term.rows[term.under != 0] for term in terms]
     if computed.counts_words(figure):
-        parts.append(~rows.is_read)
-    counts = [len(np.unique(rows.answers[part])) for part in parts if part.any()]
+        parts.append(np.flatnonzero(~rows.is_read))
+    counts = [len(np.unique(rows.answers[part])) for part in parts if len(part)]
     return min(counts, default=LEAST) < LEAST
 
 
@@ -88,7 +110,8 @@ def value_of(terms: Sequence[Term]) -> float | None:
     """The value of a figure; None where a part of it has no scored row."""
     if not terms or not all(term.under.any() for term in terms):
         return None
-    return float(sum(term.weight * term.over.sum() / term.under.sum() for term in terms))
+    values = grouped((term.among, term.value) for term in terms)
+    return sum(math.fsum(group) / among for among, group in values.items())
 
 
 class _Counted(NamedTuple):
@@ -104,8 +127,7 @@ class _Computed:
     figures: Mapping[str, Figure]
 
     def terms(self, figure: Figure, within: Mask, fill: Fill) -> list[Term]:
-        mask = within & self.rows.having(figure.where or {})
-        return [*_TERMS[figure.form](self, figure, mask, fill)]
+        return [*_TERMS[figure.form](self, figure, self._narrowed(figure, within), fill)]
 
     def counts_words(self, figure: Figure) -> bool:
         """Whether it, or a part of it, counts yes and no."""
@@ -121,12 +143,28 @@ class _Computed:
         is_known = self._is_known(figure)
         return _Counted(int(support.sum()), int((support & ~is_known).sum()))
 
-    def ends(
-        self, figure: Figure, within: Mask, terms: Sequence[Term], bounds: Ends
-    ) -> Ends | None:
-        """The 95% interval: Wilson's for shares, Student's for means of other scores, else by bootstrap."""
+    def value(self, figure: Figure, within: Mask, fill: Fill) -> float | None:
+        """The value of a figure; None where a part of it has no scored row."""
+        if figure.mean_of is None:
+            return value_of(self.terms(figure, within, fill))
+        groups, rows = self.rows.members(figure.mean_of)
+        score = self._score(figure, fill)[rows]
+        counted = self._narrowed(figure, within)[rows] & ~np.isnan(score)
+        under = np.bincount(groups[counted])
+        over = np.bincount(groups[counted], score[counted])
+        means = figure.factor * over[under > 0] / under[under > 0]
+        return math.fsum(means) / len(means) if len(means) else None
+
+    def ends(self, figure: Figure, within: Mask, bounds: Ends) -> Ends | None:
+        """The 95% interval: Wilson's for shares, Student's for means of other scores, else by bootstrap.
+
+        A guess has none: it is known what it comes to on these questions.
+        """
+        if figure.is_guess:
+            return None
+        terms = self.terms(figure, within, "")
         unscored = self.counted(figure, within).unscored
-        if len(terms) == 1 and terms[0].is_share:
+        if len(terms) == 1 and terms[0].is_share and figure.mean_of is None:
             return _times(share_ends(self._sample(terms[0], unscored)), terms[0].weight)
         if figure.mean_of is not None and all(term.is_share for term in terms):
             ends = mean_of_shares([self._sample(term, 0) for term in terms])
@@ -140,7 +178,7 @@ class _Computed:
         return possible(ends, *bounds, scale) if ends else None
 
     def _scale(self, terms: Sequence[Term]) -> Ends:
-        weight = sum(term.weight for term in terms)
+        weight = sum(term.weight / term.among for term in terms)
         return _times(self.rows.ends, weight)
 
     def _ratio_scale(self, figure: Figure) -> Ends:
@@ -151,12 +189,13 @@ class _Computed:
 
     def _sample(self, term: Term, unscored: int) -> Sample:
         counted = np.flatnonzero(term.under)
-        pictures = [self.rows.pictures[place] for place in counted.tolist()]
+        pictures = [self.rows.pictures[place] for place in term.rows[counted].tolist()]
         return Sample(term.over[counted], pictures, unscored)
 
     def _mean_ends(self, term: Term, bounds: Ends, scale: Ends) -> Ends | None:
         counted = term.under > 0
-        scores = np.where(counted, term.over, np.nan).reshape(-1, 1)
+        scores = np.full((len(self.rows), 1), np.nan)
+        scores[term.rows[counted], 0] = term.over[counted]
         ends = mean_ends(scores, self.rows.pictures, scale, scale)
         if ends is None:
             return None
@@ -167,15 +206,16 @@ class _Computed:
 
         Drawing rows instead would often leave out a whole group of few.
         """
-        used = np.any([term.under != 0 for term in terms], axis=0)
-        codes = self._clusters(figure)[used]
-        _, codes = np.unique(codes, return_inverse=True)
-        size = int(codes.max()) + 1
+        used = np.unique(np.concatenate([term.rows[term.under != 0] for term in terms]))
+        clusters = np.full(len(self.rows), _UNUSED)
+        clusters[used] = np.unique(self._clusters(figure)[used], return_inverse=True)[1]
+        size = int(clusters.max()) + 1
         if size < _FEWEST:
             return None
-        overs = np.stack([np.bincount(codes, term.over[used], size) for term in terms], axis=1)
-        unders = np.stack([np.bincount(codes, term.under[used], size) for term in terms], axis=1)
-        weights = np.array([term.weight for term in terms])
+        sums = [_sums(term, clusters, size) for term in terms]
+        overs = np.stack([over for over, _ in sums], axis=1)
+        unders = np.stack([under for _, under in sums], axis=1)
+        weights = np.array([term.weight / term.among for term in terms])
         random = np.random.default_rng(_SEED)
         values = []
         for _ in range(_REPLICATES):
@@ -197,7 +237,7 @@ class _Computed:
         return [self.figures[name] for name in figure.parts]
 
     def _narrowed(self, figure: Figure, within: Mask) -> Mask:
-        return within & self.rows.having(figure.where or {})
+        return within & self.rows.fitting(figure.where or {}, figure.without or {})
 
     def _support(self, figure: Figure, within: Mask) -> Mask:
         """The rows that a figure is over."""
@@ -216,10 +256,15 @@ class _Computed:
             return self.rows.is_read
         if figure.ratio is not None or figure.mark is not None:
             return np.asarray(~np.isnan(self.rows.marks).any(axis=1))
-        return ~np.isnan(self.rows.score)
+        return ~np.isnan(self._score(figure, ""))
 
-    def _score(self, fill: Fill) -> Floats:
+    def _score(self, figure: Figure, fill: Fill) -> Floats:
+        """The rows' scores, or those of the figure's guesses."""
         score = self.rows.score
+        if figure.chance is not None:
+            score = self.rows.chance
+        if figure.frequent is not None:
+            score = self.rows.frequent(figure.frequent)
         if not fill:
             return score
         end = self.rows.ends.low if fill == "worst" else self.rows.ends.high
@@ -230,15 +275,10 @@ class _Computed:
             weight = figure.factor / len(figure.parts)
             yield from self._weighted(figure, mask, fill, weight)
         else:
-            yield self._mean_term(figure.factor, mask, fill)
-
-    def _mean_term(self, weight: float, mask: Mask, fill: Fill) -> Term:
-        score = self._score(fill)
-        counted = mask & ~np.isnan(score)
-        return Term(weight, np.where(counted, score, 0.0), _numbers(counted))
+            yield _mean_term(figure.factor, self._score(figure, fill), mask)
 
     def _count(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        term = self._mean_term(1.0, mask, fill)
+        term = _mean_term(1.0, self._score(figure, fill), mask)
         yield term._replace(weight=figure.factor * float(term.under.sum()))
 
     def _all(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
@@ -246,7 +286,7 @@ class _Computed:
 
     def _units(self, figure: Figure, mask: Mask, fill: Fill) -> Term:
         """Each unit at its first row: right if all its rows are, wrong if one is, else not counted."""
-        score = self._score(fill)[mask]
+        score = self._score(figure, fill)[mask]
         places = np.flatnonzero(mask)
         over = np.zeros(len(self.rows))
         under = np.zeros(len(self.rows))
@@ -259,54 +299,57 @@ class _Computed:
             unread = np.bincount(units, np.isnan(score), size) > 0
             over[places[first]] = ~wrong & ~unread
             under[places[first]] = wrong | ~unread
-        return Term(figure.factor, over, under)
+        return _term(figure.factor, over, under)
 
     def _mean_of(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         groups = self.rows.groups(figure.mean_of or "").values()
-        terms = [self._mean_term(1.0, mask & group, fill) for group in groups]
+        score = self._score(figure, fill)
+        terms = [_mean_term(figure.factor, score, mask & group) for group in groups]
         scored = [term for term in terms if term.under.any()]
         for term in scored:
-            yield term._replace(weight=figure.factor / len(scored))
+            yield term._replace(among=len(scored))
 
     def _answers(self, positive: str, fill: Fill) -> tuple[Mask, Mask, Mask]:
-        """Whether each row's answer, and its truth, is the positive one, and whether it counts."""
-        truth = self.rows.equals("truth", positive)
-        said = self.rows.equals("read", positive)
+        """Returns masks of the rows whose answer is the positive one, whose truth is it, and that count."""
+        truth = self.rows.equals(self.rows.truth, positive)
+        is_positive = self.rows.equals(self.rows.read, positive)
         is_read = self.rows.is_read
         if not fill:
-            return said, truth, is_read
+            return is_positive, truth, is_read
         meant = truth if fill == "best" else ~truth
-        return np.where(is_read, said, meant), truth, self.rows.everything
+        return np.where(is_read, is_positive, meant), truth, self.rows.everything
 
     def _f1(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        said, truth, known = self._answers(figure.f1 or "", fill)
+        is_positive, truth, known = self._answers(figure.f1 or "", fill)
         counted = mask & known
-        over = 2 * _numbers(counted & said & truth)
-        yield Term(figure.factor, over, _numbers(counted & said) + _numbers(counted & truth))
+        over = 2 * _numbers(counted & is_positive & truth)
+        yield _term(
+            figure.factor, over, _numbers(counted & is_positive) + _numbers(counted & truth)
+        )
 
     def _precision(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        said, truth, known = self._answers(figure.precision or "", fill)
-        counted = mask & known & said
-        yield Term(figure.factor, _numbers(counted & truth), _numbers(counted))
+        is_positive, truth, known = self._answers(figure.precision or "", fill)
+        counted = mask & known & is_positive
+        yield _term(figure.factor, _numbers(counted & truth), _numbers(counted))
 
     def _recall(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        said, truth, known = self._answers(figure.recall or "", fill)
+        is_positive, truth, known = self._answers(figure.recall or "", fill)
         counted = mask & known & truth
-        yield Term(figure.factor, _numbers(counted & said), _numbers(counted))
+        yield _term(figure.factor, _numbers(counted & is_positive), _numbers(counted))
 
     def _yes(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        said = self.rows.equals("read", figure.yes or "")
+        is_positive = self.rows.equals(self.rows.read, figure.yes or "")
         counted = mask & self.rows.is_read
         if fill:
             counted = mask
-            said = np.where(self.rows.is_read, said, fill == "best")
-        yield Term(figure.factor, _numbers(counted & said), _numbers(counted))
+            is_positive = np.where(self.rows.is_read, is_positive, fill == "best")
+        yield _term(figure.factor, _numbers(counted & is_positive), _numbers(counted))
 
     def _above(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
-        score = self._score(fill)
+        score = self._score(figure, fill)
         counted = mask & ~np.isnan(score)
         above = counted & (np.nan_to_num(score) > (figure.above or 0.0))
-        yield Term(figure.factor, _numbers(above), _numbers(counted))
+        yield _term(figure.factor, _numbers(above), _numbers(counted))
 
     def _ratio(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         first, second = self.rows.marks.T
@@ -316,7 +359,7 @@ class _Computed:
             second = np.where(np.isnan(second), low if fill == "worst" else high, second)
         counted = mask & ~np.isnan(first) & ~np.isnan(second)
         over = np.where(counted, second, 0.0)
-        yield Term(figure.factor, over, np.where(counted, first, 0.0))
+        yield _term(figure.factor, over, np.where(counted, first, 0.0))
 
     def _mark(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         marks = self.rows.marks[:, (figure.mark or 1) - 1]
@@ -324,7 +367,7 @@ class _Computed:
             low, high = self.rows.mark_ends
             marks = np.where(np.isnan(marks), low if fill == "worst" else high, marks)
         counted = mask & ~np.isnan(marks)
-        yield Term(figure.factor, np.where(counted, marks, 0.0), _numbers(counted))
+        yield _term(figure.factor, np.where(counted, marks, 0.0), _numbers(counted))
 
     def _sum(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         if figure.over is None:
@@ -339,7 +382,7 @@ class _Computed:
             terms = self.terms(part, mask, fill)
             if not terms:
                 nothing = np.zeros(len(self.rows))
-                yield Term(weight, nothing, nothing)
+                yield _term(weight, nothing, nothing)
             for term in terms:
                 yield term._replace(weight=weight * term.weight)
 
@@ -372,6 +415,26 @@ def connected(codes: Sequence[Codes], size: int) -> Codes:
             labels[known] = least[each[known]]
         if (labels == before).all():
             return labels
+
+
+def _term(weight: float, over: Floats, under: Floats) -> Term:
+    """A part of a figure, from sums over all rows."""
+    rows = np.flatnonzero((over != 0) | (under != 0))
+    return Term(weight, over[rows], under[rows], rows)
+
+
+def _mean_term(weight: float, score: Floats, mask: Mask) -> Term:
+    """The mean of the scores of some rows, NaN left out."""
+    rows = (mask & ~np.isnan(score)).nonzero()[0]
+    return Term(weight, score[rows], np.ones(len(rows)), rows)
+
+
+def _sums(term: Term, clusters: Codes, size: int) -> tuple[Floats, Floats]:
+    """The two sums of a term over each cluster of rows."""
+    is_used = clusters[term.rows] != _UNUSED
+    codes = clusters[term.rows[is_used]]
+    over = np.bincount(codes, term.over[is_used], size)
+    return over, np.bincount(codes, term.under[is_used], size)
 
 
 def _numbers(mask: Mask) -> Floats:

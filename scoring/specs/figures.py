@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from arena.markdown import visible_name
 from scoring.rules.base import RuleProtocol
-from scoring.specs.problems import either, none_of, shown
+from scoring.specs.problems import either, none_of, quoted
 
 Rows = Literal["rows"]
 PROTOCOLS: tuple[RuleProtocol, ...] = get_args(RuleProtocol)
@@ -18,16 +18,16 @@ PERCENT = 100.0
 
 
 def as_text(value: Any) -> Any:
-    """A number that stands where a text is expected, as the text that was written."""
+    """Returns a number as the text that was written, where a text is expected."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else value
 
 
 def as_name(value: Any) -> Any:
-    """The same of a text that people see: a sign in it that can't be seen would pass it off as another."""
+    """Returns a text that people see. Raises ValueError for an invisible sign, which could pass it off as another."""
     text = as_text(value)
-    if isinstance(text, str) and (named := visible_name(text)) != text:
-        raise ValueError(f"{named[:60]!r} has a sign that can't be seen; delete it")
+    if isinstance(text, str) and (visible := visible_name(text)) != text:
+        raise ValueError(f"{visible[:60]!r} has a sign that can't be seen; delete it")
     return text
 
 
@@ -75,6 +75,12 @@ class Figure(BaseModel):
     """Mean of the first or of the second mark, as it is."""
     where: Conditions | None = None
     """Only the rows with these cells."""
+    without: Conditions | None = None
+    """Only the rows that don't have all of these cells."""
+    chance: Literal["options"] | None = None
+    """Of a random guess among each row's options, in place of the answers."""
+    frequent: Word | None = None
+    """Of the most frequent right answer in each of this column's groups, in place of the answers."""
     scale: float | None = Field(default=None, gt=0, le=1e6, allow_inf_nan=False)
     protocol: (
         Annotated[tuple[RuleProtocol, ...], BeforeValidator(as_list), Field(min_length=1)] | None
@@ -116,7 +122,7 @@ class Figure(BaseModel):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it needs; a condition's may be missing, which is an empty cell."""
-        needed = (*(self.all or ()), self.mean_of, self.over)
+        needed = (*(self.all or ()), self.mean_of, self.over, self.frequent)
         return tuple(column for column in needed if column is not None)
 
     @property
@@ -129,6 +135,16 @@ class Figure(BaseModel):
         """Whether it lies between 0 and 100."""
         parts = (self.count, self.ratio, self.mark, self.sum)
         return all(part is None for part in parts)
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether it is the score of a guess, a baseline that no answer changes."""
+        return self.chance is not None or self.frequent is not None
+
+    @property
+    def condition_columns(self) -> tuple[str, ...]:
+        """The columns whose cells decide which rows it is over; none where it is over all rows."""
+        return (*(self.where or ()), *(self.without or ()))
 
     def told_under(self, protocol: str) -> bool:
         return self.protocol is None or protocol in self.protocol
@@ -144,6 +160,10 @@ class Figure(BaseModel):
             raise ValueError("among needs over, the column whose groups are summed")
         if self.over is not None and (self.sum is None or len(self.sum) != 1):
             raise ValueError("over goes with the sum of one figure, as in {sum: score, over: task}")
+        if self.chance is not None and self.frequent is not None:
+            raise ValueError("chance and frequent are two guesses; keep one of them here")
+        if self.is_guess and (self.form not in ("mean", "mean_of") or self.parts):
+            raise ValueError(f"a guess has no {self.form}; use mean or mean_of")
         return self
 
 
@@ -174,17 +194,19 @@ def written_out(value: Any) -> Any:
     if isinstance(value, Mapping):
         rows = value.get("mean")
         return {**value, "mean": "rows"} if rows in ("rows", ["rows"]) else dict(value)
-    raise ValueError(f"expected mean, count or a form as in {{all: [pair]}}, found {shown(value)}")
+    raise ValueError(f"expected mean, count or a form as in {{all: [pair]}}, found {quoted(value)}")
 
 
 def figure_problems(figures: Mapping[str, Figure]) -> Iterable[tuple[str, str]]:
-    """Yield each figure that is made of what is not above it, with what is wrong with it."""
+    """Yields each figure that is made of what is not above it, with what is wrong with it."""
     above: list[str] = []
     for name, figure in figures.items():
         for part in figure.parts:
             if part not in above:
                 yield name, f"is made of {part!r}, which is no figure above it"
                 continue
+            if figures[part].is_guess:
+                yield name, f"is made of {part!r}, a guess; name figures of answers"
             known = figures[part].protocol
             needed = figure.protocol or PROTOCOLS
             if known is not None and not {*needed} <= {*known}:

@@ -1,4 +1,4 @@
-"""Specs as files: one is read with what it names beside it, and nothing else is opened."""
+"""Specs as files: a spec is read with the files that it names, and nothing else is opened."""
 
 import csv
 from collections.abc import Callable, Iterator, Mapping
@@ -39,7 +39,7 @@ def named_spec(raw: Any, name: str, beside: Beside) -> Spec:
 
 
 def load_folder(folder: Path) -> Iterator[tuple[str, Spec]]:
-    """Yield every spec of a folder with its key, which is its file's name. Raises SpecError."""
+    """Yields every spec of a folder with its key, which is its file's name. Raises SpecError."""
     taken: dict[str, str] = {}
     for path in sorted(folder.glob("*.yaml")):
         spec = load_spec(path)
@@ -66,6 +66,11 @@ def _with_files(raw: Mapping[str, Any], beside: Beside) -> Mapping[str, Any]:
     read = dict(raw)
     if "rule" in raw:
         read["rule"] = _with_prompts(raw["rule"], beside)
+    if isinstance(raw.get("derive"), Mapping):
+        read["derive"] = {
+            name: _with_names(derived, f"derive.{name}", beside)
+            for name, derived in raw["derive"].items()
+        }
     if isinstance(raw.get("published"), str):
         read["published"] = _published(raw["published"], beside)
     return read
@@ -102,7 +107,7 @@ def _with_prompt(rule: Any, beside: Beside) -> Any:
 
 
 def near(path: Path) -> Beside:
-    """What finds the files that a spec on this machine names: in its folder, else among ours."""
+    """Returns a function that finds the files a spec on this machine names: in its folder, else among ours."""
     return lambda name: file_beside(name, path.parent) or file_beside(name, OURS)
 
 
@@ -112,17 +117,43 @@ def file_beside(name: str, folder: Path) -> Path | None:
     return inside[0] if inside and not inside[0].is_symlink() else None
 
 
-def _published(name: str, beside: Beside) -> list[dict[str, Any]]:
-    """The rows of a table of published numbers. Raises SpecError."""
+def _with_names(derived: Any, place: str, beside: Beside) -> Any:
+    """A derived column with the names of a table beside the spec: those in its `column`, by the cells of its first.
+
+    Raises SpecError.
+    """
+    if not isinstance(derived, Mapping) or not isinstance(derived.get("names"), str):
+        return derived
+    rows = _table(derived["names"], place, beside)
+    column = str(derived.get("column"))
+    known = [*rows[0]] if rows else []
+    if column not in known[1:]:
+        text = f"{derived['names']} has the columns {', '.join(known)}; name one behind the first as `column`"
+        raise SpecError([SpecProblem(place, text)])
+    names = {row[known[0]]: row[column] or "" for row in rows}
+    return {**{name: value for name, value in derived.items() if name != "column"}, "names": names}
+
+
+def _table(name: str, place: str, beside: Beside) -> list[dict[str, str]]:
+    """The rows of a CSV beside the spec. Raises SpecError."""
     file = beside(name)
     if file is None:
         text = f"there is no file {name[:60]!r} beside the spec; put it there, or leave it out"
-        raise SpecError([SpecProblem("published", text)])
+        raise SpecError([SpecProblem(place, text)])
+    content = file_content(file)
+    if len(content) > LARGEST:
+        text = f"{name} has more than {LARGEST:,} bytes; leave some rows out"
+        raise SpecError([SpecProblem(place, text)])
     try:
-        text = file_content(file).decode("utf-8-sig")
-        rows = [*csv.DictReader(StringIO(text), strict=True)]
+        text = content.decode("utf-8-sig")
+        return [*csv.DictReader(StringIO(text), strict=True)]
     except (UnicodeDecodeError, csv.Error):
-        raise SpecError([SpecProblem("published", f"{name} is no CSV; save it as one")]) from None
+        raise SpecError([SpecProblem(place, f"{name} is no CSV; save it as one")]) from None
+
+
+def _published(name: str, beside: Beside) -> list[dict[str, Any]]:
+    """The rows of a table of published numbers. Raises SpecError."""
+    rows = _table(name, "published", beside)
     if not rows or {*rows[0]} - {"apart"} != {*_COLUMNS}:
         columns = ", ".join(_COLUMNS)
         text = f"{name} needs the columns {columns}, and a row for each number"

@@ -13,7 +13,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from scoring.multiple_choice.option_texts import LIST_COLUMNS
 from scoring.multiple_choice.reader import option_columns
 from scoring.specs.figures import Figure, Word, Words
-from scoring.specs.problems import SpecError, SpecProblem, either, shown, told
+from scoring.specs.problems import SpecError, SpecProblem, either, quoted, spec_problems
 from scoring.specs.schema import Spec, kind_of
 from scoring.specs.translated import Translated, comment, plain_name, shortened, translated
 from scoring.specs.yaml_text import write_yaml
@@ -100,24 +100,24 @@ _BELOW: Mapping[str, Iterable[str]] = {
 def eval_specs(raw: Mapping[str, Any]) -> Sequence[Translated]:
     """Each task of an `eval.yaml` as a spec. Raises SpecError with all problems of the file."""
     tasks = _tasks(raw)
-    others = raw.keys() - {"name", "description", "evaluation_framework", "tasks"}
-    left_out = [f"{name}: no field that we know" for name in sorted(others)]
+    unknown = raw.keys() - {"name", "description", "evaluation_framework", "tasks"}
+    left_out = [f"{name}: no field that we know" for name in sorted(unknown)]
     return [_spec(raw, task, len(tasks), left_out) for task in tasks]
 
 
 def _tasks(raw: Mapping[str, Any]) -> Sequence[EvalTask]:
     problems = [
-        SpecProblem(name, f"expected a text, found {shown(raw[name])}")
+        SpecProblem(name, f"expected a text, found {quoted(raw[name])}")
         for name in ("name", "description")
         if not isinstance(raw.get(name), str | None)
     ]
     framework = raw.get("evaluation_framework", INSPECT)
     if framework != INSPECT:
-        text = f"{shown(framework)} scores its tasks by its own code; tasks of {INSPECT} are read"
+        text = f"{quoted(framework)} scores its tasks by its own code; tasks of {INSPECT} are read"
         raise SpecError([SpecProblem("evaluation_framework", text)])
     entries = raw.get("tasks")
     if not isinstance(entries, list) or not entries:
-        text = f"expected a list of tasks, each with field_spec, solvers and scorers; found {shown(entries)}"
+        text = f"expected a list of tasks, each with field_spec, solvers and scorers; found {quoted(entries)}"
         raise SpecError([SpecProblem("tasks", text)])
     tasks = []
     for number, entry in enumerate(entries, start=1):
@@ -125,7 +125,7 @@ def _tasks(raw: Mapping[str, Any]) -> Sequence[EvalTask]:
         try:
             task = EvalTask.model_validate(entry)
         except ValidationError as error:
-            problems += told(error, place, EvalTask.model_fields, _BELOW)
+            problems += spec_problems(error, place, EvalTask.model_fields, _BELOW)
             continue
         tasks.append(task)
         problems += _task_problems(task, place)
@@ -139,7 +139,7 @@ def _tasks(raw: Mapping[str, Any]) -> Sequence[EvalTask]:
 def _task_problems(task: EvalTask, place: str) -> Iterator[SpecProblem]:
     fields = task.field_spec
     if fields.target.startswith(LITERAL):
-        text = f"{shown(fields.target)} is one answer for all questions; name a column"
+        text = f"{quoted(fields.target)} is one answer for all questions; name a column"
         yield SpecProblem(f"{place}.field_spec.target", text)
     names = [scorer.name for scorer in task.scorers]
     if not any(name in _RULES for name in names):
@@ -154,10 +154,12 @@ def _scorer(task: EvalTask) -> Step:
     return next(scorer for scorer in task.scorers if scorer.name in _RULES)
 
 
-def _spec(raw: Mapping[str, Any], task: EvalTask, of: int, left_out: Sequence[str]) -> Translated:
+def _spec(
+    raw: Mapping[str, Any], task: EvalTask, task_count: int, left_out: Sequence[str]
+) -> Translated:
     fields = task.field_spec
     name = raw.get("name") or task.id or "Benchmark"
-    own = f"{name}: {task.id}" if of > 1 else name
+    own = f"{name}: {task.id}" if task_count > 1 else name
     columns = {
         "id": fields.id,
         "question": fields.input,
@@ -199,7 +201,7 @@ def _asked(task: EvalTask) -> str | None:
 
 
 def _left_out(task: EvalTask, ask: str | None) -> Iterator[str]:
-    """Yield what a task's spec does not carry."""
+    """Yields the parts of a task that its spec leaves out."""
     fields = task.field_spec
     yield from (f"field_spec.{name}: not read" for name in _OF_ROWS if getattr(fields, name))
     if fields.choices is not None:
@@ -212,7 +214,7 @@ def _left_out(task: EvalTask, ask: str | None) -> Iterator[str]:
     if task.shuffle_choices not in (None, "false", "False"):
         yield "shuffle_choices: options are not shuffled"
     if task.epochs not in (None, 1):
-        yield f"epochs: each question is scored once, not {shown(task.epochs)} times"
+        yield f"epochs: each question is scored once, not {quoted(task.epochs)} times"
     if task.epoch_reducer is not None:
         yield "epoch_reducer: not read"
 
@@ -224,14 +226,14 @@ def _is_carried(solver: Step, ask: str | None) -> bool:
 
 
 def _unread_scorers(task: EvalTask) -> Iterator[str]:
-    taken = _scorer(task)
+    used = _scorer(task)
     for scorer in task.scorers:
-        if scorer is not taken:
-            yield f"scorers.{scorer.name}: not read; the score is that of {taken.name}"
-    if taken.args:
-        yield f"scorers.{taken.name}.args: {', '.join(map(str, taken.args))} not read"
-    if taken.name.startswith("model_graded"):
-        yield f"scorers.{taken.name}: the judge is asked in our words"
+        if scorer is not used:
+            yield f"scorers.{scorer.name}: not read; the score is that of {used.name}"
+    if used.args:
+        yield f"scorers.{used.name}.args: {', '.join(map(str, used.args))} not read"
+    if used.name.startswith("model_graded"):
+        yield f"scorers.{used.name}: the judge is asked in our words"
 
 
 def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:
@@ -304,7 +306,7 @@ def _scorer_name(spec: Spec) -> str | None:
 
 
 def _inexpressible(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
-    """Yield what an `eval.yaml` has no words for, and without which a spec would be another benchmark."""
+    """Yields the parts of a spec that an `eval.yaml` can't express and that define the benchmark."""
     case = spec.rule[0]
     if case.when or len(spec.rule) > 1:
         yield SpecProblem("rule", f"{FORM} has one rule for all rows, and no cases")
@@ -325,11 +327,12 @@ def _inexpressible(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
 
 
 def _is_mean(figure: Figure) -> bool:
-    return figure.form == "mean" and not figure.parts and not figure.where
+    is_plain = not (figure.parts or figure.condition_columns or figure.is_guess)
+    return figure.form == "mean" and is_plain
 
 
 def _unwritten(spec: Spec, is_choice: bool) -> Iterator[str]:
-    """Yield what an `eval.yaml` of a spec does not say."""
+    """Yields the parts of a spec that its `eval.yaml` leaves out."""
     yield f"{spec.name}, spec {spec.digest[:8]}. inspect_ai scores answers by its own rules."
     if not spec.columns.images:
         yield "input_image: the spec names no column. Add it to field_spec if there are pictures."

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scoring.specs.files import file_beside, file_content
-from scoring.specs.problems import SpecError, SpecProblem, either, none_of, shown
+from scoring.specs.problems import SpecError, SpecProblem, either, none_of, quoted
 from scoring.specs.translated import Translated, plain_name, shortened, translated
 from scoring.specs.yaml_text import Code, YamlError, read_yaml
 
@@ -22,7 +22,7 @@ _COLUMNS = ("doc_to_text", "doc_to_target")
 _TAKEN = ("task", "dataset_path", "dataset_name", "test_split", "metric_list", *_COLUMNS)
 _METRIC_FIELDS = ("metric", "aggregation", "higher_is_better", "ignore_case")
 _ASKING = ("output_type", "generation_kwargs", "dataset_kwargs", "metadata", "tag", "task_alias")
-"""Fields that say nothing of what a spec says."""
+"""Fields without a counterpart in a spec."""
 _TRUE = ("true", "True", "TRUE", "yes", "on", 1)
 _NOTES: Mapping[str, str] = {
     "filter_list": "what its filters take out of an answer is not taken out here",
@@ -31,7 +31,7 @@ _NOTES: Mapping[str, str] = {
 
 
 def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
-    """A task file's value as a spec; files that it includes lie in the same folder. Raises SpecError."""
+    """Returns a task file's value as a spec; files that it includes are in the same folder. Raises SpecError."""
     task = _with_included(raw, folder, [])
     problems = [*_problems(task)]
     if problems:
@@ -58,7 +58,7 @@ def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
 
 
 def _with_included(raw: Mapping[str, Any], folder: Path, read: list[str]) -> Mapping[str, Any]:
-    """A task with what the files that it includes say; what it says itself counts. Raises SpecError."""
+    """Returns a task with the fields of the files it includes; its own fields come first. Raises SpecError."""
     included = raw.get("include", [])
     task: dict[str, Any] = {}
     for name in reversed(included if isinstance(included, list) else [included]):
@@ -67,21 +67,21 @@ def _with_included(raw: Mapping[str, Any], folder: Path, read: list[str]) -> Map
 
 
 def _included(name: Any, folder: Path, read: list[str]) -> Mapping[str, Any]:
-    """The value of a file beside a task, whose name is added to `read`. Raises SpecError."""
+    """Returns the value of a file beside a task, and adds the file's name to `read`. Raises SpecError."""
     path = file_beside(name, folder) if isinstance(name, str) else None
     if path is None:
-        text = f"there is no file {shown(name)} in its folder; put it there, as no other is read"
+        text = f"there is no file {quoted(name)} in its folder; put it there, as no other is read"
         raise SpecError([SpecProblem("include", text)])
     read.append(path.name)
     if len(read) > _MOST_FILES:
-        text = f"more than {_MOST_FILES} files are included, {shown(name)} the last; join them"
+        text = f"more than {_MOST_FILES} files are included, {quoted(name)} the last; join them"
         raise SpecError([SpecProblem("include", text)])
     try:
         value = read_yaml(file_content(path), names_code=True)
     except YamlError as error:
         raise SpecError([SpecProblem("include", f"{path.name}: {error}")]) from None
     if not isinstance(value, Mapping):
-        text = f"{path.name}: expected names with values, found {shown(value)}"
+        text = f"{path.name}: expected names with values, found {quoted(value)}"
         raise SpecError([SpecProblem("include", text)])
     return value
 
@@ -92,13 +92,13 @@ def _problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
         return
     for field in ("task", "dataset_path"):
         if not _is_text(task.get(field)):
-            yield SpecProblem(field, f"expected a name, found {shown(task.get(field))}")
+            yield SpecProblem(field, f"expected a name, found {quoted(task.get(field))}")
     for field in ("dataset_name", "test_split"):
         if not isinstance(task.get(field), str | int | None):
-            yield SpecProblem(field, f"expected a name, found {shown(task[field])}")
+            yield SpecProblem(field, f"expected a name, found {quoted(task[field])}")
     target = task.get("doc_to_target")
     if _column(target) is None:
-        text = f"expected a column of right answers, found {shown(target)}"
+        text = f"expected a column of right answers, found {quoted(target)}"
         yield SpecProblem("doc_to_target", text)
     yield from _metric_problems(task)
 
@@ -106,7 +106,7 @@ def _problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
 def _metric_problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
     own = task.get("process_results")
     if own is not None:
-        text = f"{shown(own)} computes the metrics: code of a task is never run"
+        text = f"{quoted(own)} computes the metrics: code of a task is never run"
         yield SpecProblem("process_results", f"{text}. Write the spec's rule yourself")
     elif not _metrics(task):
         names = [_metric_name(each) for each in _listed(task.get("metric_list"))]
@@ -115,7 +115,7 @@ def _metric_problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
 
 
 def _metrics(task: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The metrics that are taken: means of what lmms-eval computes itself."""
+    """The metrics that are read: means of scores that lmms-eval computes itself."""
     return [
         each
         for each in _listed(task.get("metric_list"))
@@ -165,12 +165,12 @@ def _listed(value: Any) -> Sequence[Any]:
 
 
 def _left_out(task: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the task's spec does not carry."""
+    """Yields the parts of a task that its spec leaves out."""
     for field, value in task.items():
         if isinstance(value, Code):
             yield f"{field}: {value}, which is never run"
         elif field in _COLUMNS and _column(value) is None:
-            yield f"{field}: the template {shown(value)}"
+            yield f"{field}: the template {quoted(value)}"
         elif field not in (*_TAKEN, *_ASKING):
             yield f"{field}: {_NOTES.get(field, 'not read')}"
     yield from _unread_metrics(task, metric)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from arena.cache import Cache
 from scoring.specs import hub_eval, lmms_task
 from scoring.specs.files import Beside, file_content, named_spec, near
 from scoring.specs.problems import SpecError, SpecProblem, either
@@ -31,15 +32,15 @@ def load_benchmarks(path: Path) -> Sequence[Translated]:
 
 def load_benchmark(path: Path, task: str | None) -> Translated:
     """The one benchmark of a file, or the one that `task` names. Raises SpecError."""
-    found = load_benchmarks(path)
-    names = [each.task for each in found]
+    benchmarks = load_benchmarks(path)
+    names = [benchmark.task for benchmark in benchmarks]
     if task is not None and task not in names:
         text = f"expected one of {either(names)}, found {task[:60]!r}"
         raise SpecError([SpecProblem("--task", text)], path.name)
-    if task is None and len(found) > 1:
-        text = f"there are {len(found)} ({', '.join(names)}); choose one with --task NAME"
+    if task is None and len(benchmarks) > 1:
+        text = f"there are {len(benchmarks)} ({', '.join(names)}); choose one with --task NAME"
         raise SpecError([SpecProblem("tasks", text)], path.name)
-    return found[names.index(task) if task is not None else 0]
+    return benchmarks[names.index(task) if task is not None else 0]
 
 
 def own_spec(path: Path, name: str, beside: Beside) -> Spec:
@@ -54,9 +55,17 @@ def own_spec(path: Path, name: str, beside: Beside) -> Spec:
     return named_spec(raw, name, beside)
 
 
+_VALUES: Cache[Any] = Cache(50)
+"""The values of the files that were read last, by their content."""
+
+
 def _value_of(path: Path) -> Any:
     """The value of a file, which names code only in another form than ours. Raises YamlError and SpecError."""
     content = file_content(path)
+    return _VALUES.get(content, lambda: _read_value(content))
+
+
+def _read_value(content: bytes) -> Any:
     try:
         return read_yaml(content)
     except YamlError:

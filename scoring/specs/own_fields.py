@@ -1,8 +1,9 @@
-"""A benchmark of one's own as a form has it: a few fields that say what a spec says, filled in from a file.
+"""A user's own benchmark as a form: a few fields for a spec, filled in from a file.
 
-Whatever the fields hold, the spec is made by the schema; its problems are told in the fields' words.
+The schema makes the spec from the fields; its problems are reported in the fields' words.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -105,9 +106,19 @@ _ROLES: Mapping[str, Sequence[str]] = {
         "expected_answer", "right_answer", "correct_answer", "correct", "solution",
     ),
     "question": ("question", "prompt", "query", "instruction", "request", "input", "problem", "text"),
-    "id": ("index", "id", "question_id", "questionid", "idx", "qid", "case", "item", "item_id", "key", "number", "no"),
+    "id": (
+        "index", "id", "question_id", "questionid", "idx", "qid", "case", "item", "item_id", "key", "number", "no",
+        "nr",
+    ),
 }  # fmt: skip
-"""What columns are called by what they hold, the likeliest first."""
+"""Usual names of columns by their role, the likeliest first."""
+_ROLE_WORDS: Mapping[str, frozenset[str]] = {
+    "answer": frozenset("prediction predicted response reply output says said".split()),
+    "truth": frozenset("right correct expected good ideal gold reference truth target".split()),
+    "question": frozenset("question prompt request query instruction asks asked".split()),
+}
+"""Words in a column's name that show its role, if it is the only column with one."""
+_WORD = re.compile(r"[a-z]+")
 _LABELS: Mapping[str, str] = {
     "name": "Name",
     "about": "Name",
@@ -125,7 +136,7 @@ _LABELS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class OwnFields:
-    """What a form's fields hold; columns are the file's, "" where none is chosen."""
+    """The values of a form's fields; columns are the file's, "" for none."""
 
     name: str
     rule: str
@@ -150,13 +161,13 @@ class OwnFields:
 
 def spec_of_fields(fields: OwnFields) -> Spec:
     """The spec that the fields say. Raises SpecError with all problems, in the fields' words."""
-    problems = [*_told(fields)]
+    problems = [*_field_problems(fields)]
     try:
         spec = spec_of(_raw(fields))
     except SpecError as error:
-        told = {problem.place for problem in problems}
-        others = [_in_fields_words(problem) for problem in error.problems]
-        problems += [problem for problem in others if problem.place not in told]
+        known_places = {problem.place for problem in problems}
+        spec_problems = [_in_fields_words(problem) for problem in error.problems]
+        problems += [problem for problem in spec_problems if problem.place not in known_places]
         spec = None
     if problems or spec is None:
         raise SpecError(problems)
@@ -165,12 +176,12 @@ def spec_of_fields(fields: OwnFields) -> Spec:
 
 def in_fields_words(text: str) -> str:
     """A problem of a file, which may begin with a place of the spec, with the field's name in its stead."""
-    place, found, rest = text.partition(": ")
-    return f"{_LABELS[place]}: {rest}" if found and place in _LABELS else text
+    place, colon, rest = text.partition(": ")
+    return f"{_LABELS[place]}: {rest}" if colon and place in _LABELS else text
 
 
 def guessed_fields(name: str, rows: Sequence[Mapping[str, Any]]) -> OwnFields:
-    """The fields as far as a file's name and its first rows tell."""
+    """Returns the fields as guessed from a file's name and its first rows."""
     columns = columns_of(rows)
     roles = _guessed_roles(columns)
     cells = {column: [cell_text(row.get(column)).strip() for row in rows] for column in columns}
@@ -216,8 +227,8 @@ def _plain(grade: float | None) -> float | None:
     return int(grade) if isinstance(grade, float) and grade.is_integer() else grade
 
 
-def _told(fields: OwnFields) -> Iterator[SpecProblem]:
-    """Yield the problems that the schema would tell in other words than the fields'."""
+def _field_problems(fields: OwnFields) -> Iterator[SpecProblem]:
+    """Yields the problems that the schema would report in other words than the fields'."""
     if not fields.answer:
         yield SpecProblem("Model's answer", "choose the column that holds what your model said")
     if fields.rule != JUDGE:
@@ -249,14 +260,19 @@ def _guessed_roles(columns: Sequence[str]) -> dict[str, str]:
     known = spelled(columns)
     roles: dict[str, str] = {}
     for role, names in _ROLES.items():
-        named = [known[name] for name in names if name in known]
-        roles[role] = next((name for name in named if name not in roles.values()), "")
+        candidates = [known[name] for name in names if name in known]
+        roles[role] = next((name for name in candidates if name not in roles.values()), "")
     other = [known[name] for name in _ROLES["truth"] if name in known]
     if not roles["answer"] and other[1:] and other[0] == known.get("answer"):
         roles |= {"answer": other[0], "truth": other[1]}
     has_others = not {*columns} <= {*roles.values()}
     if not roles["answer"] and roles["truth"] == known.get("answer") and not has_others:
         roles |= {"answer": roles["truth"], "truth": ""}
+    for role, words in _ROLE_WORDS.items():
+        left = [column for column in columns if column not in roles.values()]
+        similar = [column for column in left if words & {*_WORD.findall(column.casefold())}]
+        if not roles[role] and len(similar) == 1:
+            roles[role] = similar[0]
     return roles
 
 
@@ -280,7 +296,7 @@ def _is_short(text: str) -> bool:
 
 
 def _guessed_groups(cells: Mapping[str, Sequence[str]], taken: set[str]) -> Iterator[str]:
-    """Yield the columns that put a file's rows into a few groups."""
+    """Yields the columns that put a file's rows into a few groups."""
     for column, texts in cells.items():
         values = {*texts}
         few = 2 <= len(values) <= min(_MOST_VALUES, len(texts) // 2)

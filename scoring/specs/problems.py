@@ -1,4 +1,4 @@
-"""Problems of a spec, each with its place: pydantic's errors in our words, and what is unlike a known name."""
+"""Problems of a spec, each with its place: pydantic's errors in our words, and unknown names."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -39,38 +39,38 @@ class SpecError(ValueError):
 
 def either(words: Iterable[object], joint: str = "or") -> str:
     """Words as a list in a sentence: a, b or c."""
-    *others, last = map(str, words)
-    return f"{', '.join(others)} {joint} {last}" if others else last
+    *first, last = map(str, words)
+    return f"{', '.join(first)} {joint} {last}" if first else last
 
 
 def none_of(value: object, known: Iterable[str]) -> str:
-    """That a value is none of the known ones, with the one that it may have meant."""
+    """Returns a sentence that a value is none of the known ones, with the closest of them."""
     names = [*known]
     close = get_close_matches(str(value)[:_SHOWN], names, 1)
     meant = f"; {close[0]!r} was meant?" if close else ""
-    return f"{shown(value)} is none of {', '.join(names) or 'none'}{meant}"
+    return f"{quoted(value)} is none of {', '.join(names) or 'none'}{meant}"
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def told(
+def spec_problems(
     error: ValidationError,
     place: str,
     known: Iterable[str] = (),
     below: Mapping[str, Iterable[str]] | None = None,
 ) -> list[SpecProblem]:
-    """The problems of a part of the spec at this place.
+    """Returns the problems of a part of the spec at this place.
 
     `known` are the names that it may have, and `below` those that its members may have.
     """
     problems = []
-    for each in error.errors(include_url=False):
-        first, *rest = map(str, each["loc"] or [""])
+    for detail in error.errors(include_url=False):
+        first, *rest = map(str, detail["loc"] or [""])
         names = (below or {}).get(first, known) if rest else known
-        problems.append(_told(each, place, names))
+        problems.append(_problem(detail, place, names))
     return problems
 
 
@@ -90,25 +90,25 @@ _KINDS: Mapping[str, str] = {
     ),
     "value_error": "{error}",
 }
-"""Sentences by the kind of pydantic's error, with what it tells."""
+"""Sentences by the kind of pydantic's error, with its values filled in."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 
-def _told(error: Any, place: str, known: Iterable[str]) -> SpecProblem:
+def _problem(error: Any, place: str, known: Iterable[str]) -> SpecProblem:
     kind = error["type"]
     *above, last = [str(part)[:_SHOWN] for part in error["loc"]] or [""]
-    found = shown(error["input"])
+    value = quoted(error["input"])
     if kind == "too_long" and isinstance(error["input"], str):
         kind = "string_too_long"
     if kind in _UNKNOWN:
         text = none_of(last, known) if known else f"{last!r} is unknown"
         return SpecProblem(_joined(place, *above), f"{text}; delete or correct it")
-    told = _KINDS.get(kind)
-    if told is None:
+    sentence = _KINDS.get(kind)
+    if sentence is None:
         expected = error["msg"].replace("Input should be", "expected").split(",")[0]
-        text = f"{expected[:200]}, found {found}"
+        text = f"{expected[:200]}, found {value}"
     else:
-        text = told.format(**{"found": found, **error.get("ctx", {})})
+        text = sentence.format(**{"found": value, **error.get("ctx", {})})
     return SpecProblem(_joined(place, *above, last), text)
 
 

@@ -1,4 +1,4 @@
-"""Files of a spec's answers: records become rows with their cells by the spec's names, and every problem is told."""
+"""Files of a spec's answers: records become rows with their cells by the spec's names, with a list of all problems."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _SPELLINGS: Mapping[str, Sequence[str]] = {
     "truth": ("answer", "answers"),
     "answer": ("prediction", "pred", "response", "output", "model_answer"),
 }
-"""What files call a column whose name the spec leaves as it is."""
+"""Usual names of a column whose name the spec leaves as it is."""
 _MODELS = ("model", "model_id", "model_name")
 _SHOWN = 20
 _MOST_MEMBERS = 200
@@ -46,9 +46,9 @@ class SpecRow:
     answer: str
     cells: Mapping[str, Any]
     row: StrictInt
-    """Where it starts in its file."""
+    """The number of its first row in its file."""
     picture: str = ""
-    """What tells its picture from others'; "" if the file does not."""
+    """Identity of its picture; "" if the file has none."""
 
 
 def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> list[Item]:
@@ -60,9 +60,11 @@ def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> lis
     if protocol not in TOOLKITS or spec.columns.truth is None:
         return items
     splits = [cell_text(row.cells.get(spec.splits or "")) for row in rows]
-    told = {split for split, item in zip(splits, items, strict=True) if item.truth is not None}
+    with_truths = {
+        split for split, item in zip(splits, items, strict=True) if item.truth is not None
+    }
     return [
-        replace(item, truth="") if item.truth is None and split in told else item
+        replace(item, truth="") if item.truth is None and split in with_truths else item
         for split, item in zip(splits, items, strict=True)
     ]
 
@@ -89,15 +91,15 @@ def _truth_text(cell: Any) -> str:
 
 def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
     """A row's options by letter: in columns, else in one list, else in the question's text."""
-    named = spec.columns.options
-    if named is not None and len(named) > 1:
+    columns = spec.columns.options
+    if columns is not None and len(columns) > 1:
         texts = {
             letter: cell_text(cells.get(column))
-            for letter, column in zip(LETTERS, named, strict=False)
+            for letter, column in zip(LETTERS, columns, strict=False)
         }
         return lettered_options(texts, "")
-    lists = named or LIST_COLUMNS
-    letters = option_columns(cells) if named is None else []
+    lists = columns or LIST_COLUMNS
+    letters = option_columns(cells) if columns is None else []
     if letters:
         truth = cell_text(cells.get(spec.columns.truth or "")).strip()
         return lettered_options({letter: cell_text(cells[letter]) for letter in letters}, truth)
@@ -138,7 +140,7 @@ def is_empty(text: str) -> bool:
 def read_spec_rows(
     spec: Spec, records: Iterable[Record], questions: Mapping[str, Mapping[str, Any]] | None = None
 ) -> ReadFile[SpecRow]:
-    """A file's rows; with `questions`, the cells of the benchmark's own by id, a row needs an id and an answer."""
+    """Reads a file's rows; with `questions`, the published cells by id, a row needs only an id and an answer."""
     reader = _RowReader(spec, questions)
     for record in records:
         reader.take(record)
@@ -200,8 +202,8 @@ class _RowReader:
             self._compare(known, cells, id, record.row)
             cells = {**cells, **known}
             self._there.update(dict.fromkeys(known))
-        kept = {name: cell for name, cell in cells.items() if name != columns.answer}
-        self._rows.append(SpecRow(id, cell_text(answer), kept, record.row))
+        question_cells = {name: cell for name, cell in cells.items() if name != columns.answer}
+        self._rows.append(SpecRow(id, cell_text(answer), question_cells, record.row))
         model = next((cells[name] for name in _MODELS if cells.get(name)), None)
         self._models.update([str(model).strip()] if model and str(model).strip() else [])
 
@@ -220,11 +222,12 @@ class _RowReader:
         if not self._rows and not self._problems:
             self._tell("expected rows with answers, found none")
         question = self._spec.columns.question
-        said = [(row.answer, cell_text(row.cells.get(question))) for row in self._rows]
-        self._problems += oddities(said)
-        told = pictures(cells, [row.id for row in self._rows])
+        answers = [(row.answer, cell_text(row.cells.get(question))) for row in self._rows]
+        self._problems += oddities(answers)
+        picture_names = pictures(cells, [row.id for row in self._rows])
         rows = [
-            replace(row, picture=picture) for row, picture in zip(self._rows, told, strict=True)
+            replace(row, picture=picture)
+            for row, picture in zip(self._rows, picture_names, strict=True)
         ]
         problems = sorted(self._problems, key=lambda problem: problem.row)
         model = next(iter(self._models)) if len(self._models) == 1 else ""
@@ -250,9 +253,9 @@ class _RowReader:
     def _compare(
         self, known: Mapping[str, Any], cells: Mapping[str, Any], id: str, row: int
     ) -> None:
-        """Tell where a file has other options than the question file, or another truth where that has one.
+        """Reports a row whose options or truth differ from the question file's.
 
-        Another question or fewer options are counted: the model may have been asked something else.
+        Rows with another question are only counted: the model may have been asked in other words.
         """
         truth = self._spec.columns.truth or ""
         ours = options_of(self._spec, cells)
@@ -262,12 +265,12 @@ class _RowReader:
         if differ or (ours and theirs and ours != theirs):
             text = f"index {id} has other options or another answer than in the question file"
             self._tell(f"{text}; choose the right one", row)
-        asked = cell_text(cells.get(self._spec.columns.question)).split()
+        question = cell_text(cells.get(self._spec.columns.question)).split()
         published = cell_text(known.get(self._spec.columns.question)).split()
-        self._reworded += bool(asked) and asked != published
+        self._reworded += bool(question) and question != published
 
     def _tell_columns(self) -> None:
-        """Tell which of the columns that the spec names the file does not have, and what is left out for that."""
+        """Reports the columns that the spec names and the file lacks, and what is left out without them."""
         if not self._rows:
             return
         columns = self._spec.columns
@@ -286,7 +289,7 @@ class _RowReader:
                 self._tell(f"the file has the columns of no figure of the protocol {protocol}")
 
     def _tell_of_rules(self, there: Container[str]) -> None:
-        """Tell which columns are lacking that a rule needs, and which its prompt names."""
+        """Reports the missing columns that a rule needs or its prompt names."""
         columns = self._spec.columns
         roles = {"question": columns.question, "truth": columns.truth}
         rules = [case.rule for case in self._spec.rule]
@@ -314,33 +317,35 @@ class _RowReader:
                 self._tell(text, row.row)
 
     def _picture_cells(self) -> list[str]:
-        """What tells each row's picture: the spec's columns, else a toolkit's; tells too from which cells nothing can
-        be derived."""
-        named = spelled(self._spec.columns.images or ())
-        found = []
+        """Returns the identity of each row's picture, from the spec's columns or else a toolkit's.
+
+        Also reports cells from which nothing can be derived.
+        """
+        image_columns = spelled(self._spec.columns.images or ())
+        picture_cells = []
         for row in self._rows:
             cells = with_id(self._spec, row)
             try:
                 cells = derived_rows(self._spec, cells)[0]
             except ValueError as error:
                 self._tell(str(error), row.row)
-            found.append(picture_cell(spelled(cells), cells, named))
-        if named and self._rows and not any(found):
+            picture_cells.append(picture_cell(spelled(cells), cells, image_columns))
+        if image_columns and self._rows and not any(picture_cells):
             text = (
                 "nothing tells which questions share a picture, so that intervals may be too narrow; add a column "
                 "image_id, or give the question file"
             )
             self._tell(text, blocks="nothing")
-        return found
+        return picture_cells
 
     def _tell_missing(self, questions: Mapping[str, Mapping[str, Any]]) -> None:
         answered = {row.id for row in self._rows}
-        gone = [id for id in questions if id not in answered]
-        if gone:
-            ids = ", ".join(gone[:_SHOWN]) + (", ..." if gone[_SHOWN:] else "")
-            have = "has" if len(gone) == 1 else "have"
-            of = f"{len(questions):,} questions of the question file"
-            text = f"PARTIAL: {len(gone):,} of the {of} {have} no answer: {ids}"
+        missing = [id for id in questions if id not in answered]
+        if missing:
+            ids = ", ".join(missing[:_SHOWN]) + (", ..." if missing[_SHOWN:] else "")
+            have = "has" if len(missing) == 1 else "have"
+            total = f"{len(questions):,} questions of the question file"
+            text = f"PARTIAL: {len(missing):,} of the {total} {have} no answer: {ids}"
             self._tell(text, blocks="whole")
 
     def _tell(self, text: str, row: int = 0, blocks: Blocks = "scoring") -> None:
@@ -348,33 +353,33 @@ class _RowReader:
 
 
 def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
-    """A file's columns by the spec's names, which are the file's own where the spec names none."""
+    """Returns a file's columns by the spec's names; columns that the spec doesn't name keep their own."""
     spellings = spelled(file)
     layout: dict[str, str] = {}
     for role, known in _SPELLINGS.items():
         name = getattr(spec.columns, role)
         if name is not None:
-            # a column that the spec names otherwise is called so, and not as toolkits call it
+            # toolkits' spellings count only for a column whose usual name the spec keeps
             own = [name, KEY] if role == "id" else [name]
             names = known if name == known[0] else own
-            found = _found([name, *names], file, spellings)
-            if found is not None and found not in layout.values():
-                layout[name] = found
-    for name in _named(spec):
-        found = _found([name], file, spellings)
-        if found is not None:
-            layout.setdefault(name, found)
+            column = _column_of([name, *names], file, spellings)
+            if column is not None and column not in layout.values():
+                layout[name] = column
+    for name in _named_columns(spec):
+        column = _column_of([name], file, spellings)
+        if column is not None:
+            layout.setdefault(name, column)
     taken = {*layout.values()}
     layout |= {column: column for column in file if column not in taken}
     places = {column: place for place, column in enumerate(file)}
-    return dict(sorted(layout.items(), key=lambda named: places[named[1]]))
+    return dict(sorted(layout.items(), key=lambda entry: places[entry[1]]))
 
 
 def has_truths(file: Sequence[str]) -> bool:
     """Whether a file of these columns has questions, right answers and a model's, in any spelling."""
     spellings = spelled(file)
     return all(
-        _found(_SPELLINGS[role], file, spellings) for role in ("question", "truth", "answer")
+        _column_of(_SPELLINGS[role], file, spellings) for role in ("question", "truth", "answer")
     )
 
 
@@ -382,31 +387,33 @@ def has_answers(file: Sequence[str], spec: Spec | None = None) -> bool:
     """Whether a file of these columns has a model's answers: as the spec calls them, else in any spelling."""
     if spec is not None:
         return spec.columns.answer in layout_of(spec, file)
-    return _found(_SPELLINGS["answer"], file, spelled(file)) is not None
+    return _column_of(_SPELLINGS["answer"], file, spelled(file)) is not None
 
 
 def has_questions(file: Sequence[str], spec: Spec | None = None) -> bool:
     """Whether a file of these columns has the questions' texts."""
     if spec is not None:
         return spec.columns.question in layout_of(spec, file)
-    return _found(_SPELLINGS["question"], file, spelled(file)) is not None
+    return _column_of(_SPELLINGS["question"], file, spelled(file)) is not None
 
 
 def _of_answers(spec: Spec, layout: Mapping[str, str]) -> Mapping[str, str]:
-    """The layout of answers beside their question file, where they may be called `text` or as right ones are.
+    """Returns the layout of answers beside their question file, which may call them `text` or like the right answers.
 
-    With questions of its own the file may be the question file itself, whose right answers score nobody.
+    A file with questions of its own may be the question file itself, whose right answers are not a model's.
     """
     columns = spec.columns
-    called = ["text"] if columns.question in layout else ["text", columns.truth]
-    name = next((name for name in called if name in layout), None)
+    names = ["text"] if columns.question in layout else ["text", columns.truth]
+    name = next((name for name in names if name in layout), None)
     if columns.answer in layout or name is None:
         return layout
     return {columns.answer if key == name else key: column for key, column in layout.items()}
 
 
-def _found(names: Sequence[str], file: Sequence[str], spellings: Mapping[str, str]) -> str | None:
-    """The file's column of the first of these names that it has, in any spelling."""
+def _column_of(
+    names: Sequence[str], file: Sequence[str], spellings: Mapping[str, str]
+) -> str | None:
+    """Returns the file's column for the first of these names that it has, in any spelling."""
     for name in names:
         column = name if name in file else spellings.get(_spelling(name))
         if column is not None:
@@ -418,12 +425,12 @@ def _spelling(name: str) -> str:
     return next(iter(spelled([name])))
 
 
-def _named(spec: Spec) -> Iterator[str]:
-    """The columns that a spec names, but for those of its roles and of its rule's own parameters."""
+def _named_columns(spec: Spec) -> Iterator[str]:
+    """Yields the columns that a spec names, except those of its roles and of its rule's own parameters."""
     derived = spec.derive
     names = [*spec.groups, *filter(None, [spec.splits])]
     names += [column for figure in spec.figures.values() for column in figure.columns]
-    names += [column for figure in spec.figures.values() for column in figure.where or {}]
+    names += [column for figure in spec.figures.values() for column in figure.condition_columns]
     names += [each.source for each in derived.values()]
     names += [column for case in spec.rule for column in case.when or {}]
     names += spec.columns.options or ()
@@ -454,8 +461,8 @@ def derived_rows(
                 value = derived.of(cell_text(row[derived.source]))
             except ValueError as error:
                 raise ValueError(f"derive.{name}: {derived.source} {error}") from None
-            counts_once = protocol == "lmms-eval" or not isinstance(value, tuple)
-            values = (value,) if counts_once else value
+            is_split = derived.split is not None and protocol != "lmms-eval"
+            values = value if is_split and isinstance(value, tuple) else (value,)
             made += [{**row, name: each} for each in values]
         if len(made) > _MOST_MEMBERS:
             raise ValueError(f"derive.{name}: more than {_MOST_MEMBERS} members in a row")

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import StrictInt
 
 from arena.types import grouped
-from scoring.intervals import Ends
+from scoring.intervals import UNIT, Ends
 from scoring.judges.spec import ShownImage
 from scoring.multiple_choice.reader import Problem
 from scoring.no_answers import NO_ANSWER, no_answer
@@ -32,7 +32,7 @@ MOST_GROUPS = 500
 
 @dataclass(frozen=True, slots=True)
 class ReadRow:
-    """An answer with what was read of it."""
+    """An answer with its reading."""
 
     row: SpecRow
     reading: Reading
@@ -65,7 +65,7 @@ class SpecReport:
     canary_seed: str = ""
     """Draws which questions the canaries are under; "" where the judge is tested by none."""
     canaries: tuple[Judged, ...] = ()
-    """What the judge gave to answers that deserve nothing."""
+    """The judge's outcomes for canaries: answers that deserve nothing."""
     questions: QuestionStamp | None = None
     """The question file; None where the file itself holds its questions."""
 
@@ -85,16 +85,16 @@ def read_rows(
     protocol: RuleProtocol,
     goes_on: Callable[[Iterable[Item]], Iterable[Item]] = iter,
 ) -> tuple[ReadRow, ...]:
-    """What the spec's rule reads of the answers; `goes_on` may stop it between two of them."""
+    """Reads the answers by the spec's rule; `goes_on` may stop it between two of them."""
     items = goes_on(items_of(spec, rows, protocol))
     return tuple(read_row(spec, row, item, protocol) for row, item in zip(rows, items, strict=True))
 
 
 def read_row(spec: Spec, row: SpecRow, item: Item, protocol: RuleProtocol) -> ReadRow:
-    """What the spec's rule reads of an answer. Under `strict`, what is no answer of a model is unscored."""
+    """Reads an answer by the spec's rule. Under `strict`, text that is no answer of a model is unscored."""
     reason = no_answer(row.answer, [*filter(None, [item.truth]), *item.options.values()])
     if reason and protocol == "strict":
-        return ReadRow(row, Reading(None, "", f"{NO_ANSWER}: {reason}"), reason)
+        return ReadRow(row, _none_of_a_model(reason), reason)
     case = case_of(spec, row.cells)
     if case is None:
         return ReadRow(row, Reading(None, "", NO_CASE), reason)
@@ -126,7 +126,7 @@ def has_truth(spec: Spec, item: Item) -> bool:
 
 
 def wrong_truth(spec: Spec, item: Item) -> str:
-    """Why `strict` can't score a question by its right answer, as the end of a sentence; "" if it can."""
+    """Returns why `strict` can't score a question by its right answer, as the end of a sentence; "" if it can."""
     case = case_of(spec, item.cells)
     return case.rule.wrong_truth(item) if case else ""
 
@@ -139,12 +139,43 @@ def report_items(report: SpecReport) -> Sequence[Item]:
 
 
 def ruled_rows(report: SpecReport) -> Iterator[tuple[ReadRow, RuleKind]]:
-    """Yield each answer with the rule that reads it."""
+    """Yields each answer with the rule that reads it."""
     spec = spec_of_report(report)
     for row in report.rows:
         case = case_of(spec, row.row.cells)
         if case is not None:
             yield row, case.rule
+
+
+def final_report(report: SpecReport) -> SpecReport:
+    """The report that no judge will complete: whether an answer is scored depends on no right answer.
+
+    An answer that only its right answer keeps from being read is wrong. One that is a model's answer only because the
+    right answer is the same is none.
+    """
+    if report.protocol != "strict":
+        return report
+    spec = spec_of_report(report)
+    rows = [
+        _final_row(spec, row, item)
+        for row, item in zip(report.rows, report_items(report), strict=True)
+    ]
+    return replace(report, rows=tuple(rows))
+
+
+def _final_row(spec: Spec, row: ReadRow, item: Item) -> ReadRow:
+    case = case_of(spec, row.row.cells)
+    if case is None or not has_truth(spec, item):
+        return row
+    if reason := no_answer(row.row.answer, item.options.values()):
+        return replace(row, reading=_none_of_a_model(reason), no_answer=reason)
+    if row.reading.score is None and row.reading.why in case.rule.truth_decides:
+        return replace(row, reading=replace(row.reading, score=0.0, is_open=False))
+    return row
+
+
+def _none_of_a_model(reason: str) -> Reading:
+    return Reading(None, "", f"{NO_ANSWER}: {reason}")
 
 
 def lost_judging(report: SpecReport, unit: str = "answer") -> str:
@@ -172,7 +203,7 @@ def scored(report: SpecReport) -> ScoredRows:
                 places.append(cells)
                 answers.append(number)
     columns = _columns(spec)
-    named = {
+    cell_lists = {
         column: [_group(cells.get(column)) for cells in places]
         for column in columns
         if any(column in cells for cells in places)
@@ -183,8 +214,9 @@ def scored(report: SpecReport) -> ScoredRows:
         reads=[reading.read for _, reading, _ in read],
         truths=[truth_of(spec, item) or "" for _, _, item in read],
         pictures=[row.row.picture or (f"row {item.id}" if times else "") for row, _, item in read],
-        cells=named,
+        cells=cell_lists,
         answers=answers,
+        options=[len(item.options) for _, _, item in read],
         ends=score_ends(spec),
         **_marks(spec, [reading.marks for _, reading, _ in read]),
         unread_is_no=report.protocol == "vlmevalkit",
@@ -213,13 +245,13 @@ def _columns(spec: Spec) -> list[str]:
     """The columns that figures, groups and splits name."""
     names = [*spec.groups, *filter(None, [spec.splits])]
     for figure in spec.figures.values():
-        names += [*figure.columns, *(figure.where or {})]
+        names += [*figure.columns, *figure.condition_columns]
     return list(dict.fromkeys(names))
 
 
 def _group(cell: object) -> str | tuple[str, ...]:
-    found = [*dict.fromkeys(name.strip() for name in members(cell))]
-    return tuple(found) if len(found) > 1 else found[0]
+    names = [*dict.fromkeys(name.strip() for name in members(cell))]
+    return tuple(names) if len(names) > 1 else names[0]
 
 
 class GroupLines(NamedTuple):
@@ -253,17 +285,17 @@ def told_figures(report: SpecReport) -> Mapping[str, Figure]:
 
 
 def whole_ends(report: SpecReport) -> Ends | None:
-    """The least and the most that the headline can come to once every question has an answer; None where only the
-    missing rows' cells would tell."""
+    """The least and the most that the headline can come to once every question has an answer; None if `why_unbounded`
+    has a reason."""
+    if why_unbounded(report):
+        return None
     spec = spec_of_report(report)
     name = head_figure(report)
     figure = spec.figures[name]
-    counts_rows = figure.mean == "rows" or figure.count == "rows"
-    is_split = any(derived.split for derived in spec.derive.values())
-    if not counts_rows or figure.where or is_split:
-        return None
     line = figure_lines(report)[name]
-    least, most = (figure.factor * end for end in score_ends(spec))
+    ends = _row_ends(spec, figure)
+    least = figure.factor * ends.low
+    most = figure.factor * ends.high
     if figure.count is not None:
         return Ends(line.worst + report.missing * least, line.best + report.missing * most)
     every = line.n + report.missing
@@ -271,6 +303,38 @@ def whole_ends(report: SpecReport) -> Ends | None:
         (line.n * line.worst + report.missing * least) / every,
         (line.n * line.best + report.missing * most) / every,
     )
+
+
+def _row_ends(spec: Spec, figure: Figure) -> Ends:
+    """The least and the most that a row adds to a figure over rows."""
+    if figure.above is not None:
+        return UNIT
+    if figure.mark is not None:
+        ends = [case.rule.mark_ends for case in spec.rule if case.rule.mark_ends]
+        return Ends(min(end.low for end in ends), max(end.high for end in ends))
+    return score_ends(spec)
+
+
+def why_unbounded(report: SpecReport) -> str:
+    """Why the headline has no bounds over all questions, as the end of a sentence; "" if it has some.
+
+    A report keeps no cell of the questions without an answer.
+    """
+    spec = spec_of_report(report)
+    figure = spec.figures[head_figure(report)]
+    if figure.positive is not None:
+        return f"it also depends on how many of the other right answers are {figure.positive}"
+    if figure.all is not None:
+        return "a question without an answer can undo others that it counts together with"
+    if figure.parts or figure.spans:
+        return "it's made of scores of groups, and the others' groups aren't known"
+    if figure.condition_columns:
+        return "it counts only some questions, and it isn't known which of the others"
+    if any(derived.split for derived in spec.derive.values()):
+        return "a question counts once in each of its groups, and the others' groups aren't known"
+    if figure.ratio is not None:
+        return "it also depends on the baseline's marks for the others"
+    return ""
 
 
 @remembered
@@ -298,7 +362,7 @@ def splits_of(report: SpecReport) -> Sequence[str]:
 
 @remembered
 def no_answer_lines(report: SpecReport) -> Sequence[ScoreLine]:
-    """How predictions that are no answer of a model score, by the reason."""
+    """Returns the scores of predictions that are no answer of a model, by the reason."""
     reasons = grouped((row.no_answer, row.reading.score) for row in report.rows if row.no_answer)
     return [
         line(reason, np.array([[np.nan if score is None else score] for score in scores]))
@@ -307,15 +371,18 @@ def no_answer_lines(report: SpecReport) -> Sequence[ScoreLine]:
 
 
 def head_figure(report: SpecReport) -> str:
-    """The figure that stands for a report: the spec's, or the first with a value where that has none."""
-    lines = figure_lines(report)
-    named = spec_of_report(report).headline_under(report.protocol)
+    """Returns the headline figure of a report: the spec's, or the first with a value if that has none."""
+    figures = told_figures(report)
+    lines = {
+        name: line for name, line in figure_lines(report).items() if not figures[name].is_guess
+    }
+    headline = spec_of_report(report).headline_under(report.protocol)
     known = [name for name, line in lines.items() if line.mean is not None] or [*lines]
-    return named if named in known else known[0]
+    return headline if headline in known else known[0]
 
 
 def absent_groups(report: SpecReport) -> Iterator[tuple[str, int, int]]:
-    """Yield the figures that sum over groups of which the file lacks some, with how many it has, and of how many."""
+    """Yields the figures that sum over groups of which the file lacks some, with how many it has, and of how many."""
     rows = scored(report)
     for name, figure in told_figures(report).items():
         if figure.over is not None and figure.among is not None and figure.over in rows.cells:

@@ -1,4 +1,4 @@
-"""The schema of a spec: a benchmark as a YAML file, with every problem told at once."""
+"""The schema of a spec: a benchmark as a YAML file. All its problems are reported at once."""
 
 import hashlib
 import json
@@ -19,6 +19,7 @@ from pydantic import (
     ValidationError,
 )
 
+from arena.cache import Cache
 from scoring.rules.base import RuleKind, RuleProtocol
 from scoring.rules.kinds import KINDS
 from scoring.rules.prompted import BRACES
@@ -34,7 +35,7 @@ from scoring.specs.figures import (
     figure_problems,
     written_out,
 )
-from scoring.specs.problems import SpecError, SpecProblem, either, none_of, shown, told
+from scoring.specs.problems import SpecError, SpecProblem, either, none_of, quoted, spec_problems
 from scoring.specs.yaml_text import YamlError, read_yaml, write_yaml
 
 UNKNOWN = "unknown"
@@ -59,19 +60,19 @@ def _filled(say: str) -> BeforeValidator:
 
 def _plain_file(value: Any) -> Any:
     if not isinstance(value, str) or not _PLAIN_FILE.fullmatch(value):
-        raise ValueError(f"expected a file's name without folders, found {shown(value)}")
+        raise ValueError(f"expected a file's name without folders, found {quoted(value)}")
     return value
 
 
 def _md5(value: Any) -> Any:
     if not isinstance(value, str) or not _MD5.fullmatch(value.lower()):
-        raise ValueError(f"expected 32 hexadecimal digits in quotes, found {shown(value)}")
+        raise ValueError(f"expected 32 hexadecimal digits in quotes, found {quoted(value)}")
     return value.lower()
 
 
 def _https(value: Any) -> Any:
     if not isinstance(value, str) or not _URL.fullmatch(value):
-        raise ValueError(f"expected an address that begins with https://, found {shown(value)}")
+        raise ValueError(f"expected an address that begins with https://, found {quoted(value)}")
     return value
 
 
@@ -109,7 +110,7 @@ class QuestionFile(BaseModel):
 
 
 class PublishedFigure(BaseModel):
-    """A published number: a model's figure under a protocol, and where it stands."""
+    """A published number: a model's figure under a protocol, and its source."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -146,7 +147,7 @@ class Spec(BaseModel):
     columns: Columns = Columns()
     derive: Annotated[Mapping[Word, Derived], Field(max_length=20)] = {}
     groups: Annotated[Words, Field(max_length=20)] = ()
-    """Columns for whose values every figure is told too."""
+    """Columns whose values are groups, with every figure for each."""
     splits: Word | None = None
     """The column whose values are reported apart."""
     rule: tuple[Case, ...]
@@ -172,7 +173,7 @@ class Spec(BaseModel):
 
     @cached_property
     def plain(self) -> Mapping[str, Any]:
-        """The spec in normal form: written out, without what goes without saying."""
+        """The spec in normal form: written out, without default values."""
         return {name: value for name, value in self._written() if value not in (None, {}, [])}
 
     def _written(self) -> Iterator[tuple[str, Any]]:
@@ -184,14 +185,6 @@ class Spec(BaseModel):
                 yield name, dumped[name]
 
     @property
-    def line(self) -> str:
-        """What a list says of it: name, size, main figure, rule, licence."""
-        head = self.headline_under(self.protocols[0])
-        figure = f"{head} by {', '.join(self.kinds)}"
-        parts = [self.name, self.size, figure, f"licence {self.licence}"]
-        return " · ".join(filter(None, parts))
-
-    @property
     def yaml(self) -> str:
         return write_yaml(self.plain)
 
@@ -201,14 +194,15 @@ class Spec(BaseModel):
         return json.dumps(self.plain)
 
     def headline_under(self, protocol: str) -> str:
-        """The name of the figure that stands for a report under a protocol."""
+        """Returns the name of the headline figure under a protocol."""
         if isinstance(self.headline, str):
             return self.headline
-        named: Mapping[Any, str] = self.headline or {}
-        if protocol in named:
-            return named[protocol]
-        known = self.figures_under(protocol)
-        return OVERALL if OVERALL in known else next(iter(known))
+        by_protocol: Mapping[Any, str] = self.headline or {}
+        if protocol in by_protocol:
+            return by_protocol[protocol]
+        figures = self.figures_under(protocol)
+        known = [name for name, figure in figures.items() if not figure.is_guess]
+        return OVERALL if OVERALL in known else known[0]
 
     def figures_under(
         self, protocol: str, columns: Container[str] | None = None
@@ -225,11 +219,11 @@ class Spec(BaseModel):
         }
 
     def needs(self, figure: str) -> list[str]:
-        """The columns that a figure and what it is made of need."""
-        found = [*self.figures[figure].columns]
+        """Returns the columns that a figure and its parts need."""
+        columns = [*self.figures[figure].columns]
         for part in self.figures[figure].parts:
-            found += self.needs(part)
-        return found
+            columns += self.needs(part)
+        return columns
 
     def source_of(self, column: str) -> str:
         """The file's column that a column is made of in the end."""
@@ -276,11 +270,19 @@ def spec_from_json(text: str) -> Spec:
     return spec_of(json.loads(text))
 
 
+_SPECS: Cache[Spec] = Cache(200)
+"""The specs that were read last: an upload's file is opened again for each look at it."""
+
+
 def spec_of(raw: Any) -> Spec:
-    """The spec that a file's value is. Raises SpecError with all its problems."""
+    """The spec that a file's value is, read once for equal values. Raises SpecError with all its problems."""
+    return _SPECS.get(raw, lambda: _spec_of(raw))
+
+
+def _spec_of(raw: Any) -> Spec:
     if not isinstance(raw, Mapping):
         text = "expected names with values, such as `name: Animals`"
-        raise SpecError([SpecProblem("", f"{text}, found {shown(raw)}")])
+        raise SpecError([SpecProblem("", f"{text}, found {quoted(raw)}")])
     fields = Spec.model_fields
     problems = [
         SpecProblem("", f"{none_of(name, fields)}; delete or correct it")
@@ -289,7 +291,7 @@ def spec_of(raw: Any) -> Spec:
     ]
     read = {name: _read_part(name, raw, problems) for name in fields}
     known = {name: value for name, value in read.items() if value is not _WRONG}
-    problems += _told_together(known)
+    problems += _joint_problems(known)
     if problems:
         raise SpecError(sorted(problems, key=lambda problem: _place_of(problem, fields)))
     return Spec.model_construct(**read)
@@ -342,9 +344,9 @@ def _read_field(name: str, value: Any, problems: list[SpecProblem]) -> Any:
     except ValidationError as error:
         if name == "headline":
             text = "expected the name of a figure, or one for each protocol as in {strict: Overall}"
-            problems.append(SpecProblem(name, f"{text}, found {shown(value)}"))
+            problems.append(SpecProblem(name, f"{text}, found {quoted(value)}"))
         else:
-            problems += dict.fromkeys(told(error, name, _KNOWN.get(name, ())))
+            problems += dict.fromkeys(spec_problems(error, name, _KNOWN.get(name, ())))
         return _WRONG
 
 
@@ -359,7 +361,7 @@ def _read_rule(value: Any, problems: list[SpecProblem]) -> Any:
         place = f"rule.{number}" if is_list else "rule"
         if not isinstance(entry, Mapping) or "rule" not in entry:
             text = "expected a case as in {when: {column: value}, rule: letter}"
-            problems.append(SpecProblem(place, f"{text}, found {shown(entry)}"))
+            problems.append(SpecProblem(place, f"{text}, found {quoted(entry)}"))
             continue
         kind = _read_kind(entry["rule"], f"{place}.rule" if is_list else place, problems)
         if kind is None:
@@ -367,7 +369,7 @@ def _read_rule(value: Any, problems: list[SpecProblem]) -> Any:
         try:
             cases.append(Case.model_validate({**entry, "rule": kind}))
         except ValidationError as error:
-            problems += told(error, place, Case.model_fields)
+            problems += spec_problems(error, place, Case.model_fields)
     for number, case in enumerate(cases[:-1], start=1):
         if case.when is None:
             text = "fits every row, so that the cases below are never used; give it a `when`"
@@ -380,7 +382,7 @@ def _read_kind(value: Any, place: str, problems: list[SpecProblem]) -> RuleKind 
     written = {"kind": value} if isinstance(value, str) else value
     if not isinstance(written, Mapping) or "kind" not in written:
         text = f"choose one of {either(KINDS)}, or write {{kind: letter, ...}}"
-        problems.append(SpecProblem(place, f"{text}; found {shown(value)}"))
+        problems.append(SpecProblem(place, f"{text}; found {quoted(value)}"))
         return None
     kind = written["kind"]
     if not isinstance(kind, str) or kind not in KINDS:
@@ -390,14 +392,14 @@ def _read_kind(value: Any, place: str, problems: list[SpecProblem]) -> RuleKind 
     try:
         return KINDS[kind].model_validate(written)
     except ValidationError as error:
-        problems += told(error, place, known)
+        problems += spec_problems(error, place, known)
         return None
 
 
 def _read_figures(value: Any, problems: list[SpecProblem]) -> Any:
     if not isinstance(value, Mapping) or not value:
         text = f"expected numbers by name, as in {{{OVERALL}: mean}}"
-        problems.append(SpecProblem("figures", f"{text}, found {shown(value)}"))
+        problems.append(SpecProblem("figures", f"{text}, found {quoted(value)}"))
         return _WRONG
     before = len(problems)
     figures: dict[str, Figure] = {}
@@ -406,7 +408,7 @@ def _read_figures(value: Any, problems: list[SpecProblem]) -> Any:
         try:
             figures[str(name)] = Figure.model_validate(written_out(form))
         except ValidationError as error:
-            problems += told(error, place, Figure.model_fields)
+            problems += spec_problems(error, place, Figure.model_fields)
         except ValueError as error:
             problems.append(SpecProblem(place, str(error)))
     if len(problems) > before:
@@ -414,18 +416,18 @@ def _read_figures(value: Any, problems: list[SpecProblem]) -> Any:
     return _read_field("figures", figures, problems)
 
 
-def _told_together(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+def _joint_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     """Problems of fields with one another; a field with a problem of its own is not there."""
-    yield from _told_columns(read.get("columns", Columns()))
-    yield from _told_answers(read)
-    yield from _told_rules(read)
+    yield from _column_problems(read.get("columns", Columns()))
+    yield from _answer_problems(read)
+    yield from _rule_problems(read)
     if "figures" in read:
         for name, text in figure_problems(read["figures"]):
             yield SpecProblem(f"figures.{name}", text)
-        yield from _told_marks(read)
-        yield from _told_positives(read)
-        yield from _told_headlines(read)
-        yield from _told_published(read)
+        yield from _mark_problems(read)
+        yield from _positive_problems(read)
+        yield from _headline_problems(read)
+        yield from _published_problems(read)
     unknown = [name for name in BRACES.findall(read.get("ask") or "") if name not in ASKED]
     for name in dict.fromkeys(unknown):
         text = f"{{{name}}} is none of {either(f'{{{known}}}' for known in ASKED)}"
@@ -440,7 +442,7 @@ def _told_together(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
         yield SpecProblem("submission", f"{text}; mark one with `answers: absent`")
 
 
-def _told_columns(columns: Columns) -> Iterator[SpecProblem]:
+def _column_problems(columns: Columns) -> Iterator[SpecProblem]:
     roles: dict[str, str] = {}
     for role in ("id", "question", "truth", "answer"):
         column = getattr(columns, role)
@@ -452,26 +454,30 @@ def _told_columns(columns: Columns) -> Iterator[SpecProblem]:
         roles.setdefault(column, role)
 
 
-def _told_answers(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
-    """Where questions are grouped by what the model said."""
+def _answer_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    """Yields a problem where questions are grouped by the model's answer."""
     answer = read.get("columns", Columns()).answer
-    named = {"groups": read.get("groups", ()), "splits": [read.get("splits")]}
-    named |= {f"derive.{name}": [made.source] for name, made in read.get("derive", {}).items()}
-    named |= {f"figures.{name}": each.columns for name, each in read.get("figures", {}).items()}
-    for place, columns in named.items():
+    columns_by_place = {"groups": read.get("groups", ()), "splits": [read.get("splits")]}
+    columns_by_place |= {
+        f"derive.{name}": [derived.source] for name, derived in read.get("derive", {}).items()
+    }
+    columns_by_place |= {
+        f"figures.{name}": figure.columns for name, figure in read.get("figures", {}).items()
+    }
+    for place, columns in columns_by_place.items():
         if answer in columns:
             text = f"{answer!r} is the model's answer, and questions aren't grouped by it"
             yield SpecProblem(place, f"{text}; name another column")
 
 
-def _told_published(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+def _published_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     for number, row in enumerate(read.get("published", ()), start=1):
         if row.figure not in read["figures"]:
             text = f"figure {none_of(row.figure, read['figures'])}"
             yield SpecProblem(f"published.{number}", text)
 
 
-def _told_rules(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+def _rule_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     has_truth = read.get("columns", Columns()).truth is not None
     for case in read.get("rule", ()):
         if not (case.rule.is_compared or has_truth) and "truth" in case.rule.needed:
@@ -480,12 +486,12 @@ def _told_rules(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
         for protocol in read.get("protocols", ()):
             known = case.rule.protocols()
             if protocol not in known:
-                has = either([one for one in PROTOCOLS if one in known], "and")
+                has = either([name for name in PROTOCOLS if name in known], "and")
                 text = f"{kind_of(case.rule)} has no {protocol!r}; it has {has}"
                 yield SpecProblem("protocols", text)
 
 
-def _told_marks(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+def _mark_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     """Figures of marks that no rule gives."""
     most = max((case.rule.mark_count for case in read.get("rule", ())), default=2)
     for name, figure in read["figures"].items():
@@ -496,7 +502,7 @@ def _told_marks(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
             yield SpecProblem(f"figures.{name}", text)
 
 
-def _told_positives(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+def _positive_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     """Figures of an answer that no rule reads."""
     rules = [case.rule for case in read.get("rule", ())]
     for name, figure in read["figures"].items():
@@ -507,26 +513,33 @@ def _told_positives(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
             yield SpecProblem(f"figures.{name}", f"{text}; use the rule yes_no with Yes or No")
 
 
-def _told_headlines(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+def _headline_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     figures: Mapping[str, Figure] = read["figures"]
     protocols = read.get("protocols", ())
     headline = read.get("headline")
     for protocol in protocols:
-        if not any(figure.told_under(protocol) for figure in figures.values()):
+        of_protocol = [figure for figure in figures.values() if figure.told_under(protocol)]
+        if not of_protocol:
             yield SpecProblem("figures", f"none of them is told under {protocol}; add one")
-    named = dict.fromkeys(protocols, headline) if isinstance(headline, str) else headline or {}
-    texts = [_told_headline(figures, name, protocol) for protocol, name in named.items()]
+        elif all(figure.is_guess for figure in of_protocol):
+            yield SpecProblem("figures", f"all of them are guesses under {protocol}; add one")
+    by_protocol = (
+        dict.fromkeys(protocols, headline) if isinstance(headline, str) else headline or {}
+    )
+    texts = [_headline_problem(figures, name, protocol) for protocol, name in by_protocol.items()]
     texts += [
         f"{protocol!r} is none of the protocols of this spec"
-        for protocol in named
+        for protocol in by_protocol
         if protocol not in protocols
     ]
     yield from (SpecProblem("headline", text) for text in dict.fromkeys(filter(None, texts)))
 
 
-def _told_headline(figures: Mapping[str, Figure], name: str, protocol: str) -> str:
+def _headline_problem(figures: Mapping[str, Figure], name: str, protocol: str) -> str:
     if name not in figures:
         return f"{name!r} is none of the figures {', '.join(figures)}"
+    if figures[name].is_guess:
+        return f"{name!r} is a guess, which stands for no model; choose another figure"
     if not figures[name].told_under(protocol):
         return f"{name!r} is not told under {protocol}; choose another for it"
     return ""

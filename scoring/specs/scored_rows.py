@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from arena.ratings.votes import Floats
@@ -14,19 +13,45 @@ from scoring.intervals import UNIT, Ends
 
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.int64]
+Cell: TypeAlias = str | tuple[str, ...]
+"""A text, or several, each of which puts the row in a group."""
+
+
+class CellColumn(NamedTuple):
+    """A column: each row's number of one of its distinct cells."""
+
+    codes: Codes
+    distinct: Sequence[Cell]
+    """The distinct cells, in the order of the file."""
+    has_lists: bool
+    """Whether a cell has several texts."""
+
+    def within(self, mask: Mask) -> "CellColumn":
+        return self._replace(codes=self.codes[mask])
+
+    def having(self, cells: Iterable[bool]) -> Mask:
+        """The rows whose distinct cell has a property, which `cells` are for each."""
+        return np.fromiter(cells, dtype=bool, count=len(self.distinct))[self.codes]
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredRows:
-    """A frame of rows with the columns `score` (NaN: unscored), `read` ("": nothing), `truth`, `picture` and `answer`.
+    """Rows with a score (NaN: unscored), what was read of an answer ("": nothing), and its question's columns.
 
     `ends` are the lowest and the highest score of a row, `mark_ends` those of a mark; `marks` is (rows, marks).
     """
 
-    frame: pd.DataFrame
-    cells: pd.DataFrame
-    """The columns that figures and groups name; a cell is a text, or a tuple of texts, which puts its row in each of
-    their groups."""
+    score: Floats
+    read: CellColumn
+    truth: CellColumn
+    picture: CellColumn
+    """What tells each row's picture; "" where nothing does."""
+    answers: Codes
+    """The number of each row's answer: rows of one answer differ in a cell that is split."""
+    options: Codes
+    """The number of each row's options; 0 where it isn't known."""
+    cells: Mapping[str, CellColumn]
+    """The columns that figures and groups name."""
     ends: Ends = UNIT
     marks: Floats = field(default_factory=lambda: np.empty((0, 2)))
     mark_ends: Ends = UNIT
@@ -34,43 +59,60 @@ class ScoredRows:
     """Whether an answer that was not read counts as the negative one, as in VLMEvalKit's F1."""
 
     def __len__(self) -> int:
-        return len(self.frame)
+        return len(self.score)
 
     @cached_property
-    def score(self) -> Floats:
-        return self.frame["score"].to_numpy(dtype=np.float64)
+    def chance(self) -> Floats:
+        """The expected score of a random guess among each row's options; NaN where there are none."""
+        return np.divide(1.0, self.options, out=np.full(len(self), np.nan), where=self.options > 0)
+
+    def frequent(self, column: str) -> Floats:
+        """The score of the most frequent right answer of each of a column's groups; NaN without a right answer."""
+        if column in self._frequent:
+            return self._frequent[column]
+        is_known = self.truth.having(truth != "" for truth in self.truth.distinct)
+        score = np.full(len(self), np.nan)
+        for group in self.groups(column).values():
+            places = np.flatnonzero(group & is_known)
+            truths = self.truth.codes[places]
+            if len(places):
+                score[places] = truths == np.bincount(truths).argmax()
+        self._frequent[column] = score
+        return score
+
+    @cached_property
+    def _frequent(self) -> dict[str, Floats]:
+        return {}
 
     @cached_property
     def everything(self) -> Mask:
         return np.ones(len(self), dtype=bool)
 
-    @property
-    def answers(self) -> Codes:
-        """The number of each row's answer: rows of one answer differ in a cell that is split."""
-        return self.frame["answer"].to_numpy(np.int64)
+    @cached_property
+    def places(self) -> Codes:
+        """The number of each row."""
+        return np.arange(len(self))
 
     @cached_property
     def is_read(self) -> Mask:
         """Whether an answer counts as read."""
-        return self.everything if self.unread_is_no else (self.frame["read"] != "").to_numpy(bool)
+        if self.unread_is_no:
+            return self.everything
+        return self.read.having(text != "" for text in self.read.distinct)
 
     @cached_property
-    def pictures(self) -> Sequence[str]:
-        """What tells each row's picture; "" where nothing does."""
-        return self.frame["picture"].tolist()
+    def pictures(self) -> Sequence[Any]:
+        return [self.picture.distinct[code] for code in self.picture.codes.tolist()]
 
     @cached_property
     def picture_codes(self) -> Codes:
-        codes = np.asarray(pd.factorize(self.frame["picture"])[0], dtype=np.int64)
-        return np.where(self.frame["picture"] == "", -1, codes)
+        is_known = self.picture.having(text != "" for text in self.picture.distinct)
+        return np.where(is_known, self.picture.codes, -1)
 
-    def equals(self, column: str, text: str) -> Mask:
-        """Where a column of the frame is this text, in any case."""
-        return (self._folded[column] == text.casefold()).to_numpy(bool)
-
-    @cached_property
-    def _folded(self) -> Mapping[str, pd.Series]:
-        return {name: self.frame[name].str.strip().str.casefold() for name in ("read", "truth")}
+    def equals(self, column: CellColumn, text: str) -> Mask:
+        """Where `read` or `truth` is this text, in any case."""
+        folded = text.casefold()
+        return column.having(str(cell).strip().casefold() == folded for cell in column.distinct)
 
     @cached_property
     def _groups(self) -> dict[str, Mapping[str, Mask]]:
@@ -79,19 +121,31 @@ class ScoredRows:
     def groups(self, column: str) -> Mapping[str, Mask]:
         """The rows of each group of a column, in the order of the file."""
         if column not in self._groups:
-            places: dict[str, list[int]] = {}
-            for place, cell in enumerate(self.cells[column]):
+            codes = self.cells[column].codes
+            groups: dict[str, Mask] = {}
+            for code in np.unique(codes).tolist():
+                rows = codes == code
+                cell = self.cells[column].distinct[code]
                 for name in cell if isinstance(cell, tuple) else (cell,):
-                    places.setdefault(name, []).append(place)
-            self._groups[column] = {name: self._mask(rows) for name, rows in places.items()}
+                    groups[name] = groups[name] | rows if name in groups else rows
+            self._groups[column] = groups
         return self._groups[column]
+
+    def members(self, column: str) -> tuple[Codes, Codes]:
+        """The members of a column's groups: the number of a group, and that of a row, for each."""
+        cells = self.cells[column]
+        if not cells.has_lists:
+            return cells.codes, self.places
+        rows = [np.flatnonzero(group) for group in self.groups(column).values()]
+        groups = np.repeat(np.arange(len(rows)), [len(group) for group in rows])
+        return groups, np.concatenate([*rows, self.places[:0]])
 
     def in_any(self, column: str, names: Iterable[str]) -> Mask:
         """The rows in any of these groups of a column."""
         known = self.groups(column)
-        mask = self._mask([])
+        mask = ~self.everything
         for name in names:
-            mask = mask | known.get(name, self._mask([]))
+            mask = mask | known.get(name, False)
         return mask
 
     def having(self, conditions: Mapping[str, str]) -> Mask:
@@ -101,13 +155,26 @@ class ScoredRows:
             if column in self.cells:
                 mask = mask & self.in_any(column, [value])
             elif value:
-                mask = self._mask([])
+                mask = ~self.everything
         return mask
+
+    def fitting(self, where: Mapping[str, str], without: Mapping[str, str]) -> Mask:
+        """The rows with some cells, but for those that have all of others."""
+        return self.having(where) & ~self.having(without) if without else self.having(where)
 
     def within(self, mask: Mask) -> "ScoredRows":
         """These rows alone."""
-        marks = self.marks[mask] if len(self.marks) else self.marks
-        return replace(self, frame=self.frame[mask], cells=self.cells[mask], marks=marks)
+        return replace(
+            self,
+            score=self.score[mask],
+            read=self.read.within(mask),
+            truth=self.truth.within(mask),
+            picture=self.picture.within(mask),
+            answers=self.answers[mask],
+            options=self.options[mask],
+            cells={name: column.within(mask) for name, column in self.cells.items()},
+            marks=self.marks[mask] if len(self.marks) else self.marks,
+        )
 
     @cached_property
     def _units(self) -> dict[tuple[str, ...], Codes]:
@@ -117,35 +184,45 @@ class ScoredRows:
         """The number of each row's unit: rows with equal cells in all of these columns."""
         key = tuple(columns)
         if key not in self._units:
-            texts = [self.cells[column].map(str) for column in key]
-            codes = pd.MultiIndex.from_arrays(texts).factorize()[0]
-            self._units[key] = np.asarray(codes, dtype=np.int64)
+            units = np.zeros(len(self), dtype=np.int64)
+            for column in key:
+                cells = self.cells[column]
+                both = units * len(cells.distinct) + cells.codes
+                units = np.unique(both, return_inverse=True)[1]
+            self._units[key] = units
         return self._units[key]
-
-    def _mask(self, rows: Sequence[int]) -> Mask:
-        mask = np.zeros(len(self), dtype=bool)
-        mask[list(rows)] = True
-        return mask
 
 
 def scored_rows(
     scores: Sequence[float | None],
-    reads: Sequence[str],
-    truths: Sequence[str],
-    pictures: Sequence[str],
     cells: Mapping[str, Sequence[Any]],
-    answers: Sequence[int] | None = None,
+    reads: Sequence[str] = (),
+    truths: Sequence[str] = (),
+    pictures: Sequence[str] = (),
+    answers: Sequence[int] = (),
+    options: Sequence[int] = (),
     **how: Any,
 ) -> ScoredRows:
-    """Rows from their columns, each of an answer of its own unless told; `how` are other fields of `ScoredRows`."""
-    frame = pd.DataFrame(
-        {
-            "score": np.array([np.nan if score is None else score for score in scores], float),
-            "read": pd.Series(reads, dtype=object),
-            "truth": pd.Series(truths, dtype=object),
-            "picture": pd.Series(pictures, dtype=object),
-            "answer": range(len(scores)) if answers is None else answers,
-        }
+    """Rows from their columns; `how` are other fields of `ScoredRows`.
+
+    Without a column nothing was read, and truths, pictures and options are unknown; each row has an answer of its own.
+    """
+    size = len(scores)
+    nothing = [""] * size
+    return ScoredRows(
+        score=np.array([np.nan if score is None else score for score in scores], dtype=np.float64),
+        read=_column(reads or nothing),
+        truth=_column(truths or nothing),
+        picture=_column(pictures or nothing),
+        answers=np.array(answers or range(size), dtype=np.int64),
+        options=np.array(options or [0] * size, dtype=np.int64),
+        cells={name: _column(column) for name, column in cells.items()},
+        **how,
     )
-    named = {name: pd.Series(list(column), dtype=object) for name, column in cells.items()}
-    return ScoredRows(frame, pd.DataFrame(named, index=frame.index), **how)
+
+
+def _column(cells: Iterable[Cell]) -> CellColumn:
+    numbers: dict[Cell, int] = {}
+    codes = [numbers.setdefault(cell, len(numbers)) for cell in cells]
+    has_lists = any(isinstance(cell, tuple) for cell in numbers)
+    return CellColumn(np.array(codes, dtype=np.int64), [*numbers], has_lists)

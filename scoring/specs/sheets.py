@@ -41,7 +41,7 @@ _FOLDED = 40
 
 
 def report_sheets(report: SpecReport) -> Iterator[Sheet]:
-    """Yield the figures of the whole file, of each split and of each group, then how answers were read."""
+    """Yields the figures of the whole file, of each split and of each group, then how answers were read."""
     spec = spec_of_report(report)
     splits = splits_of(report)
     yield _figure_sheet(report)
@@ -85,7 +85,7 @@ def _is_share(report: SpecReport, figure: Figure) -> bool:
 
 
 def _grade_sheet(report: SpecReport) -> Iterator[Sheet]:
-    """How often a judge gave each grade, and the mean on the rubric's own scale."""
+    """Returns the counts of a judge's grades, and their mean on the rubric's own scale."""
     (rule, *others) = [case.rule for case in spec_of_report(report).rule]
     scores = [row.reading.score for row in report.rows if row.reading.score is not None]
     if (
@@ -167,7 +167,7 @@ def _row(group: GroupLines, figures: Sequence[str], head: str) -> Mapping[str, o
 
 
 def _rules_sheet(report: SpecReport) -> Sheet:
-    """How many answers each rule read or left, the most frequent first."""
+    """Returns the number of answers that each rule read or left, the most frequent first."""
     times = Counter(row.reading.why for row in report.rows)
     most = times.most_common(_MOST_RULES)
     rest = times.total() - sum(count for _, count in most)

@@ -1,4 +1,4 @@
-"""What a benchmark of another form becomes: a spec, and what of the file it does not carry."""
+"""Benchmarks of another form, translated: a spec, and the parts of the file that it leaves out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Translated:
     """Its name in the file."""
     spec: Spec
     left_out: tuple[str, ...]
-    """What the spec does not carry, each with its place in the file."""
+    """The parts that the spec leaves out, each with its place in the file."""
 
 
 def translated(form: str, task: str, raw: Mapping[str, Any], left_out: Sequence[str]) -> Translated:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from scoring.multiple_choice.metrics import Level, Node
+from scoring.multiple_choice.metrics import Node
 from scoring.report import ScoreLine
 from scoring.score_sheets import TreeTable
 from scoring.small_groups import LEAST, reveals_few, shown_groups
@@ -29,7 +29,10 @@ ALL = "All"
 
 
 def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
-    """The figures of the whole file, the headline first, but for those that tell a few answers of it."""
+    """The figures of the whole file, the headline first, but for guesses, and for those that tell a few answers of it.
+
+    A guess by the most frequent right answers would tell how often these are right.
+    """
     lines = figure_lines(report)
     figures = spec_of_report(report).figures
     head = head_figure(report)
@@ -37,12 +40,14 @@ def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
     return [
         lines[name]
         for name in names
-        if not _leaves_few(report, name) and not reveals_few_answers(name, scored(report), figures)
+        if not figures[name].is_guess
+        and not _leaves_few(report, name)
+        and not reveals_few_answers(name, scored(report), figures)
     ]
 
 
 def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
-    """Yield the figures as trees, for each chain of columns: whole file, splits if there are several, groups.
+    """Yields the figures as trees, for each chain of columns: whole file, splits if there are several, groups.
 
     Figures of only some rows are left out: within a group, another figure less these would tell the others. So are
     chains whose groups, beside those of the chains before, would tell a few answers.
@@ -55,18 +60,20 @@ def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
     for chain in chains or [[]]:
         columns = [*splits, *chain]
         groups = [*_groups_of(rows, rows.everything, columns)]
-        shown = [
+        safe_figures = [
             figure
             for figure in whole
             if not any(
                 reveals_few_answers(figure, rows.within(group), spec.figures) for group in groups
             )
         ]
-        if columns and shown:
+        if columns and safe_figures:
             trees = _trees(report, ALL, rows.everything, columns, "overall")
             name = f"by-{'-'.join(columns)}".lower().replace(" ", "-")
             title = f"By {' and '.join(columns)}"
-            yield TreeTable(name, title, columns[-1], {figure: trees[figure] for figure in shown})
+            yield TreeTable(
+                name, title, columns[-1], {figure: trees[figure] for figure in safe_figures}
+            )
 
 
 def nested_columns(rows: ScoredRows, columns: Sequence[str]) -> list[list[str]]:
@@ -86,14 +93,14 @@ def nested_columns(rows: ScoredRows, columns: Sequence[str]) -> list[list[str]]:
         for column in columns
         if all(_refines(rows, fine, coarse) for coarse, fine in pairwise(above[column]))
     ]
-    ends = [column for column in chained if not any(column in above[one] for one in chained)]
+    ends = [column for column in chained if not any(column in above[other] for other in chained)]
     return [[*above[column], column] for column in ends]
 
 
 def truth_columns(spec: Spec) -> frozenset[str]:
     """The columns of the question file that hold right answers."""
-    named = [spec.columns.truth, *(case.rule.truth for case in spec.rule)]
-    return frozenset(spec.source_of(column) for column in named if column is not None)
+    columns = [spec.columns.truth, *(case.rule.truth for case in spec.rule)]
+    return frozenset(spec.source_of(column) for column in columns if column is not None)
 
 
 def _grouping(report: SpecReport) -> list[str]:
@@ -112,11 +119,11 @@ def _grouping(report: SpecReport) -> list[str]:
 
 def _refines(rows: ScoredRows, fine: str, coarse: str) -> bool:
     """Whether each group of a column lies within one group of another, which has fewer."""
-    pair = rows.cells[[fine, coarse]]
-    has_lists = pair.map(lambda cell: isinstance(cell, tuple)).to_numpy().any()
+    has_lists = rows.cells[fine].has_lists or rows.cells[coarse].has_lists
     if has_lists or len(rows.groups(fine)) <= len(rows.groups(coarse)):
         return False
-    return bool(pair.groupby(fine, sort=False)[coarse].nunique().max() == 1)
+    pairs = rows.units([fine, coarse])
+    return len(np.unique(pairs)) == len(rows.groups(fine))
 
 
 def _safe_chains(
@@ -144,7 +151,7 @@ def _reveal_few(rows: ScoredRows, within: Mask, chains: Sequence[Sequence[str]])
 
 
 def _groups_of(rows: ScoredRows, within: Mask, columns: Sequence[str]) -> Iterator[Mask]:
-    """Yield the groups of a chain that may be shown, those within each after it."""
+    """Yields the groups of a chain that may be shown, those within each after it."""
     if not columns:
         return
     column, *rest = columns
@@ -155,14 +162,14 @@ def _groups_of(rows: ScoredRows, within: Mask, columns: Sequence[str]) -> Iterat
 
 
 def _trees(
-    report: SpecReport, name: str, within: Mask, columns: Sequence[str], level: Level
+    report: SpecReport, name: str, within: Mask, columns: Sequence[str], level: str
 ) -> Mapping[str, Node]:
     """The tree of each figure over some of the rows."""
     rows = scored(report)
     below = []
     if columns:
         column, *rest = columns
-        below_level: Level = "split" if column == spec_of_report(report).splits else "group"
+        below_level = "split" if column == spec_of_report(report).splits else "group"
         below = [
             _trees(report, group or NO_GROUP, within & mask, rest, below_level)
             for group, mask in rows.groups(column).items()
@@ -178,12 +185,13 @@ def _trees(
 def _is_partial(spec: Spec, name: str) -> bool:
     """Whether a figure, or a part of it, is over some of the rows alone."""
     figure = spec.figures[name]
-    return bool(figure.where) or any(_is_partial(spec, part) for part in figure.parts)
+    return bool(figure.condition_columns) or any(_is_partial(spec, part) for part in figure.parts)
 
 
 def _leaves_few(report: SpecReport, name: str) -> bool:
     """Whether a figure is over all scored rows but a few, so that another figure less this one would tell those."""
     rows = scored(report)
     figure = spec_of_report(report).figures[name]
-    is_left = ~np.isnan(rows.score) & ~rows.having(figure.where or {})
+    fitting = rows.fitting(figure.where or {}, figure.without or {})
+    is_left = ~np.isnan(rows.score) & ~fitting
     return 0 < is_left.sum() < LEAST or any(_leaves_few(report, part) for part in figure.parts)

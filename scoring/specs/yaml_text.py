@@ -73,7 +73,7 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _SpecLoader(_Loader):
-    """Words are texts; what is written twice in a mapping is an error."""
+    """Reads words as texts; a name that is written twice in a mapping is an error."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}
 
@@ -82,17 +82,17 @@ class _SpecLoader(_Loader):
         return text if not isinstance(node, ScalarNode) or node.style else _plain(text)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
+        names = set()
         for key, _ in node.value if isinstance(node, MappingNode) else ():
             if not isinstance(key, ScalarNode):
                 raise yaml.constructor.ConstructorError(
                     None, None, "a name must be a text", key.start_mark
                 )
-            if key.value in seen:
+            if key.value in names:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"{key.value[:40]!r} stands here twice; keep one", key.start_mark
                 )
-            seen.add(key.value)
+            names.add(key.value)
         return {
             key.value: self.construct_object(value, deep=deep)  # names stay texts
             for key, value in node.value
@@ -104,7 +104,7 @@ _SpecLoader.add_constructor(_FUNCTION, lambda loader, node: Code(str(node.value)
 
 
 class _SpecDumper(yaml.SafeDumper):
-    """Quotes what would read back as something else."""
+    """Quotes texts that would read back as something else."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}
 
@@ -130,7 +130,7 @@ _SpecDumper.add_representer(type(None), _represented_plain)
 
 
 def _check_events(text: str, tags: Collection[str]) -> None:
-    """Raise YAMLError for what specs do not use, before anything is made of it; these `tags` are taken."""
+    """Raises YAMLError for parts of YAML that specs don't use, before they are built; these `tags` are accepted."""
     depth = 0
     documents = 0
     for event in yaml.parse(text, _Loader):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from arena.kept import Kept
+from arena.cache import Cache
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH, subtasks
 from scoring.jobs.published import PublishedJobs
@@ -40,9 +40,9 @@ class ReportAccuracies:
     def __init__(self, jobs: Jobs, published: PublishedJobs) -> None:
         self._jobs = jobs
         self._published = published
-        self._reports: Kept[PooledReport | None] = Kept(2 * MOST_REPORTS, 3600)
+        self._reports: Cache[PooledReport | None] = Cache(2 * MOST_REPORTS, 3600)
 
-    def of(self, link: str) -> PooledReport | None:
+    def report(self, link: str) -> PooledReport | None:
         """A report by its link or slug; None unless it is a finished MMT-Bench report with a score."""
         job = self._jobs.find(link)
         if job is None or job.state != "done" or job.benchmark != MMT_BENCH.key:
@@ -59,7 +59,7 @@ class ReportAccuracies:
         return {pool: tuple(reports.values()) for pool, reports in newest.items()}
 
     def _read(self, link: str) -> PooledReport | None:
-        return self._reports.of(link, lambda: self._read_report(link))
+        return self._reports.get(link, lambda: self._read_report(link))
 
     def _read_report(self, link: str) -> PooledReport | None:
         report = self._jobs.report(link)
@@ -72,7 +72,7 @@ def pooled(link: str, report: ChoiceReport) -> PooledReport | None:
     overall = scores.splits[-1].overall.subtasks if scores.splits else None
     if overall is None or overall.mean is None:
         return None
-    lines = [node.line for node in scores.splits[-1].tree.find("subtask")]
+    lines = [node.line for node in scores.splits[-1].tree.find("category")]
     means = {
         line.name: line.mean for line in lines if line.mean is not None and line.name in subtasks()
     }

@@ -23,11 +23,12 @@ from scoring.benchmarks.article import (
 from scoring.benchmarks.base import Benchmark, BenchmarkOptions, LazyFiles, read_table
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, JudgeSpec, Reply
-from scoring.multiple_choice.metrics import share
 from scoring.no_answers import AS_THEY_ARE, NO_ANSWER, no_answer, no_answer_sentences
 from scoring.report import ScoreLine
 from scoring.score_sheets import sheet_files
 from scoring.serialize import record_json
+from scoring.specs.figure_values import share_line
+from scoring.specs.file_columns import FileColumn
 from scoring.visit_bench.leaderboard import AutomaticBoard, PlayedMatch, automatic_board
 from scoring.visit_bench.matches import (
     REFERENCES,
@@ -79,6 +80,21 @@ class VisitOptions(BenchmarkOptions):
 
 class VisitBench(Benchmark[MatchReport]):
     """The benchmark, with one task for each order of each match."""
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        return ("pairwise",)
+
+    @property
+    def measure(self) -> str:
+        return "win rate and Elo"
+
+    def columns(self) -> Sequence[FileColumn]:
+        return (
+            FileColumn("instruction", "The item's instruction", "Describe the animal."),
+            FileColumn("image", "Its picture's name or address", "cat.jpg"),
+            FileColumn("vlm-7b prediction", "The answer of the model vlm-7b", "A cat on a sofa."),
+        )
 
     def tasks(self, report: MatchReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
         """Both orders of every match. A match with its sides swapped needs, and caches, the same two calls."""
@@ -344,7 +360,7 @@ def _won(report: MatchReport, groups: Mapping[str, Sequence[Match]]) -> list[Sco
                 hits.append(is_won)
                 groups_of_hits.append(name)
                 items_of_hits.append(match.item)
-        lines[name] = share(name, results)
+        lines[name] = share_line(name, results)
     names, (group,) = coded(groups_of_hits)
     _, (item,) = coded(items_of_hits)
     rates = clustered_shares(np.array(hits, bool), group, len(names), [item])

@@ -17,10 +17,11 @@ from scoring.benchmarks.article import Caveat
 from scoring.benchmarks.base import Benchmark, LazyFiles
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.metrics import share
 from scoring.report import NO_SCORE, JudgeStamp, Protocol, ScoreLine, mostly_unread
 from scoring.score_sheets import line_sheet, sheet_files
 from scoring.small_groups import LEAST, shown_groups
+from scoring.specs.figure_values import share_line
+from scoring.specs.file_columns import FileColumn
 from scoring.visit_bench.benchmark import VISIT_BENCH, family_words
 from scoring.visit_bench.matches import (
     SAME_WINNER,
@@ -81,7 +82,7 @@ class SealedCount:
     def line(self) -> ScoreLine:
         """The share of decided matches that were won, ties left out (Table 4)."""
         outcomes = [True] * self.won + [False] * self.lost + [None] * self.unscored
-        return share(self.name, outcomes)
+        return share_line(self.name, outcomes)
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,20 @@ class OpenedReport(SealedReport):
 
 class SealedItems(Benchmark[SealedReport]):
     """The benchmark: one match with the reference for each item, in both orders."""
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        return VISIT_BENCH.kinds
+
+    @property
+    def measure(self) -> str:
+        return "wins over the reference"
+
+    def columns(self) -> Sequence[FileColumn]:
+        return (
+            FileColumn("item", "The item's key", "item-1"),
+            FileColumn("prediction", "The model's answer", "A cat on a sofa."),
+        )
 
     def tasks(self, report: SealedReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
         return VISIT_BENCH.tasks(_with_matches(report), spec)

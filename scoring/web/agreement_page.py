@@ -38,7 +38,7 @@ NO_FILE = "Choose a file first."
 
 
 class OwnFile(NamedTuple):
-    """What came of a visitor's own file: its metrics, or why there are none."""
+    """The metrics of a visitor's own file, or the reason why there are none."""
 
     query: Mapping[str, str]
     metrics: Sequence[Reproduction] = ()
@@ -55,11 +55,11 @@ class AgreementPage:
     layout: PageLayout
 
     def opens(self, request: Request) -> Response:
-        """The source that the query names, else the newest; `own`: the token of the visitor's file."""
+        """Returns the page of the source in the query, else of the newest; `own` is the token of the visitor's file."""
         return self._page(request, request.query_params.get("source", ""))
 
     async def compares(self, request: Request) -> Response:
-        """Keep a visitor's file of scores, and show what comes of it."""
+        """Stores a visitor's file of scores, and redirects to its results."""
         source = request.query_params.get("source", "")
         cookie = sent_cookie(request.headers)
         if cookie is None:
@@ -92,47 +92,49 @@ class AgreementPage:
         else:
             chosen = source if source in sources else sources[-1]
             choices = [
-                Choice(one, f"{PATH}?{urlencode({'source': one})}", one == chosen)
-                for one in sources
+                Choice(name, f"{PATH}?{urlencode({'source': name})}", name == chosen)
+                for name in sources
             ]
-            found, own = self._found(chosen, token, request)
+            agreement, own = self._agreement(chosen, token, request)
             if problem:
                 own = own._replace(problem=problem)
-            html = HTML.page(tabs, choices, *self._parts(found, own))
+            html = HTML.page(tabs, choices, *self._parts(agreement, own))
         is_kept = status == 200 and not token
         return self.layout.page(request, HEAD, html, RESULTS, status=status, is_kept=is_kept)
 
-    def _found(self, source: str, token: str, request: Request) -> tuple[PeopleAgreement, OwnFile]:
-        """Return a source's figures; if the visitor's file is invalid or gone, the reason replaces their metrics."""
+    def _agreement(
+        self, source: str, token: str, request: Request
+    ) -> tuple[PeopleAgreement, OwnFile]:
+        """Returns a source's figures; if the visitor's file is invalid or gone, the reason replaces its metrics."""
         query = {"source": source}
         if not token:
-            return self.service.of(source), OwnFile(query)
+            return self.service.agreement(source), OwnFile(query)
         try:
             with while_waited(still_there(request)):
-                found, metrics = self.service.beside(source, owner_of(request.headers), token)
+                agreement, metrics = self.service.beside(source, owner_of(request.headers), token)
         except (UploadStoreError, RowsError, AsideError) as error:
-            return self.service.of(source), OwnFile(query, problem=str(error))
-        return found, OwnFile({**query, "own": token}, metrics)
+            return self.service.agreement(source), OwnFile(query, problem=str(error))
+        return agreement, OwnFile({**query, "own": token}, metrics)
 
-    def _parts(self, found: PeopleAgreement, own: OwnFile) -> tuple[str, str]:
-        """Return what the votes tell in a sentence, and the figures below it; "" without any."""
-        told = HTML.tells(found, LEAST_CONTESTS)
-        if not found.people.contests:
-            return told, ""
-        measures = measures_html(found)
+    def _parts(self, agreement: PeopleAgreement, own: OwnFile) -> tuple[str, str]:
+        """Returns a sentence on the votes, and the figures below it; "" without any."""
+        sentence = HTML.tells(agreement, LEAST_CONTESTS)
+        if not agreement.people.contests:
+            return sentence, ""
+        measures = measures_html(agreement)
         query = own.query
         plot = picture_html(
-            reproduction_plot(found) if measures else None, AGREEMENT, f"{PATH}/figure", query
+            reproduction_plot(agreement) if measures else None, AGREEMENT, f"{PATH}/figure", query
         )
         figures = HTML.figures(
             plot,
-            people_html(found.people),
+            people_html(agreement.people),
             measures,
             HTML.links(query, citations()["bitton2023visitbench"]),
             HTML.own_metric(query["source"], own.metrics, own.problem),
-            HTML.notes(found, ROUNDS, LEAST_CONTESTS),
+            HTML.notes(agreement, ROUNDS, LEAST_CONTESTS),
         )
-        return told, figures
+        return sentence, figures
 
 
 async def _pieces(file: UploadFile) -> AsyncIterator[bytes]:

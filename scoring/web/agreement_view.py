@@ -25,14 +25,14 @@ def people_html(people: People) -> str:
     return sheets_html([level_sheet(people), replace(coefficient_sheet(people), place="beside")])
 
 
-def measures_html(found: PeopleAgreement) -> str:
-    """Return Figure 9 as a table, best measure first; "" if no pair has a majority."""
-    if not any(one.overall.n for one in found.reproductions):
+def measures_html(agreement: PeopleAgreement) -> str:
+    """Returns Figure 9 as a table, best measure first; "" if no pair has a majority."""
+    if not any(reproduction.overall.n for reproduction in agreement.reproductions):
         return ""
-    return sheet_html(measure_sheet(found, usual_levels(found.people)))
+    return sheet_html(measure_sheet(agreement, usual_levels(agreement.people)))
 
 
-def reproduction_plot(found: PeopleAgreement) -> Plot:
+def reproduction_plot(agreement: PeopleAgreement) -> Plot:
     """Plot Figure 9, best measure first."""
     note = (
         "Share of the majorities that a measure reproduces, with 95% intervals. A measure at the line of 50% "
@@ -40,11 +40,11 @@ def reproduction_plot(found: PeopleAgreement) -> Plot:
         "of."
     )
     rows = [
-        ShareRow(one.measure, share.value, share.low, share.high, share.n)
-        for one in found.reproductions
-        if (share := one.overall).value is not None
+        ShareRow(reproduction.measure, share.value, share.low, share.high, share.n)
+        for reproduction in agreement.reproductions
+        if (share := reproduction.overall).value is not None
     ]
     guides = {"chance": 0.5}
-    if found.people.with_majority.value is not None:
-        guides["a single vote"] = found.people.with_majority.value
+    if agreement.people.with_majority.value is not None:
+        guides["a single vote"] = agreement.people.with_majority.value
     return Plot(TITLE, note, shares_drawing(TITLE, note, rows, guides))

@@ -13,7 +13,7 @@ Choice = tuple[str, str]
 
 
 class Chosen(NamedTuple):
-    """What an address asks for; what there is not counts as not chosen."""
+    """The choices of an address; unknown ones count as not chosen."""
 
     path: str
     show: str = ""
@@ -24,7 +24,7 @@ class Chosen(NamedTuple):
     page: int = 1
 
     @classmethod
-    def of(cls, path: str, query: Mapping[str, str]) -> "Chosen":
+    def from_query(cls, path: str, query: Mapping[str, str]) -> "Chosen":
         page = query.get("page", "")[:6]
         return cls(
             path,
@@ -35,7 +35,7 @@ class Chosen(NamedTuple):
         )
 
     def address(self, **changed: object) -> str:
-        """Return the address of the same list with something else chosen."""
+        """Returns the address of the same list with something else chosen."""
         chosen = {"show": self.show, "group": self.group, "protocol": self.protocol, **changed}
         query = urlencode({name: value for name, value in chosen.items() if value})
         return f"{self.path}?{query}" if query else self.path
@@ -58,7 +58,7 @@ class AnswerList:
     groups: Callable[[Any], Sequence[Choice]] = no_groups
 
     def body(self, report: Any, chosen: Chosen) -> str:
-        """Return the filters and the list."""
+        """Returns the filters and the list."""
         shows = [("" if place == 0 else show, show) for place, show in enumerate(self.shows)]
         groups = self.groups(report)
         chosen = chosen._replace(
@@ -80,7 +80,7 @@ def _known(value: str, choices: Iterable[Choice]) -> str:
 
 
 def _pager(chosen: Chosen, listed: Listed) -> list[Choice]:
-    """Return the pages that one may go to from here, by address and words."""
+    """Returns the links to other pages of the list, by address and words."""
     last = listed.pages
     places = {"First": 1, "Previous": listed.page - 1, "Next": listed.page + 1, "Last": last}
     there = {word: page for word, page in places.items() if 1 <= page <= last != 1}

@@ -30,7 +30,7 @@ _NAMES = 0.43
 _WIDTH = 720
 """Height of a row; where the bars begin, as a share of the width; the width."""
 _TALL = 600
-"""Height from which a figure is printed smaller, so that it stands on the first page."""
+"""Height from which a figure is printed smaller, so that it fits on the first page."""
 _BARS = 0.46
 """Share of the width that the longest bar takes."""
 _PREVIEW = (600, 315)
@@ -40,41 +40,41 @@ _NEAREST = 7
 
 
 def head_html(report: AnyReport, parts: Iterable[str] = (), share: str = "") -> str:
-    """Return a report's title, its sentence, its headline numbers, and what limits them.
+    """Returns a report's title, its sentence, its headline numbers and their limits.
 
-    `share`: what stands between the numbers and their limits.
+    `share`: HTML between the numbers and their limits.
     """
     benchmark = benchmark_of(report)
-    found = benchmark.totals(report)
-    totals = REPORT.totals(found) if found else REPORT.total("nothing scored")
+    lines = benchmark.totals(report)
+    totals = REPORT.totals(lines) if lines else REPORT.total("nothing scored")
     when = f"{report.created[:16].replace('T', ' ')} UTC"
-    limits = [PARTS.warning(one.text) for one in benchmark.caveats(report)]
+    limits = [PARTS.warning(caveat.text) for caveat in benchmark.caveats(report)]
     name = benchmark.edition(report)
-    said = benchmark.sentence(report)
+    sentence = benchmark.sentence(report)
     return REPORT.head(
         list(filter(None, (name, report.file, when))),
         report.title,
         name,
-        said,
+        sentence,
         [totals, share, *limits, *parts],
     )
 
 
 def figure_html(report: AnyReport) -> str:
-    """Return the paper's table with this report in it, as a figure and as a table; "" where there is none."""
+    """Returns the paper's table with this report in it, as a figure and as a table; "" if there is none."""
     benchmark = benchmark_of(report)
     board = benchmark.published(report)
     head = benchmark.headline(report)
     if board is None or head is None or head.mean is None:
         return ""
     drawing = published_drawing(board, report.title, head)
-    apart = (
+    conditions = (
         f"Not the same conditions: {'; '.join(board.apart)}."
         if board.apart
         else "The same conditions."
     )
-    what = f"{report.title} in {board.source} ({board.columns[0]}), with its 95% interval."
-    caption = " ".join(filter(None, (what, apart, board.note)))
+    description = f"{report.title} in {board.source} ({board.columns[0]}), with its 95% interval."
+    caption = " ".join(filter(None, (description, conditions, board.note)))
     sheets = [published_sheet(board, report.title)]
     sheets += [
         published_sheet(other, report.title, f"published-{number}")
@@ -85,17 +85,16 @@ def figure_html(report: AnyReport) -> str:
 
 
 def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Drawing:
-    """Lay out a published table as bars, best first; this report's is the dark one, with its interval."""
+    """Lays out a published table as bars, best first; this report's bar is dark and has its interval."""
     rows, own = _ordered(board.ordered, title, head)
-    what = f"{title} ({own[1]:{head.form}}) among the models of {board.source}"
-    told = ", ".join(f"{name} {score:{head.form}}" for name, score in rows)
-    return Drawing(
-        what, told, _WIDTH, _ROW * len(rows), tuple(_bars(rows, own, head, _WIDTH, 0)), fluid=True
-    )
+    heading = f"{title} ({own[1]:{head.form}}) among the models of {board.source}"
+    values = ", ".join(f"{name} {score:{head.form}}" for name, score in rows)
+    bars = tuple(_bars(rows, own, head, _WIDTH, 0))
+    return Drawing(heading, values, _WIDTH, _ROW * len(rows), bars, fluid=True)
 
 
 def preview_drawing(report: AnyReport) -> Drawing:
-    """Lay out what stands beside a shared link: title, main number, and its place among the nearest bars."""
+    """Lays out the picture beside a shared link: title, main number, and its place among the nearest bars."""
     benchmark = benchmark_of(report)
     head = benchmark.headline(report)
     board = benchmark.published(report)
@@ -139,7 +138,7 @@ def preview_drawing(report: AnyReport) -> Drawing:
 
 
 def nearest_drawing(report: AnyReport) -> Drawing | None:
-    """Lay out the report among the nearest bars of the paper's table, else its groups; None where it has neither."""
+    """Lays out the report among the nearest bars of the paper's table, else its groups; None if it has neither."""
     benchmark = benchmark_of(report)
     head = benchmark.headline(report)
     if head is None or head.mean is None:
@@ -149,13 +148,13 @@ def nearest_drawing(report: AnyReport) -> Drawing | None:
     if not rows:
         return None
     bars = tuple(_bars(rows, own, head, _WIDTH, 0))
-    what = f"Beside {_beside(board)}" if board else "By group"
-    told = ", ".join(f"{name} {score:{head.form}}" for name, score in rows)
-    return Drawing(what, told, _WIDTH, _ROW * len(rows), bars, fluid=True)
+    heading = f"Beside {_beside(board)}" if board else "By group"
+    values = ", ".join(f"{name} {score:{head.form}}" for name, score in rows)
+    return Drawing(heading, values, _WIDTH, _ROW * len(rows), bars, fluid=True)
 
 
 def shared_drawing(report: AnyReport) -> Drawing:
-    """Lay out a report as a file: the paper's table, where a number may stand in it alone, else the preview."""
+    """Lays out a report as a file: the paper's table if the number may be in it without a caveat, else the preview."""
     benchmark = benchmark_of(report)
     board = benchmark.published(report)
     head = benchmark.headline(report)
@@ -165,9 +164,9 @@ def shared_drawing(report: AnyReport) -> Drawing:
 
 
 def _kinds(report: AnyReport) -> str:
-    """Return in a few words what limits the number."""
-    kinds = [one.kind.lower() for one in benchmark_of(report).caveats(report) if one.kind]
-    kinds += [one.kind for one in stopped(refusals(report), "number")]
+    """Returns the limits of the number in a few words."""
+    kinds = [caveat.kind.lower() for caveat in benchmark_of(report).caveats(report) if caveat.kind]
+    kinds += [refusal.kind for refusal in stopped(refusals(report), "number")]
     return ", ".join(dict.fromkeys(kinds)).capitalize()
 
 
@@ -177,10 +176,10 @@ Bar = tuple[str, float]
 def _nearest(
     report: AnyReport, title: str, head: ScoreLine, board: PublishedBoard | None, most: int
 ) -> tuple[Sequence[Bar], Bar | None]:
-    """Return the bars around a report's own in the paper's table, else its first groups, and its own bar."""
+    """Returns the bars around a report's own bar in the paper's table, else its first groups, and its own bar."""
     if board is None:
         groups = benchmark_of(report).groups(report)
-        return [(one.name, one.mean) for one in groups if one.mean is not None][:most], None
+        return [(group.name, group.mean) for group in groups if group.mean is not None][:most], None
     rows, own = _ordered(board.ordered, title, head)
     first = max(0, min(rows.index(own) - most // 2, len(rows) - most))
     return rows[first : first + most], own
@@ -191,7 +190,7 @@ def _beside(board: PublishedBoard) -> str:
 
 
 def _ordered(rows: Iterable[Bar], title: str, head: ScoreLine) -> tuple[list[Bar], Bar]:
-    """Return the rows with this report's, best first, and this report's."""
+    """Returns the rows including this report's, best first, and this report's row."""
     own = (title, head.mean or 0.0)
     return sorted([*rows, own], key=lambda row: (-row[1], row is not own)), own
 
@@ -199,9 +198,10 @@ def _ordered(rows: Iterable[Bar], title: str, head: ScoreLine) -> tuple[list[Bar
 def _bars(
     rows: Sequence[Bar], own: Bar | None, head: ScoreLine, width: float, top: float, edge: float = 0
 ) -> Iterator[Mark]:
-    low, high = (
-        (own[1] if end is None else end for end in (head.low, head.high)) if own else (0.0, 0.0)
-    )
+    low = high = 0.0
+    if own is not None:
+        low = own[1] if head.low is None else head.low
+        high = own[1] if head.high is None else head.high
     scale = _BARS * width / max(high, *(score for _, score in rows), 1)
     left = edge + _NAMES * width
     for place, row in enumerate(rows):
@@ -231,9 +231,9 @@ def wrong_answers_of(report: AnyReport) -> list[ScoredAnswer]:
 
 
 def wrong_html(report: AnyReport, pictures: Callable[[ScoredAnswer], Sequence[str]]) -> str:
-    """Return five wrong answers; `pictures` returns the addresses of a question's pictures, as far as they are here."""
-    found = [(one, pictures(one)) for one in wrong_answers_of(report)]
-    return REPORT.wrong(found, benchmark_of(report).unpictured) if found else ""
+    """Returns five wrong answers; `pictures` returns the addresses of a question's pictures on this server."""
+    answers = [(answer, pictures(answer)) for answer in wrong_answers_of(report)]
+    return REPORT.wrong(answers, benchmark_of(report).unpictured) if answers else ""
 
 
 def trust_html(report: AnyReport) -> str:
@@ -241,7 +241,7 @@ def trust_html(report: AnyReport) -> str:
 
 
 def trust_lines(report: AnyReport) -> list[str]:
-    """Return how far to trust a report, in at most three lines."""
+    """Returns at most three lines on how far to trust a report."""
     benchmark = benchmark_of(report)
     judge = judge_text(report.judge) if report.judge else "No judge was asked: rules alone decided"
     lines = [f"{judge}. {benchmark.note(report)}."]
@@ -257,68 +257,68 @@ def trust_lines(report: AnyReport) -> list[str]:
 
 
 def methods_html(report: AnyReport) -> str:
-    """Return how the report was made, with the hashes that tell it from others."""
+    """Returns the methods of a report, with the hashes that identify it."""
     benchmark = benchmark_of(report)
     judge = report.judge
     protocols = {protocol: label for label, protocol in benchmark.protocols.items()}
-    told = {
+    facts = {
         "Benchmark": benchmark.edition(report),
         "Protocol": protocols.get(report.protocol, report.protocol),
     }
     if judge is not None:
-        told |= {"Judge": judge.model, "Answered as": ", ".join(judge.versions) or "not told"}
-        told |= {"Prompt (sha256)": judge.prompt or "not told", "Reading": judge.parser}
-    told |= {**benchmark.methods(report), "File": report.file}
+        facts |= {"Judge": judge.model, "Answered as": ", ".join(judge.versions) or "not told"}
+        facts |= {"Prompt (sha256)": judge.prompt or "not told", "Reading": judge.parser}
+    facts |= {**benchmark.methods(report), "File": report.file}
     if answers := benchmark.scored_answers(report):
-        is_blind = any(one.answer == NOT_SHOWN for one in answers)
-        told["Answers (sha256)"] = NOT_SHOWN if is_blind else answers_digest(answers)
-    return REPORT.methods({**told, "Scored": f"{report.created[:16].replace('T', ' ')} UTC"})
+        is_blind = any(answer.answer == NOT_SHOWN for answer in answers)
+        facts["Answers (sha256)"] = NOT_SHOWN if is_blind else answers_digest(answers)
+    return REPORT.methods({**facts, "Scored": f"{report.created[:16].replace('T', ' ')} UTC"})
 
 
 def answers_digest(answers: Sequence[ScoredAnswer]) -> str:
-    """Return the sha256 of ids and answers, whatever file they came in."""
+    """Returns the sha256 of ids and answers, whatever file they came in."""
     return hashlib.sha256(
-        json.dumps([(one.id, one.answer) for one in answers]).encode()
+        json.dumps([(answer.id, answer.answer) for answer in answers]).encode()
     ).hexdigest()
 
 
 def comparison_html(first: AnyReport, second: AnyReport) -> str:
-    """Return how two reports differ, question by question; a sentence where they count different things.
+    """Returns the difference of two reports question by question, or a sentence if they count different things.
 
-    Of hidden answers the headlines stand side by side.
+    Reports on hidden answers have their headlines side by side.
     """
     benchmark = benchmark_of(first)
-    ways = [benchmark_of(one).counted_as(one) for one in (first, second)]
-    if ways[0] != ways[1]:
-        here, there = (
-            f"{one.title!r} is {' · '.join(way)}"
-            for one, way in zip((first, second), ways, strict=True)
-        )
+    first_way = benchmark.counted_as(first)
+    second_way = benchmark_of(second).counted_as(second)
+    if first_way != second_way:
         return PARTS.alert(
-            f"{here}, {there}. Choose two reports of one benchmark, one protocol and one way of counting."
+            f"{first.title!r} is {' · '.join(first_way)}, {second.title!r} is {' · '.join(second_way)}. "
+            "Choose two reports of one benchmark, one protocol and one way of counting."
         )
     if benchmark.way == "hidden":
         sheets = benchmark.compared(first, second)
         return REPORT.side_by_side(benchmark.unpaired, list(map(sheet_html, sheets)))
-    found = paired(benchmark.scored_answers(first), benchmark.scored_answers(second))
-    if not found:
+    lines = paired(benchmark.scored_answers(first), benchmark.scored_answers(second))
+    if not lines:
         return PARTS.alert(benchmark.unpaired)
-    judges = {one.judge.model if one.judge else "rules alone" for one in (first, second)}
+    judges = {report.judge.model if report.judge else "rules alone" for report in (first, second)}
     judged = f"Judged apart: {' and '.join(sorted(judges))}." if len(judges) > 1 else ""
     differ = f"{judged} {benchmark.apart(first, second)}".strip()
-    table = sheet_html(paired_sheet(first.title, second.title, found))
-    statement = difference_text(first.title, second.title, found[0].difference)
-    return REPORT.compared(statement, differ, table, len(found))
+    table = sheet_html(paired_sheet(first.title, second.title, lines))
+    statement = difference_text(first.title, second.title, lines[0].difference)
+    return REPORT.compared(statement, differ, table, len(lines))
 
 
-def difference_text(first: str, second: str, found: ScoreLine) -> str:
-    """Return what two reports' difference over all questions says, in a sentence."""
-    over = f"over the {plural(found.n, 'question')} that both reports score"
-    if found.mean is None or found.low is None or found.high is None:
+def difference_text(first: str, second: str, difference: ScoreLine) -> str:
+    """Returns a sentence on the difference of two reports over all questions."""
+    over = f"over the {plural(difference.n, 'question')} that both reports score"
+    if difference.mean is None or difference.low is None or difference.high is None:
         return f"Too few questions to tell, {over}."
-    sure = interval_text(found.low, found.high)
-    if found.low <= 0 <= found.high:
-        points = f"{found.mean:+z.1f}".replace("-", "−")
+    sure = interval_text(difference.low, difference.high)
+    if difference.low <= 0 <= difference.high:
+        points = f"{difference.mean:+z.1f}".replace("-", "−")
         return f"No clear difference {over}: {points} points ({sure})."
-    better = "higher" if found.mean > 0 else "lower"
-    return f"{second} scores {abs(found.mean):.1f} points {better} than {first} {over} ({sure})."
+    better = "higher" if difference.mean > 0 else "lower"
+    return (
+        f"{second} scores {abs(difference.mean):.1f} points {better} than {first} {over} ({sure})."
+    )

@@ -18,12 +18,12 @@ _BROAD = frozenset("mwMW%@")
 
 
 class Badge(NamedTuple):
-    """What a badge says."""
+    """The texts of a badge."""
 
     name: str
     value: str
     title: str = ""
-    """What it says in full where somebody points at it."""
+    """Its full text, shown under the pointer."""
     tone: str = "#4f46e5"
     """Colour behind the value."""
 
@@ -34,7 +34,7 @@ WITHDRAWN = Badge("report", "withdrawn", tone="#6b7280")
 
 
 def badge_svg(badge: Badge) -> bytes:
-    """Return the file, in fewer than 500 bytes: long titles are cut."""
+    """Returns the file, in fewer than 500 bytes: long titles are cut."""
     value = shortened(badge.value, _VALUE_LETTERS)
     letters = MOST_LETTERS
     content = _drawn(badge, value, letters)
@@ -45,7 +45,7 @@ def badge_svg(badge: Badge) -> bytes:
 
 
 def _drawn(badge: Badge, value: str, letters: int) -> bytes:
-    """Draw a badge of so many letters, with as many of its title."""
+    """Draws a badge with at most `letters` letters of its text, and of its title."""
     name = shortened(badge.name, max(letters - len(value), 1))
     title = shortened(badge.title, letters)
     drawn = PUBLISHED.badge(name, value, title, badge.tone, _width(name), _width(value))
@@ -53,7 +53,7 @@ def _drawn(badge: Badge, value: str, letters: int) -> bytes:
 
 
 def _width(text: str) -> int:
-    """Return about how many pixels a text takes in letters of 11 pixels; the drawing makes it fit."""
+    """Returns about how many pixels a text takes in letters of 11 pixels; the drawing makes it fit."""
     return 2 * _PADDING + round(sum(map(_letter, text)))
 
 

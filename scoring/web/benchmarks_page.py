@@ -1,20 +1,23 @@
-"""Benchmarks page: what can be scored here, a line a benchmark, and all that is known of each."""
+"""Benchmarks page: a line for each benchmark, grouped by kind of rule, and a page with all that is known of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request, Response
 
+from arena.sheets import as_html
 from arena.templates import macros
 from arena.types import grouped
 from arena.web.addresses import NAME, SCORE
 from arena.web.heads import Head
 from arena.web.layout import PageLayout
 from scoring.benchmarks.base import Benchmark
+from scoring.benchmarks.listing import by_kind, facts_line
 from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.jobs.service import JobService
 from scoring.registry import offered
+from scoring.specs.file_columns import columns_sheet
 from scoring.web.citations import citations
 from scoring.web.report_parts import sheet_html
 
@@ -26,9 +29,22 @@ HEAD = Head(
 )
 
 
+class ListedBenchmark(NamedTuple):
+    """A line of the list."""
+
+    address: str
+    name: str
+    facts: str
+
+
 def about_html(benchmark: Benchmark[Any]) -> str:
-    """Return a benchmark in a sentence, with a link to its page."""
-    return HTML.about(benchmark, f"{PATH}/{benchmark.key}")
+    """Return a benchmark in a sentence, the columns of its files, and a link to its page."""
+    return HTML.about(benchmark, f"{PATH}/{benchmark.key}", columns_html(benchmark))
+
+
+def columns_html(benchmark: Benchmark[Any]) -> str:
+    """Return the columns of a benchmark's files with one made-up row; "" if they are unknown."""
+    return as_html(columns_sheet(benchmark.columns(), benchmark.columns_note))
 
 
 @dataclass(frozen=True)
@@ -39,9 +55,19 @@ class BenchmarksPage:
     layout: PageLayout
 
     def lists(self, request: Request) -> Response:
-        here = {file.benchmark for file in self.service.library.files()}
-        lines = [(f"{PATH}/{key}", one, key in here) for key, one in offered().items()]
-        return self.layout.page(request, HEAD, HTML.listed(lines), here=SCORE)
+        here = self.service.benchmarks_here()
+        groups = {
+            heading: [
+                ListedBenchmark(
+                    address=f"{PATH}/{benchmark.key}",
+                    name=benchmark.name,
+                    facts=facts_line(benchmark, benchmark.key in here),
+                )
+                for benchmark in benchmarks
+            ]
+            for heading, benchmarks in by_kind(offered().values()).items()
+        }
+        return self.layout.page(request, HEAD, HTML.listed(groups), here=SCORE)
 
     def opens(self, key: str, request: Request) -> Response:
         benchmark = offered().get(key)
@@ -50,6 +76,7 @@ class BenchmarksPage:
         html = HTML.benchmark(
             benchmark,
             grouped((fact.name, fact.text) for fact in benchmark.facts()),
+            columns_html(benchmark),
             self._questions(key),
             [(sheet.title, sheet_html(sheet)) for sheet in benchmark.published_sheets()],
             benchmark.spec.yaml if isinstance(benchmark, SpecifiedBenchmark) else "",
@@ -60,7 +87,11 @@ class BenchmarksPage:
 
     def _questions(self, key: str) -> Sequence[str]:
         """The names of a benchmark's question sets and files on this server."""
-        sets = [one.name for one in self.service.question_sets.values() if one.benchmark == key]
+        sets = [
+            questions.name
+            for questions in self.service.question_sets.values()
+            if questions.benchmark == key
+        ]
         files = [file.name for file in self.service.library.files() if file.benchmark == key]
         return [*sets, *files]
 

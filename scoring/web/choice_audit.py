@@ -36,36 +36,36 @@ def list_choices(
     page: int = 1,
     words: Callable[[str], str] = str,
 ) -> Listed:
-    """Return one page of the matching answers; `others` are the same rows under another protocol, "" any category.
+    """Returns one page of the matching answers; `category` "" is any.
 
-    `words` has the names of abilities.
+    `others` are the same rows under another protocol. `words` returns the name of an ability.
     """
-    found = differences(rows, others) if show == DIFFERS else list(filter(SHOWS[show], rows))
-    fit = [one for one in found if category in ("", _row(one).question.category)]
-    return listed_answers(fit, len(rows), page, lambda one: _item(one, other, words))
+    entries = differences(rows, others) if show == DIFFERS else list(filter(SHOWS[show], rows))
+    fit = [entry for entry in entries if category in ("", _row(entry).question.category)]
+    return listed_answers(fit, len(rows), page, lambda entry: _item(entry, other, words))
 
 
 def marked_html(prediction: str, span: str, last: bool = False) -> str:
-    """Return the answer with the span that was read marked; rules read a normalised text, with other white space."""
+    """Returns the answer with its decisive span marked; rules read a normalised text, with other white space."""
     start, end = _place(prediction, span, last) or (0, 0)
     return CHOICE.marked(prediction[:start], prediction[start:end], prediction[end:])
 
 
-def _row(one: Decided | Difference) -> Decided:
-    return one.row if isinstance(one, Difference) else one
+def _row(entry: Decided | Difference) -> Decided:
+    return entry.row if isinstance(entry, Difference) else entry
 
 
-def _item(one: Decided | Difference, other: Protocol, words_of: Callable[[str], str]) -> str:
-    row = _row(one)
+def _item(entry: Decided | Difference, other: Protocol, words_of: Callable[[str], str]) -> str:
+    row = _row(entry)
     question = row.question
     decision = row.decision
     group = mmbench.L2.get(question.group.lower(), question.group)
     names = (question.split, words_of(group), words_of(question.category))
     about = " · ".join(filter(None, names))
     trails = _trail_html(decision)
-    if isinstance(one, Difference):
-        name = f"{PROTOCOL_WORDS[other]}: {_letter_words(one.other.letter)}"
-        trails = CHOICE.both(trails, name, _trail_html(one.other))
+    if isinstance(entry, Difference):
+        name = f"{PROTOCOL_WORDS[other]}: {_letter_words(entry.other.letter)}"
+        trails = CHOICE.both(trails, name, _trail_html(entry.other))
     words = "no answer of the model" if decision.step == "failed" else "undecided"
     words = f"read {_letter_words(decision.letter)}" if decision.letter else words
     kind, outcome = _OUTCOMES[row.right]
@@ -75,7 +75,7 @@ def _item(one: Decided | Difference, other: Protocol, words_of: Callable[[str], 
 def choice_html(
     row: Decided, about: str, words: str, kind: str, outcome: str, trails: str = ""
 ) -> str:
-    """Return an answer with its question, what was read of it in `words`, and what came of that."""
+    """Returns an answer with its question, its reading in `words`, and the outcome."""
     decision = row.decision
     text = marked_html(row.prediction, decision.span, decision.rule is Rule.STATEMENT)
     replies = list(map(REPORT.quoted, decision.replies))
@@ -96,7 +96,7 @@ def _letter_words(letter: str | None) -> str:
 
 
 def _place(text: str, span: str, last: bool) -> tuple[int, int] | None:
-    """Return the position of a span in a text, ignoring white space and letter forms; whole words come first."""
+    """Returns the position of a span in a text, ignoring white space and letter forms; whole words come first."""
     folded = []
     places = []
     for place, char in enumerate(text):
@@ -107,12 +107,15 @@ def _place(text: str, span: str, last: bool) -> tuple[int, int] | None:
     wanted = "".join(normalize("NFKC", span).split())
     if not wanted:
         return None
-    found = [
+    spans = [
         (places[at], places[at + len(wanted) - 1] + 1)
         for at in islice(_starts("".join(folded), wanted), 1000)
     ]
-    whole = [(start, end) for start, end in found if _whole(text, start, end)] or found
-    return whole[-1 if last else 0] if whole else None
+    whole = [(start, end) for start, end in spans if _whole(text, start, end)]
+    candidates = whole or spans
+    if not candidates:
+        return None
+    return candidates[-1] if last else candidates[0]
 
 
 def _starts(text: str, wanted: str) -> Iterator[int]:

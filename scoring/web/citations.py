@@ -8,6 +8,6 @@ from scoring.report import DATA
 
 @cache
 def citations() -> Mapping[str, str]:
-    """Return the BibTeX entries of papers by key."""
+    """Returns the BibTeX entries of papers by key."""
     entries = (DATA / "citations.bib").read_text("utf-8").strip().split("\n\n")
     return {entry.partition("{")[2].partition(",")[0]: entry for entry in entries}

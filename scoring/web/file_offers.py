@@ -1,4 +1,4 @@
-"""Offers for a file on "Score a model": its drafts, and what each way to judge it costs."""
+"""Offers for a file on "Score a model": its drafts, and the price of each way to judge it."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from scoring.web.scoring_settings import ScoringSettings, Values
 
 
 class FileOffers:
-    """Makes the drafts of a file by what is chosen in the form: `token` names the file, `stored` an own model."""
+    """Makes the drafts of a file by the choices in the form: `token` names the file, `stored` a model of the bank."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class FileOffers:
         self._stored = stored
 
     def draft(self, owner: str, form: Benchmark[Any], values: Values, label: str) -> Draft:
-        """Make a file's draft for one way to judge it, by label."""
+        """Makes a file's draft for one way to judge it, by label."""
         token = str(values[self._token])
         title = self._settings.report_title(values)
         if form.way == "questions first":
@@ -45,15 +45,16 @@ class FileOffers:
         request = self._settings.comparison(form, values, label)
         if token:
             return self._service.comparison(owner, token, request)
-        stored = {str(one): one for one in self._service.submissions.stored()}
+        stored = {str(model): model for model in self._service.submissions.stored()}
         return self._service.stored_comparison(forms.one_of(stored, values[self._stored]), request)
 
     def is_graded(self, owner: str, form: Benchmark[Any], values: Values) -> bool:
-        asked = form.way == "questions first"
-        return asked and self._service.graded(owner, str(values[self._token]))
+        if form.way != "questions first":
+            return False
+        return self._service.graded(owner, str(values[self._token]))
 
     def offers(self, owner: str, form: Benchmark[Any], values: Values) -> list[forms.Offer]:
-        """Return the ways to judge a file, the cheapest first. Raises what keeps the file from being judged."""
+        """Returns the ways to judge a file, the cheapest first. Raises the problems that keep it from being judged."""
         judge = self._settings.own_judge(owner, values)
         offers = []
         labels = [*forms.WAYS.get(form.way, [forms.ALL])]
@@ -63,11 +64,9 @@ class FileOffers:
             if isinstance(cost, OptionsError):
                 offers.append(forms.Offer(label, None, str(cost)))
                 continue
-            over = judge is None and self._service.over(cost)
-            most = f"Over the ${self._service.ceiling:,.2f} that this site pays for one file: use your own key"
-            offers.append(
-                forms.Offer(
-                    label, cost if judge is None or judge.model else None, most if over else ""
-                )
-            )
+            hindrance = ""
+            if judge is None and self._service.over(cost):
+                hindrance = f"Over the ${self._service.ceiling:,.2f} that this site pays for one file: use your own key"
+            has_name = judge is None or judge.model
+            offers.append(forms.Offer(label, cost if has_name else None, hindrance))
         return offers

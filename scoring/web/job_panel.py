@@ -1,4 +1,4 @@
-"""Job panel of "Score a model": how far a job is, what can be done with it, and the list of all jobs and reports."""
+"""Job panel of "Score a model": a job's progress and buttons, and the list of all jobs and reports."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ HIDDEN = gr.update(visible=False)
 
 
 class JobPanel:
-    """Components as attributes, which stand in three places of the page; methods return the updates that show a job."""
+    """Components as attributes, in three places of the page; methods return the updates that show a job."""
 
     def __init__(self, service: JobService) -> None:
         self._service = service
@@ -50,7 +50,7 @@ class JobPanel:
         return [self.link, self.progress, *buttons, self.mine, self.clock]
 
     def blank(self) -> Updates:
-        """Return the updates that clear an earlier file's job; the job continues and stays in the list."""
+        """Returns the updates that clear an earlier file's job; the job continues and stays in the list."""
         buttons = (self.rest, self.confirm, self.cancel, self.resume, self.delete)
         return {
             self.link: "",
@@ -59,12 +59,12 @@ class JobPanel:
             **dict.fromkeys(buttons, HIDDEN),
         }
 
-    def shown(self, owner: str, link: str, settings: ScoringSettings) -> Updates:
+    def updates(self, owner: str, link: str, settings: ScoringSettings) -> Updates:
         jobs = self._service.jobs.of_owner(owner)
-        job = next((job for job in jobs if job.link == link), None) or followed(jobs)
+        job = {job.link: job for job in jobs}.get(link) or followed(jobs)
         state = job.state if job else None
         stopped = state in STOPPED
-        shown = {
+        updates = {
             self.link: job.link if job else "",
             self.progress: self._progress_html(job) if job else "",
             self.confirm: gr.update(visible=state == "quoted"),
@@ -76,11 +76,13 @@ class JobPanel:
             self.clock: gr.Timer(active=state in ("waiting", "judging")),
         }
         if job and stopped:
-            shown |= settings.of_job(job)
-        return {**shown, **(self._left(owner, job, settings) if job else {})}
+            updates |= settings.of_job(job)
+        if job:
+            updates |= self._left(owner, job, settings)
+        return updates
 
     def _left(self, owner: str, job: Job, settings: ScoringSettings) -> Updates:
-        """Return the button that has a judge read what the rules left open, with its price, and the choice of judge."""
+        """Returns the button and the choice of a judge for the answers that the rules left open, with the price."""
         left = self._service.left(job)
         form = benchmark_of(job)
         if not left:

@@ -7,8 +7,11 @@ from typing import NamedTuple
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from arena.drawings import svg
+from arena.drawings import Drawing, ratings_drawing, svg
+from arena.leaderboard.chart import MOST_BARS
+from arena.leaderboard.headline import ranks_in_words
 from arena.plots import Plot, WinRateCell, family_win_rate_plot
+from arena.ratings.report import BoardRow, bradley_terry_rows
 from arena.templates import macros
 from arena.web.addresses import JUDGES, NAME, RESULTS
 from arena.web.cookies import NO_STORE, owner_of
@@ -27,7 +30,6 @@ from scoring.visit_bench.leaderboard import (
 from scoring.visit_bench.sheets import COLUMNS, PEOPLE, board_sheet
 from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, labels
 from scoring.web.citations import citations
-from scoring.web.judge_board_view import board_chart, board_sentence
 from scoring.web.report_parts import sheet_html
 
 VISIT = macros("visit_bench.html")
@@ -43,41 +45,73 @@ class Beside(NamedTuple):
 
 
 def board_html(
-    board_key: JudgeBoardKey, found: Standings, beside: Beside, variants: Mapping[str, int]
+    board_key: JudgeBoardKey, standings: Standings, beside: Beside, variants: Mapping[str, int]
 ) -> str:
-    title = f"{board_key.title}: {found.board.matches:,} matches"
-    table = sheet_html(board_sheet("board", title, found.board, beside.ratings, variants))
-    chart = board_chart(found.board)
+    title = f"{board_key.title}: {standings.board.matches:,} matches"
+    table = sheet_html(board_sheet("board", title, standings.board, beside.ratings, variants))
+    chart = board_chart(standings.board)
     drawn = svg(chart, "automatic-chart") if chart else ""
     cited = citations()[VISIT_BENCH.cited]
     return VISIT.board(
-        board_key, found, board_sentence(found.board), drawn, beside.agreement, table, cited
+        board_key, standings, board_sentence(standings.board), drawn, beside.agreement, table, cited
     )
 
 
+def board_sentence(board: AutomaticBoard) -> str:
+    """Returns a sentence with the models of the first ranks, which a board opens with."""
+    ranked, groups = _first_group(board)
+    if len(ranked) < 2:
+        return "No two models have a rank yet: these matches are too few to compare them."
+    ranks = {row.model: row.rank for row in ranked if row.rank is not None}
+    one_of = f"In one of {groups} groups that never met, " if groups > 1 else ""
+    return f"{one_of}{'; '.join(ranks_in_words(ranks))}."
+
+
+def board_chart(board: AutomaticBoard) -> Drawing | None:
+    """Returns a chart of the ratings with intervals; None while no model has both."""
+    rows = list(bradley_terry_rows(row for row in _first_group(board)[0] if row.bt_low is not None))
+    title = "Elo ratings by the judge with 95% intervals, best first"
+    return ratings_drawing(title, board_sentence(board), rows, MOST_BARS) if rows else None
+
+
+def _first_group(board: AutomaticBoard) -> tuple[Sequence[BoardRow], int]:
+    """Returns the ranked models of the first group of models that met, and the number of such groups."""
+    first: list[BoardRow] = []
+    groups = 0
+    before = 0
+    for row in (line.row for line in board.lines if line.row.rank is not None):
+        is_next_group = groups == 0 or (row.rank == 1 and before != 1)
+        if is_next_group:
+            groups += 1
+        if groups == 1:
+            first.append(row)
+        before = row.rank
+    return first, groups
+
+
 def family_plot(board: AutomaticBoard) -> Plot | None:
-    """Return Figure 8, win rates against the reference by family and model; None without any match that was decided."""
+    """Returns Figure 8, win rates against the reference by family and model; None without a decided match."""
     models = [line.row.model for line in board.lines if line.reference is not None]
-    shown = {
+    decided = {
         family: rates
         for family, rates in board.families.items()
         if any(rate.n for rate in rates.values())
     }
-    cells = [[_win_rate(rates.get(model)) for model in models] for rates in shown.values()]
-    return family_win_rate_plot(list(map(family_words, shown)), models, cells) if shown else None
+    cells = [[_win_rate(rates.get(model)) for model in models] for rates in decided.values()]
+    return (
+        family_win_rate_plot(list(map(family_words, decided)), models, cells) if decided else None
+    )
 
 
 def _win_rate(rate: WinRate | None) -> WinRateCell | None:
-    return (
-        None
-        if rate is None or rate.value is None
-        else WinRateCell(rate.value, rate.low, rate.high, rate.n)
-    )
+    if rate is None or rate.value is None:
+        return None
+    return WinRateCell(rate.value, rate.low, rate.high, rate.n)
 
 
 @dataclass(frozen=True)
 class JudgesPage:
-    """The boards of judge models, one at a time, and what the visitor submitted to them."""
+    """The boards of judge models, one at a time, and the visitor's submissions to them."""
 
     submissions: Submissions
     people: PeoplesBoards
@@ -88,61 +122,68 @@ class JudgesPage:
     def opens(self, request: Request) -> Response:
         """The board that the query names, else the first. Raises DatabaseError."""
         boards = self.submissions.store.board_keys()
-        asked = request.query_params.get("board", "")
+        key = request.query_params.get("board", "")
         html = VISIT.judges_page(
             self.tabs.html(JUDGES),
-            self._board(boards, asked) if boards else VISIT.no_board(),
+            self._board(boards, key) if boards else VISIT.no_board(),
             VISIT.submissions(self._submitted(request)),
             (*COLUMNS, PEOPLE) if boards else (),
         )
         return self.layout.page(request, HEAD, html, here=RESULTS, is_kept=False)
 
     async def withdraws(self, request: Request) -> Response:
-        """Delete the texts of a submission of the visitor's. Raises DatabaseError."""
+        """Deletes the texts of one of the visitor's submissions. Raises DatabaseError."""
         async with request.form(max_files=0, max_fields=2) as form:
             source = str(form.get("source", ""))
             name = str(form.get("name", ""))
-        known = {
-            (one.source, one.name): one for one in self._submitted(request) if not one.withdrawn
-        }
-        chosen = known.get((source, name))
-        if chosen is None:
+        chosen = [
+            submission
+            for submission in self._submitted(request)
+            if submission.source == source and submission.name == name and not submission.withdrawn
+        ]
+        if not chosen:
             html = VISIT.not_withdrawn(NOT_YOURS)
             return self.layout.page(request, HEAD, html, RESULTS, status=403, is_kept=False)
-        self.submissions.store.withdraw(chosen.owner, chosen.source, chosen.name)
+        self.submissions.store.withdraw(chosen[0].owner, source, name)
         return RedirectResponse(f"/{JUDGES}#submissions", status_code=303, headers=NO_STORE)
 
     def _board(self, boards: Sequence[JudgeBoardKey], key: str) -> str:
-        chosen = next((one for one in boards if one.key == key), boards[0])
-        names = labels(one.judging for one in boards)
+        chosen = {board_key.key: board_key for board_key in boards}.get(key, boards[0])
+        names = labels(board_key.judging for board_key in boards)
         choices = [
             Choice(
-                f"{one.title} · {names[one.judging.id]}",
-                f"/{JUDGES}?board={one.key}",
-                one is chosen,
+                f"{board_key.title} · {names[board_key.judging.id]}",
+                f"/{JUDGES}?board={board_key.key}",
+                board_key is chosen,
             )
-            for one in boards
+            for board_key in boards
         ]
-        found = self.submissions.store.standings(chosen)
+        standings = self.submissions.store.standings(chosen)
         variants = {
-            one.name: one.number for one in self.submissions.store.submissions(chosen.source)
+            submission.name: submission.number
+            for submission in self.submissions.store.submissions(chosen.source)
         }
         plot = picture_html(
-            family_plot(found.board), "automatic", "/automatic/families", {"board": chosen.key}
+            family_plot(standings.board), "automatic", "/automatic/families", {"board": chosen.key}
         )
-        beside = self._beside(chosen, found.board.ratings)
-        return VISIT.judges_board(choices, board_html(chosen, found, beside, variants), plot)
+        beside = self._beside(chosen, standings.board.ratings)
+        return VISIT.judges_board(choices, board_html(chosen, standings, beside, variants), plot)
 
     def _beside(self, board_key: JudgeBoardKey, judged: Mapping[str, float]) -> Beside:
         people = self.people.ratings(board_key.source, board_key.multi)
         both = sorted(judged.keys() & people.keys())
-        return Beside(
-            people, rank_correlation([judged[one] for one in both], [people[one] for one in both])
+        agreement = rank_correlation(
+            [judged[model] for model in both], [people[model] for model in both]
         )
+        return Beside(people, agreement)
 
     def _submitted(self, request: Request) -> list[Submission]:
-        owner = self.owners.of(owner_of(request.headers))
-        return [one for one in self.submissions.store.submissions() if one.owner == owner]
+        owner = self.owners.owner_of(owner_of(request.headers))
+        return [
+            submission
+            for submission in self.submissions.store.submissions()
+            if submission.owner == owner
+        ]
 
 
 def routes(page: JudgesPage) -> APIRouter:

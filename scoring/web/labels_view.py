@@ -23,11 +23,11 @@ _FEWEST = 30
 """Labels below which shares are said to be few."""
 
 
-def labels_line(found: LabelResults | None) -> str:
-    """What labels say, in a line; empty without labels."""
-    if found is None:
+def labels_line(results: LabelResults | None) -> str:
+    """Returns a line on the results of labels; empty without labels."""
+    if results is None:
         return ""
-    shares = found.shares
+    shares = results.shares
     first = max(shares.kinds.values(), key=lambda kind: kind.weighted.value)
     share = first.weighted
     labelled = f"People labelled {shares.labelled:,} of {plural(shares.wrong, 'wrong answer')}."
@@ -39,33 +39,33 @@ def labels_line(found: LabelResults | None) -> str:
     )
 
 
-def labels_html(found: LabelResults, mmt_bench: bool) -> str:
-    """Everything that labels say; `mmt_bench`: whether the paper's shares stand beside."""
-    sheets = label_sheets(found, mmt_bench)
-    return HTML.results("Labels", list(_sentences(found)), sheets_html(sheets))
+def labels_html(results: LabelResults, mmt_bench: bool) -> str:
+    """Returns all results of labels; `mmt_bench`: whether the paper's shares are beside them."""
+    sheets = label_sheets(results, mmt_bench)
+    return HTML.results("Labels", list(_sentences(results)), sheets_html(sheets))
 
 
-def _sentences(found: LabelResults) -> Iterator[str]:
-    shares = found.shares
-    yield labels_line(found)
+def _sentences(results: LabelResults) -> Iterator[str]:
+    shares = results.shares
+    yield labels_line(results)
     if shares.labelled < _FEWEST:
         yield f"{plural(shares.labelled, 'label')} say little: their intervals are wide."
     if shares.covered < shares.wrong:
         yield f"Weighted shares are of errors among the {shares.covered:,} wrong answers in groups with labels."
-    if found.bounds:
-        yield bounds_text(shares, found.bounds)
+    if results.bounds:
+        yield bounds_text(shares, results.bounds)
 
 
-def label_sheets(found: LabelResults, mmt_bench: bool) -> list[Sheet]:
-    """What labels say of a report's errors, in tables."""
-    sheets = [kind_sheet(found.shares, mmt_bench)]
-    if len({label.group for label in found.labels}) > 1:
-        sheets.append(group_sheet(found.labels))
-    if found.agreement.main.value is not None or found.agreement.own.value is not None:
-        sheets.append(agreement_sheet(found.agreement))
-    if found.doubted:
-        sheets.append(doubted_sheet(found.doubted))
-    for number, (title, one) in enumerate(found.compared.items(), 1):
-        sheet = comparison_sheet("This model", title, one)
+def label_sheets(results: LabelResults, mmt_bench: bool) -> list[Sheet]:
+    """Returns the tables on a report's errors by people's labels."""
+    sheets = [kind_sheet(results.shares, mmt_bench)]
+    if len({label.group for label in results.labels}) > 1:
+        sheets.append(group_sheet(results.labels))
+    if results.agreement.main.value is not None or results.agreement.own.value is not None:
+        sheets.append(agreement_sheet(results.agreement))
+    if results.doubted:
+        sheets.append(doubted_sheet(results.doubted))
+    for number, (title, comparison) in enumerate(results.compared.items(), 1):
+        sheet = comparison_sheet("This model", title, comparison)
         sheets.append(replace(sheet, name=f"{sheet.name}-{number}"))
     return sheets

@@ -1,93 +1,112 @@
-"""Marking task: answers to be marked, labelled or read as people's pages show them: no model, judge or report."""
+"""Marking task: people mark, label or read answers on pages that show no model, judge or report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse, PlainTextResponse
 
+from arena.locale import ENGLISH, t, translated
+from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 from arena.seats.task import Piece, SeatProgress, SeatTask
 from arena.templates import macros
 from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE
 from arena.web.pictures import Shown
-from arena.web.words import Words
-from scoring.people.errors import ERROR_KINDS
+from scoring.people.errors import DECISION_ORDER, ERROR_KINDS
 from scoring.people.mark_files import CANNOT
 from scoring.people.marking import Marking, of_seat
 from scoring.people.readings import NO_OPTION
 from scoring.people.spec import MarkKind
 from scoring.people.store import LONGEST_NOTE, MarkEntry, MarkError
-from scoring.web.marking_words import CANNOT_REASONS, MARKING_WORDS
+from scoring.report import DATA
 from scoring.web.question_pictures import QuestionPictures
 
 HTML = macros("marking.html")
 TENTHS = range(11)
+CANNOT_REASONS: Mapping[MarkKind, tuple[str, ...]] = {
+    "marks": ("picture", "question_unclear", "dont_know"),
+    "labels": ("picture", "question_unclear", "dont_know"),
+    "readings": ("unclear", "dont_know"),
+}
+"""Reasons why an answer cannot be judged, by the keys of their texts; the English ones are stored."""
+_PROMPT = (DATA.parent / "prompts/mm_vet.txt").read_text("utf-8")
+_EXAMPLES = _PROMPT.split("\n\n", 1)[1].strip().replace("<AND>", "*and*").replace("<OR>", "*or*")
+"""The table of seven examples that MM-Vet's judge is shown (its Table 1)."""
 
 
 @dataclass(frozen=True)
 class MarkingTask(SeatTask):
-    """Draws, shows and takes marks, labels and readings. What is said may be changed until the end."""
+    """Draws answers, shows them, and stores marks, labels and readings. People can change theirs until the end."""
 
     kind: MarkKind
     marking: Marking
     pictures: QuestionPictures
 
     @property
-    def words(self) -> Mapping[str, Words]:
-        return MARKING_WORDS[self.kind]
+    def texts(self) -> Sequence[str]:
+        return self.kind, "marking"
+
+    def instructions(self, campaign: Campaign) -> str:
+        if self.kind == "marks":
+            return t("marking.marks_task", examples=_EXAMPLES)
+        if self.kind == "labels":
+            questions = "\n".join(
+                f"1. {translated(question)} *{translated(ERROR_KINDS[kind].title)}*"
+                for question, kind in DECISION_ORDER
+            )
+            return t("marking.labels_task", questions=questions)
+        return t("marking.readings_task")
 
     def progress(self, seat: Seat) -> SeatProgress:
         return self.marking.store.progress(seat)
 
-    def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
+    def piece(self, seat: Seat, network: str | None) -> Piece | None:
         if self.progress(seat).votes >= seat.campaign.spec.seat.votes:
             return None
         drawn = self.marking.draw(seat)
         if drawn is None:
             return None
-        shown, answer = drawn
+        draw, answer = drawn
         if self.kind == "readings":
-            html = HTML.read(shown.token, answer, shown.round > 1, words)
-            return Piece(shown.token, html, shown.token, "open")
-        folder = f"/c/{seat.campaign.name}/{seat.token}/pictures/{shown.token}"
-        found = self.pictures.files(of_seat(seat)[1], answer)
-        addresses = (f"{folder}/{number}" for number in range(1, len(found) + 1))
+            html = HTML.read(draw.token, answer, draw.round > 1)
+            return Piece(draw.token, html, draw.token, "open")
+        folder = f"/c/{seat.campaign.name}/{seat.token}/pictures/{draw.token}"
+        files = self.pictures.files(of_seat(seat)[1], answer)
+        addresses = (f"{folder}/{number}" for number in range(1, len(files) + 1))
         pictures = [Shown(address, address, "") for address in addresses]
         html = HTML.shown(
-            shown.token,
+            draw.token,
             answer,
             pictures,
-            max(len(answer.pictures), len(found)),
-            shown.round > 1,
-            words,
+            max(len(answer.pictures), len(files)),
+            draw.round > 1,
         )
-        return Piece(shown.token, html, shown.token, "open")
+        return Piece(draw.token, html, draw.token, "open")
 
     def dock(
-        self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
+        self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:
         last = self.marking.store.last(seat)
-        reasons = {name: words[name] for name in CANNOT_REASONS[self.kind]}
+        reasons = {name: t(f"marking.{name}") for name in CANNOT_REASONS[self.kind]}
         last_token = last.token if last else ""
         if self.kind == "marks":
-            return HTML.marks(action, piece.token, last_token, reasons, problem, words)
+            return HTML.marks(action, piece.token, last_token, reasons, problem)
         if self.kind == "readings":
             answer = self.marking.answer(seat, piece.token)
             options = answer.options if answer else {}
             return HTML.readings(
-                options, NO_OPTION, action, piece.token, last_token, reasons, problem, words
+                options, NO_OPTION, action, piece.token, last_token, reasons, problem
             )
         return HTML.labels(
-            kinds=list(ERROR_KINDS),
+            kinds=list(ERROR_KINDS.values()),
             longest=LONGEST_NOTE,
             action=action,
             token=piece.token,
             last=last_token,
             reasons=reasons,
             problem=problem,
-            w=words,
         )
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
@@ -103,8 +122,8 @@ class MarkingTask(SeatTask):
             self.marking.store.enter(seat, token, MarkEntry(str(int(answer))))
             return
         if self.kind == "readings":
-            shown = self.marking.answer(seat, token)
-            if shown is None or answer not in (*shown.options, NO_OPTION):
+            question = self.marking.answer(seat, token)
+            if question is None or answer not in (*question.options, NO_OPTION):
                 raise MarkError("Nothing was matched: press one of the options.")
             self.marking.store.enter(seat, token, MarkEntry(answer))
             return
@@ -127,26 +146,27 @@ class MarkingTask(SeatTask):
         if reason not in CANNOT_REASONS[self.kind]:
             raise MarkError("Say why it cannot be judged.")
         self.marking.store.enter(
-            seat, token, MarkEntry(CANNOT, (), MARKING_WORDS[self.kind]["en"][str(reason)])
+            seat, token, MarkEntry(CANNOT, (), ENGLISH.text(f"marking.{reason}"))
         )
 
 
 def picture_routes(pages: CampaignPages, marking: Marking, pictures: QuestionPictures) -> APIRouter:
-    """Return the router of the pictures that a seat is shown, whose addresses name neither file nor report."""
+    """Returns the router of a seat's pictures, whose addresses name neither file nor report."""
     router = APIRouter()
 
     @router.get("/c/{name}/{seat}/pictures/{token}/{number}")
     def picture(name: str, seat: str, token: str, number: str) -> Response:
         campaign = marking.campaign(name)
-        found = campaign and pages.seats.find(campaign, seat)
-        if not found:
+        seat_record = campaign and pages.seats.find(campaign, seat)
+        if not seat_record:
             return PlainTextResponse("There is no such seat.", status_code=404)
         try:
-            answer = marking.answer(found, token)
+            answer = marking.answer(seat_record, token)
         except MarkError as error:
             return PlainTextResponse(str(error), status_code=404)
-        files = pictures.files(of_seat(found)[1], answer) if answer else ()
-        file = {str(place): one for place, one in enumerate(files, 1)}.get(number)
+        files = pictures.files(of_seat(seat_record)[1], answer) if answer else ()
+        by_number = {str(place): file for place, file in enumerate(files, 1)}
+        file = by_number.get(number)
         if file is None:
             return PlainTextResponse("There is no such picture.", status_code=404)
         if isinstance(file, bytes):

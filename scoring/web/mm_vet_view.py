@@ -29,7 +29,7 @@ SHOWS: Mapping[str, Callable[[Row], bool]] = {
 def list_questions(
     report: Report, show: str = "all questions", group: str = EVERY, page: int = 1
 ) -> Listed:
-    """Return one page of the matching questions; a filter that does not exist counts as not chosen."""
+    """Returns one page of the matching questions; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all questions"])
     rows = [
         row
@@ -41,8 +41,8 @@ def list_questions(
 
 def _groups(report: Report) -> list[Choice]:
     capabilities, _ = tabulate(report)
-    named = [(line.name, capability_words(line.name)) for line in capabilities.lines[:-1]]
-    return [("", EVERY), *named]
+    choices = [(line.name, capability_words(line.name)) for line in capabilities.lines[:-1]]
+    return [("", EVERY), *choices]
 
 
 QUESTIONS = AnswerList(

@@ -1,4 +1,4 @@
-"""Multiple-choice answers as their report lists them, and what another protocol would have read."""
+"""The list of a multiple-choice report's answers, also as another protocol reads them."""
 
 from collections.abc import Sequence
 
@@ -20,22 +20,24 @@ reread = remembered(under_protocol)
 
 
 def file_notes(report: ChoiceReport) -> str:
-    """Return what to know about the file."""
-    found = choice_benchmark(report).tabulated(report)
-    return folded_problems_html((*found.problems, *report.problems))
+    """Returns the problems of the file, folded."""
+    tables = choice_benchmark(report).tabulated(report)
+    return folded_problems_html((*tables.problems, *report.problems))
 
 
 def _categories(report: ChoiceReport) -> list[Choice]:
     words = choice_benchmark(report).words
     names = {row.question.category for row in report.rows if row.question.category}
-    named = [(name, visible_name(words(name))) for name in sorted(names)[:MOST_CATEGORIES]]
-    return [("", EVERY), *named]
+    choices = [(name, visible_name(words(name))) for name in sorted(names)[:MOST_CATEGORIES]]
+    return [("", EVERY), *choices]
 
 
 def _listed(report: ChoiceReport, chosen: Chosen) -> Listed:
-    """Return the list; of answers that another protocol reads differently, with what that changes."""
-    others: list[Protocol] = [one for one in PROTOCOL_WORDS if one != report.protocol]
-    by_name: dict[str, Protocol] = {one: one for one in others}
+    """Returns the list; answers that another protocol reads differently are listed with the effect on the score."""
+    others: list[Protocol] = [
+        protocol for protocol in PROTOCOL_WORDS if protocol != report.protocol
+    ]
+    by_name: dict[str, Protocol] = {other: other for other in others}
     protocol = by_name.get(chosen.protocol, others[0])
     there = reread(report, protocol) if chosen.show == DIFFERS else None
     listed = list_choices(
@@ -63,14 +65,14 @@ CHOICES = AnswerList("Every answer", SHOWS, _listed, "Ability", _categories)
 def what_if_html(here: ChoiceReport, there: ChoiceReport, parted: Sequence[Difference]) -> str:
     if not parted:
         return CHOICE.alike()
-    read = sum(one.row.decision.letter is None for one in parted)
-    lost = sum(one.other.letter is None for one in parted)
+    read = sum(difference.row.decision.letter is None for difference in parted)
+    lost = sum(difference.other.letter is None for difference in parted)
     benchmark = choice_benchmark(here)
     pairs = benchmark.pairs(here, there)
     head, moved = change_sheets(pairs, benchmark.words, here.protocol, there.protocol)
     return CHOICE.what_if(
         parted=len(parted),
-        of=len(here.rows),
+        total=len(here.rows),
         read=read,
         lost=lost,
         judged=here.judge is not None,

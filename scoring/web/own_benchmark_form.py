@@ -1,4 +1,4 @@
-"""Form of an own benchmark on "Score a model": five fields, and the check of what the file comes to by them."""
+"""Form of an own benchmark on "Score a model": five fields, and the check of the file by them."""
 
 import base64
 from dataclasses import replace
@@ -33,7 +33,7 @@ _RULE_KEYS = {rule.label: key for key, rule in RULES.items()}
 
 
 class OwnBenchmarkForm:
-    """Components as attributes; methods give the spec that they hold, and the updates that show it."""
+    """Components as attributes; methods return the spec in the fields, and the updates that show it."""
 
     def __init__(self) -> None:
         with gr.Column(visible=False, elem_id="own-benchmark") as self.fields:
@@ -91,17 +91,17 @@ class OwnBenchmarkForm:
 
     @property
     def changes(self) -> list[Any]:
-        """The events after which the check is another."""
+        """The events that change the check."""
         return [*(field.input for field in self._chosen), *(field.blur for field in self._typed)]
 
     def spec(self, values: Any) -> Spec | None:
-        """The spec that the fields hold; None while they are not shown. Raises SpecError and JobServiceError."""
+        """Returns the spec in the fields; None while they are hidden. Raises SpecError and JobServiceError."""
         if values[self.rule] is None:
             return None
-        return spec_of_fields(self._held(values))
+        return spec_of_fields(self._fields(values))
 
     def filled(self, look: OwnLook | None) -> dict[Any, Any]:
-        """The fields' values for a file's look; none are shown for one with a spec of its own."""
+        """Returns the fields' values for a file; empty for a file with a spec, since the fields stay hidden."""
         if look is None:
             return {**dict.fromkeys(self.inputs), self.groups: []}
         fields = look.fields
@@ -118,8 +118,8 @@ class OwnBenchmarkForm:
             self.prompt: fields.prompt,
         }
 
-    def shown(self, look: OwnLook | None) -> Updates:
-        """The updates that fill the fields in, and empty the check."""
+    def updates(self, look: OwnLook | None) -> Updates:
+        """Returns the updates that fill the fields in, and empty the check."""
         columns = [*look.columns] if look else []
         choices = {
             self.id: [COUNTED, *columns],
@@ -141,50 +141,52 @@ class OwnBenchmarkForm:
             self.check: "",
         }
 
-    def gone(self) -> Updates:
-        """The updates that hide fields and check."""
-        return self.shown(None)
+    def hidden(self) -> Updates:
+        """Returns the updates that hide fields and check."""
+        return self.updates(None)
 
     def fitted(self, values: Any, look: OwnLook | None) -> Updates:
-        """The updates by which fields follow a rule or column that was chosen; what was typed stays."""
+        """Returns the updates of the fields that depend on the chosen rule or column; typed text stays."""
         if values[self.rule] is None or look is None:
             return {}
-        fields = self._held(values)
+        fields = self._fields(values)
         groups = gr.update(value=[*fields.groups], choices=_groups(look, fields.answer))
         judged = gr.update(visible=fields.rule == JUDGE)
         ours = {} if fields.judge_prompt == fields.prompt else {"value": fields.judge_prompt}
         return {self.groups: groups, self.grades: judged, self.prompt: judged | ours}
 
     def refused(self, error: Exception) -> Updates:
-        """The update that tells what is wrong with the fields or with the file."""
-        told = [str(error)]
+        """Returns the update that shows the problems of the fields or of the file."""
+        lines = [str(error)]
         if isinstance(error, SpecError):
-            told = [str(problem) for problem in error.problems[:MOST_PROBLEMS]]
-        problems = REPORT.problems("scoring", "alert", "Correct this first:", told)
+            lines = [str(problem) for problem in error.problems[:MOST_PROBLEMS]]
+        problems = REPORT.problems("scoring", "alert", "Correct this first:", lines)
         return {self.check: OWN_FORM.refused(problems)}
 
-    def checked(self, values: Any, spec: Spec, found: OwnCheck, is_named: bool) -> Updates:
-        """The update that shows what a file comes to; `is_named`: whether a judge is named.
+    def checked(self, values: Any, spec: Spec, own_check: OwnCheck, is_named: bool) -> Updates:
+        """Returns the update that shows the check of a file; `is_named`: whether a judge is named.
 
-        Problems name the fields that are shown; beside a benchmark.yaml, the places in it.
+        Problems name the fields on the page, or with a benchmark.yaml the places in it.
         """
-        problems = found.problems
+        problems = own_check.problems
         if values[self.rule] is not None:
-            problems = [replace(one, text=in_fields_words(one.text)) for one in problems]
-        price = _price_text(spec, found, is_named)
+            problems = [
+                replace(problem, text=in_fields_words(problem.text)) for problem in problems
+            ]
+        price = _price_text(spec, own_check, is_named)
         yaml = base64.b64encode(spec.yaml.encode()).decode()
-        html = OWN_FORM.check(spec, found, price, file_problems_html(problems), yaml)
+        html = OWN_FORM.check(spec, own_check, price, file_problems_html(problems), yaml)
         return {self.check: html}
 
-    def _held(self, values: Any) -> OwnFields:
-        """What the fields hold, all of which anybody may have sent; the model's answer groups nothing."""
-        answer = _named(values[self.answer])
+    def _fields(self, values: Any) -> OwnFields:
+        """Returns the fields' values, which anybody may have sent; the model's answer is never a group."""
+        answer = _column_name(values[self.answer])
         return OwnFields(
             name=_text(values[self.name]),
             rule=forms.one_of(_RULE_KEYS, values[self.rule]),
-            id=_named(values[self.id]),
-            question=_named(values[self.question]),
-            truth=_named(values[self.truth]),
+            id=_column_name(values[self.id]),
+            question=_column_name(values[self.question]),
+            truth=_column_name(values[self.truth]),
             answer=answer,
             groups=tuple(name for name in _texts(values[self.groups]) if name != answer),
             low=_number(values[self.low]),
@@ -206,8 +208,8 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _named(value: object) -> str:
-    """A chosen column; "" where none is."""
+def _column_name(value: object) -> str:
+    """Returns a chosen column; "" for none."""
     text = _text(value)
     return "" if text in (NONE, COUNTED) else text
 
@@ -220,9 +222,9 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _price_text(spec: Spec, found: OwnCheck, is_named: bool) -> str:
-    """What a judge costs, or how many answers it may read once the rules have read theirs."""
-    check = found.check
+def _price_text(spec: Spec, own_check: OwnCheck, is_named: bool) -> str:
+    """Returns a sentence on a judge's cost, or on the answers that it may read once the rules have read theirs."""
+    check = own_check.check
     if check is None or not check.left:
         return ""
     if any(case.rule.is_compared for case in spec.rule):

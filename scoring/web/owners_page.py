@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
+from arena.locale import t
 from arena.templates import macros
 from arena.web.addresses import NAME, SCORE
 from arena.web.campaign_api import form_of
@@ -20,7 +21,6 @@ from arena.web.cookies import (
 )
 from arena.web.heads import Head
 from arena.web.layout import WHOLE, PageLayout
-from arena.web.words import words_of
 from scoring.jobs.owners import CodeError, ReportOwners
 
 HTML: Any = macros("owners.html")
@@ -43,7 +43,7 @@ class OwnersPage:
 
     def part(self, request: Request) -> str:
         has_cookie = sent_cookie(request.headers) is not None
-        return HTML.part(words_of(request.headers), has_cookie)
+        return HTML.part(has_cookie)
 
     def shows(self, request: Request) -> Response:
         cookie = sent_cookie(request.headers)
@@ -67,16 +67,15 @@ class OwnersPage:
         return answer
 
     def returns(self) -> Response:
-        """To the page with the forms, for who opens the address of one that was sent."""
+        """Redirects to the page with the forms, when somebody opens the address of a form."""
         return RedirectResponse("/you", status_code=303, headers=NO_STORE)
 
     def _page(
         self, request: Request, code: str = "", is_wrong: bool = False, status: int = 200
     ) -> Response:
-        words = words_of(request.headers)
-        head = Head(f"{words['reports_elsewhere']} · {NAME}", "", is_private=True)
+        head = Head(f"{t('you.reports_elsewhere')} · {NAME}", "", is_private=True)
         has_cookie = sent_cookie(request.headers) is not None
-        body = HTML.page(words, has_cookie, code, is_wrong)
+        body = HTML.page(has_cookie, code, is_wrong)
         return self.layout.page(request, head, body, languages=WHOLE, status=status, is_kept=False)
 
 

@@ -1,4 +1,4 @@
-"""People's page of a report: what people's marks, labels and readings say, and for its owner the links to give them."""
+"""People's page of a report: results of marks, labels and readings, and for its owner the links to hand out."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -51,7 +51,7 @@ KINDS: Mapping[MarkKind, str] = {
 
 
 class _Results(NamedTuple):
-    """What people said of one report; None: it is not judged, or has no label or reading."""
+    """People's ratings of a report; None for a kind of rating that the report doesn't have."""
 
     marks: MarkResults | None
     labels: LabelResults | None
@@ -65,8 +65,8 @@ class PeoplePages:
     marking: Marking
     pictures: ReportPictures
 
-    def body(self, link: str, owner: str, said: str = "") -> str | None:
-        """The part of the page under a report's link; None without a report."""
+    def body(self, link: str, owner: str, message: str = "") -> str | None:
+        """Returns the body of a report's page of people, with a message about the last act; None without a report."""
         job = self.marking.jobs.find(link)
         report = self.marking.jobs.report(link)
         if job is None or report is None:
@@ -84,10 +84,10 @@ class PeoplePages:
             parts.append(labels_html(results.labels, report.benchmark == "mmt-bench"))
         parts.append(HTML.files(link, list(_files(report, results))))
         edition = benchmark_of(report).edition(report)
-        return HTML.page(link, report.title, edition, said, parts)
+        return HTML.page(link, report.title, edition, message, parts)
 
     def _owned(self, job: Job) -> str:
-        """What the owner can do: begin, send links, bring a file, delete."""
+        """Returns the owner's part: begin, send links, bring a file, delete."""
         begun = {}
         for kind, label in KINDS.items():
             campaign = self.marking.opened(job.link, kind)
@@ -97,7 +97,7 @@ class PeoplePages:
         return HTML.owned(job.link, begun, OWNER)
 
     def _results(self, job: Job, report: AnyReport, is_owner: bool) -> _Results:
-        """What was said of a report; others than its owner do not learn what else the owner scored."""
+        """Returns people's ratings of a report; only its owner also sees the owner's other reports beside it."""
         marks = None
         if isinstance(report, Report):
             marks = mark_results(self.marking, job, report, beside=is_owner)
@@ -116,16 +116,16 @@ class PeoplePages:
         return write() if write else None
 
     def begin(self, owner: str, link: str, kind: str) -> str:
-        """Open a report's campaign of this kind; return the path of its owner's link. Raises MarkError."""
+        """Opens a report's campaign of this kind, and returns the path of its owner's link. Raises MarkError."""
         job = self.marking.job_of(owner, link)
         campaign = self.marking.open(owner, job.link, kind_named(kind))
         material = self.marking.material("labels", job.link)
         if kind == "labels" and material:
-            self.pictures.soon(job, [material.answers[one.key] for one in material.plan])
+            self.pictures.soon(job, [material.answers[planned.key] for planned in material.plan])
         return self.marking.links(campaign)[OWNER]
 
     def bring(self, owner: str, link: str, content: bytes, name: str) -> str:
-        """Bring a file of people's ratings in; return what was said of it. Raises MarkError and RowsError."""
+        """Imports a file of people's ratings, and returns a message about it. Raises MarkError and RowsError."""
         job = self.marking.job_of(owner, link)
         report = self.marking.jobs.report(link)
         if report is None:
@@ -151,10 +151,10 @@ class PeoplePages:
 
 
 def _files(report: AnyReport, results: _Results) -> Mapping[str, Callable[[], str | bytes]]:
-    """The downloads by name, each to be written when it is asked for."""
+    """Returns the writers of the downloads by name."""
     files: dict[str, Callable[[], str | bytes]] = {}
     if isinstance(report, Report) and results.marks and results.marks.marks:
-        digests = {key: one.digest for key, one in judged_file(report).answers.items()}
+        digests = {key: answer.digest for key, answer in judged_file(report).answers.items()}
         files["marks.csv"] = partial(marks_csv, results.marks.marks, digests)
     if results.marks and results.marks.calibration:
         files |= sheet_files("marks", mark_sheets(results.marks))
@@ -163,7 +163,7 @@ def _files(report: AnyReport, results: _Results) -> Mapping[str, Callable[[], st
         files |= sheet_files("readings", reading_sheets(results.readings))
     if results.labels:
         answers = answers_for("labels", report)
-        digests = {one.id: answer_digest(one.answer) for one in answers}
+        digests = {answer.id: answer_digest(answer.answer) for answer in answers}
         files["labels.csv"] = partial(labels_csv, results.labels.labels, digests)
         files |= sheet_files(
             "labels", label_sheets(results.labels, report.benchmark == "mmt-bench")
@@ -172,14 +172,14 @@ def _files(report: AnyReport, results: _Results) -> Mapping[str, Callable[[], st
 
 
 class _Routes:
-    """What the routes of people's pages do."""
+    """The handlers of people's pages."""
 
     def __init__(self, pages: PeoplePages, layout: PageLayout) -> None:
         self.pages = pages
         self.layout = layout
 
-    def _shown(self, link: str, request: Request, said: str = "", status: int = 200) -> Response:
-        body = self.pages.body(link, self._owner(request), said)
+    def _page(self, link: str, request: Request, message: str = "", status: int = 200) -> Response:
+        body = self.pages.body(link, self._owner(request), message)
         if body is None:  # the report's own address says that there is none
             return RedirectResponse(
                 f"/report/{quote(link, safe='')}", status_code=303, headers=NO_STORE
@@ -187,10 +187,10 @@ class _Routes:
         return self.layout.page(request, HEAD, body, status=status, is_kept=False)
 
     def _owner(self, request: Request) -> str:
-        return self.pages.marking.jobs.owners.of(owner_of(request.headers))
+        return self.pages.marking.jobs.owners.owner_of(owner_of(request.headers))
 
     def opens(self, link: str, request: Request) -> Response:
-        return self._shown(link, request)
+        return self._page(link, request)
 
     async def acts(self, link: str, request: Request) -> Response:
         act = campaign_api.form_of(await request.body()).get("act", "")
@@ -211,20 +211,20 @@ class _Routes:
         try:
             content, name = await sent_file(request)
         except HTTPException as error:
-            told = "Expected a form with one file of ratings. Choose it on the report's page of people. "
-            told += f"({error.detail})"
-            return PlainTextResponse(told, status_code=400, headers=NO_STORE)
+            problem = "Expected a form with one file of ratings. Choose it on the report's page of people. "
+            problem += f"({error.detail})"
+            return PlainTextResponse(problem, status_code=400, headers=NO_STORE)
         return await asyncio.to_thread(self._bring, report, content, name, request)
 
     def returns(self, report: str = "") -> Response:
-        """To the report's page, for who opens the address of a file that was sent."""
+        """Redirects to the report's page of people, when somebody opens the address of a form."""
         return RedirectResponse(
             f"/report/{quote(report, safe='')}/people", status_code=303, headers=NO_STORE
         )
 
     def _bring(self, link: str, content: bytes, name: str, request: Request) -> Response:
         try:
-            return self._shown(
+            return self._page(
                 link, request, self.pages.bring(self._owner(request), link, content, name)
             )
         except (MarkError, RowsError) as error:
@@ -233,7 +233,7 @@ class _Routes:
     def _refused(self, link: str, request: Request, error: Exception) -> Response:
         job = self.pages.marking.jobs.find(link)
         is_stranger = job is not None and job.owner != self._owner(request)
-        return self._shown(link, request, str(error), 403 if is_stranger else 409)
+        return self._page(link, request, str(error), 403 if is_stranger else 409)
 
     def downloads(self, link: str, name: str, request: Request) -> Response:
         content = self.pages.file(link, name, self._owner(request))
@@ -245,7 +245,7 @@ class _Routes:
 
 
 def routes(pages: PeoplePages, layout: PageLayout) -> APIRouter:
-    """Return the router; a report's link opens its page, and what changes anything is for its owner."""
+    """Returns the router; a report's link opens its page, and only its owner may change anything."""
     router = APIRouter()
     does = _Routes(pages, layout)
     router.add_api_route("/report/{link}/people", does.opens, methods=["GET"])

@@ -43,7 +43,7 @@ from scoring.publish.every_eval import RELATIONSHIPS, Evaluation, every_eval_zip
 from scoring.publish.hub_files import PublishError, hub_score
 from scoring.report import AnyReport
 from scoring.serialize import ReportError
-from scoring.web.share_texts import shared
+from scoring.web.share_texts import share_record
 
 HTML: Any = macros("hub.html")
 LOGIN = "/login/publish"
@@ -52,7 +52,7 @@ UNSEEN = "Look at the preview in this window, then open the pull request."
 GONE = "This report is not public."
 REPOSITORY = "Name the model's repository: add ?repo=OWNER/NAME to this address."
 PROBLEMS = {**TROUBLES, "changed": CHANGED, "unseen": UNSEEN}
-"""What the page says after an attempt, by the word in its address."""
+"""Texts of the page after an attempt, by the word in its address."""
 _DOWNLOAD = {"cache-control": "no-cache", "x-robots-tag": "noindex"}
 _MOST_REPOSITORY = 200
 _MOST_SLUG = 200
@@ -73,7 +73,7 @@ class Published(NamedTuple):
 
 
 class Attempted(NamedTuple):
-    """What came of an attempt: the number of the pull request, or the word for what hindered it."""
+    """The outcome of an attempt: the number of the pull request, or the word for the problem."""
 
     pull: int | None = None
     problem: str = ""
@@ -81,7 +81,7 @@ class Attempted(NamedTuple):
 
 @dataclass(frozen=True)
 class HubPages:
-    """What a server's published reports give to the Hub."""
+    """The pages and files of a server's published reports for the Hub."""
 
     jobs: Jobs
     published: PublishedJobs
@@ -114,7 +114,7 @@ class HubPages:
         return self._file(slug, request, "application/yaml", made)
 
     def every_eval(self, slug: str, request: Request) -> Response:
-        """The record of Every Eval Ever; the query says whose model it is, and whether texts go with it."""
+        """Returns the record of Every Eval Ever; the query has the model's owner, and whether to include texts."""
         query = request.query_params
 
         def made(published: Published) -> tuple[str, bytes]:
@@ -153,7 +153,7 @@ class HubPages:
     # The page
 
     async def opens(self, slug: str, request: Request) -> Response:
-        """The page: a form for the repository; with one, the preview; after an attempt, what came of it."""
+        """Returns the page: a form for the repository, the preview of a repository, or the outcome of an attempt."""
         published = await asyncio.to_thread(self._at, slug, request)
         if published is None:
             return self.layout.nothing_here(request)
@@ -166,26 +166,26 @@ class HubPages:
 
     async def _page(self, published: Published, request: Request, cookie: str) -> Response:
         query = request.query_params
-        shown = shared(published.report, published.slug)
+        record = share_record(published.report, published.slug)
         try:
             score = hub_score(published.report, published.url)
         except PublishError as error:
-            return self._says(request, HTML.page(shown, refused=str(error)))
+            return self._says(request, HTML.page(record, refused=str(error)))
         repository = query.get("repo", "").strip()[:_MOST_REPOSITORY]
         number = query.get("pull", "")
         if is_repository(repository) and _NUMBER.fullmatch(number):
             address = self.hub.address(repository, int(number))
-            return self._says(request, HTML.page(shown, opened=address, repository=repository))
+            return self._says(request, HTML.page(record, opened=address, repository=repository))
         problem = PROBLEMS.get(query.get("problem", ""), "").format(repository)
         proposal = None
         edition = edition_of(published.report)
         if repository:
             try:
-                proposal = await self._asked(self.hub.propose, repository, score)
+                proposal = await self._ask_hub(self.hub.propose, repository, score)
             except (PullRequestError, ModelCardError) as error:
                 problem = problem or str(error)
         body = HTML.page(
-            shown,
+            record,
             repository=repository or self._known(published.report),
             problem=problem,
             proposal=proposal,
@@ -196,16 +196,16 @@ class HubPages:
         return self._says(request, body)
 
     def _login_address(self, slug: str, proposal: Proposal, cookie: str) -> str:
-        """Where the login for this pull request begins; "" where nobody can log in."""
+        """Returns the address of the login for this pull request; "" if nobody can log in."""
         if not self.has_login:
             return ""
-        asked = {"slug": slug, "repo": proposal.repository}
-        return f"{LOGIN}?{urlencode({**asked, 'shown': self._signed(slug, proposal, cookie)})}"
+        fields = {"slug": slug, "repo": proposal.repository}
+        return f"{LOGIN}?{urlencode({**fields, 'shown': self._signed(slug, proposal, cookie)})}"
 
     def _signed(self, slug: str, proposal: Proposal, cookie: str) -> str:
-        """Returns what was previewed, signed for the holder of a cookie: nobody is led past the preview."""
-        shown = json.dumps([slug, proposal.repository, proposal.digest])
-        return self.signer.signed(shown, cookie_hash(cookie))
+        """Returns the preview's identity, signed for the holder of a cookie, so that no link can skip the preview."""
+        preview = json.dumps([slug, proposal.repository, proposal.digest])
+        return self.signer.signed(preview, cookie_hash(cookie))
 
     # The pull request
 
@@ -213,19 +213,19 @@ class HubPages:
         """Opens the pull request that was previewed, with the token in the form."""
         check_charset(request)
         form = form_of(await request.body(), MOST_FIELD)
-        shown = self.shown(request, form.get("shown", ""))
-        if shown is None or shown[0] != slug:
-            repository = shown[1] if shown else ""
+        preview = self.read_preview(request, form.get("shown", ""))
+        if preview is None or preview[0] != slug:
+            repository = preview[1] if preview else ""
             return _sent_to(_after(slug, repository, Attempted(problem="unseen")))
-        _, repository, digest = shown
+        _, repository, digest = preview
         token = form.get("token", "").strip()
         attempted = Attempted(problem="login")
         if _TOKEN.fullmatch(token):
             attempted = await self.offer(slug, repository, digest, Secret(token), "", request)
         return _sent_to(_after(slug, repository, attempted))
 
-    def shown(self, request: Request, signed: str) -> list[str] | None:
-        """Returns slug, repository and digest of what this browser was shown; None if it was not."""
+    def read_preview(self, request: Request, signed: str) -> list[str] | None:
+        """Returns slug, repository and digest of the preview that this browser was shown; None if it saw none."""
         cookie = sent_cookie(request.headers)
         text = self.signer.read(signed, cookie_hash(cookie)) if cookie else None
         return json.loads(text) if text is not None else None
@@ -238,18 +238,18 @@ class HubPages:
             if published is None:
                 return Attempted(problem="changed")
             score = hub_score(published.report, published.url)
-            proposal = await self._asked(self.hub.propose, repository, score)
+            proposal = await self._ask_hub(self.hub.propose, repository, score)
             if proposal.digest != digest:
                 return Attempted(problem="changed")
-            pull = await self._asked(self.hub.offer, proposal, token, user)
+            pull = await self._ask_hub(self.hub.offer, proposal, token, user)
             return Attempted(pull.number)
         except (PublishError, ModelCardError):
             return Attempted(problem="changed")
         except PullRequestError as error:
             return Attempted(problem=error.trouble)
 
-    async def _asked(self, call: Callable[..., Any], *args: object) -> Any:
-        """Asks the Hub, when it is our turn."""
+    async def _ask_hub(self, call: Callable[..., Any], *args: object) -> Any:
+        """Calls the Hub as soon as fewer than `AT_ONCE` calls run."""
         async with self.turns:
             return await asyncio.to_thread(call, *args)
 
@@ -284,20 +284,20 @@ class PublishErrand:
     path: str = LOGIN
     scopes: str = PUBLISH_SCOPES
 
-    def wanted(self, request: Request) -> str | None:
+    def act_of(self, request: Request) -> str | None:
         query = request.query_params
-        shown = self.pages.shown(request, query.get("shown", ""))
-        if shown is None or shown[:2] != [query.get("slug"), query.get("repo")]:
+        preview = self.pages.read_preview(request, query.get("shown", ""))
+        if preview is None or preview[:2] != [query.get("slug"), query.get("repo")]:
             return None
-        return json.dumps(shown)
+        return json.dumps(preview)
 
-    def again(self, request: Request) -> str:
+    def page_before(self, request: Request) -> str:
         query = request.query_params
         repository = query.get("repo", "")[:_MOST_REPOSITORY]
         return _after(query.get("slug", "")[:_MOST_SLUG], repository, Attempted(problem="unseen"))
 
-    async def run(self, wanted: str, grant: Grant, request: Request) -> str:
-        slug, repository, digest = json.loads(wanted)
+    async def run(self, act: str, grant: Grant, request: Request) -> str:
+        slug, repository, digest = json.loads(act)
         attempted = await self.pages.offer(
             slug, repository, digest, grant.token, grant.account.name, request
         )
@@ -306,8 +306,8 @@ class PublishErrand:
 
 def _after(slug: str, repository: str, attempted: Attempted) -> str:
     """Returns the page's address after an attempt."""
-    came = {"pull": str(attempted.pull)} if attempted.pull else {"problem": attempted.problem}
-    return f"/hub/{quote(slug, safe='')}?{urlencode({'repo': repository, **came})}"
+    outcome = {"pull": str(attempted.pull)} if attempted.pull else {"problem": attempted.problem}
+    return f"/hub/{quote(slug, safe='')}?{urlencode({'repo': repository, **outcome})}"
 
 
 def _sent_to(address: str) -> Response:

@@ -1,6 +1,6 @@
-"""Published reports as others show them: pictures, badge, a part for frames, and the public list of all.
+"""Published reports as others show them: pictures, badge, a page for frames, and the public list of all.
 
-All of them end with the publication: nothing made of a report is shown before the database said that it is public.
+All of them end with the publication: the database is asked each time whether a report is public.
 """
 
 import math
@@ -14,14 +14,15 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
+from arena.cache import Cache
 from arena.drawing_png import png
 from arena.drawings import shortened, svg, svg_file
-from arena.kept import Kept
+from arena.locale import t
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE
 from arena.web.facts_view import NamedLink
 from arena.web.heads import Head
-from arena.web.layout import PageLayout, etag_of, is_known
+from arena.web.layout import WHOLE, PageLayout, etag_of, is_known
 from scoring.jobs.published import PublishedJobs, PublishedPage
 from scoring.jobs.store import Job, Jobs
 from scoring.registry import benchmark_named
@@ -29,13 +30,13 @@ from scoring.report import AnyReport
 from scoring.serialize import ReportError
 from scoring.web.article import nearest_drawing, preview_drawing, shared_drawing
 from scoring.web.badges import PUBLISHED, WARNING, WITHDRAWN, Badge, badge_svg
-from scoring.web.share_texts import TITLE_LETTERS, Shared, shared
+from scoring.web.share_texts import TITLE_LETTERS, ShareRecord, share_record
 
 LIST = "/reports"
 MOST_OF_MODEL = 5
 """Reports that a model's page links to."""
 LIST_SECONDS = 1.0
-"""How long the list reads reports that nobody has looked at for a while; those left show no number until later."""
+"""Time in which the list reads reports that are not in the cache; the rest show no number until later."""
 FRESH = {"cache-control": "public, max-age=300"}
 """How long READMEs may keep a picture of a report."""
 EMBEDDED = {"cache-control": "no-cache", "x-robots-tag": "noindex"}
@@ -43,53 +44,53 @@ SVG = "image/svg+xml"
 
 
 class LateError(Exception):
-    """A report was not read: others took the time."""
+    """A report was not read, since others took up the time."""
 
 
 @dataclass(frozen=True)
 class PublishedReports:
-    """What published reports say of themselves; a report never changes, so each is asked once."""
+    """The records of published reports for sharing; a report never changes, so each is read once."""
 
     jobs: Jobs
     published: PublishedJobs
-    kept: Kept[Shared | None]
+    cache: Cache[ShareRecord | None]
 
     @classmethod
-    def of(cls, jobs: Jobs, published: PublishedJobs) -> "PublishedReports":
-        return cls(jobs, published, Kept(2_000, 3_600))
+    def from_jobs(cls, jobs: Jobs, published: PublishedJobs) -> "PublishedReports":
+        return cls(jobs, published, Cache(2_000, 3_600))
 
-    def shared(self, job: Job, until: float = math.inf) -> Shared | None:
-        """Return what a published job's report says; None where the report cannot be read any more.
+    def record(self, job: Job, until: float = math.inf) -> ShareRecord | None:
+        """Returns the record of a published job's report; None if the report can't be read any more.
 
-        Raises LateError where it would have to be read after `until`, by the monotonic clock.
+        Raises LateError if it would have to be read after `until`, by the monotonic clock.
         """
-        return self.kept.of((job.link, job.slug), lambda: self._shared(job, until))
+        return self.cache.get((job.link, job.slug), lambda: self._read_record(job, until))
 
-    def _shared(self, job: Job, until: float) -> Shared | None:
+    def _read_record(self, job: Job, until: float) -> ShareRecord | None:
         if time.monotonic() > until:
             raise LateError
         try:
             report = self.jobs.report(job.link)
         except ReportError:
             return None
-        return shared(report, job.slug) if report and job.slug else None
+        return share_record(report, job.slug) if report and job.slug else None
 
     def of_model(self, name: str) -> Sequence[NamedLink]:
-        """Return the newest published reports of a model's name, with their number."""
+        """Returns links to the newest published reports of a model, with their scores."""
         jobs = self.published.titled(name, MOST_OF_MODEL)
-        told = [shown for job in jobs if (shown := self.shared(job))]
-        return [NamedLink(title_of(shown), f"/r/{shown.slug}") for shown in told]
+        records = filter(None, map(self.record, jobs))
+        return [NamedLink(title_of(record), f"/r/{record.slug}") for record in records]
 
     def head(self, job: Job) -> Head:
-        shown = self.shared(job)
-        if shown is None:
+        record = self.record(job)
+        if record is None:
             return Head(f"Report · {NAME}", "", is_private=True)
-        image = f"/r/{shown.slug}.png"
-        return Head(f"{title_of(shown)} · {NAME}", shown.sentence, image=image)
+        image = f"/r/{record.slug}.png"
+        return Head(f"{title_of(record)} · {NAME}", record.sentence, image=image)
 
 
-def title_of(shown: Shared) -> str:
-    return f"{shown.title}: {shown.value} on {shown.edition}"
+def title_of(record: ShareRecord) -> str:
+    return f"{record.title}: {record.value} on {record.edition}"
 
 
 class ListedReport(NamedTuple):
@@ -110,7 +111,7 @@ class PublishedPages:
     jobs: Jobs
     reports: PublishedReports
     layout: PageLayout
-    drawn: Kept[bytes]
+    drawings: Cache[bytes]
 
     def png(self, slug: str, request: Request) -> Response:
         return self._picture(slug, request, "image/png", self._png)
@@ -119,66 +120,67 @@ class PublishedPages:
         return self._picture(slug, request, SVG, lambda report: svg_file(shared_drawing(report)))
 
     def badge(self, slug: str, request: Request) -> Response:
-        """The badge; a grey one, with status 404, where nothing is public: READMEs keep broken images long."""
+        """Returns the badge; a grey one with status 404 if nothing is public, since READMEs keep broken images long."""
         job = self.reports.published.at(slug)
-        shown = self.reports.shared(job) if job else None
-        if shown is None:
+        record = self.reports.record(job) if job else None
+        if record is None:
             return Response(badge_svg(WITHDRAWN), 404, FRESH, SVG)
-        badge = Badge(shown.edition, shown.value, shown.title)
-        if shown.kind:
+        badge = Badge(record.edition, record.value, record.title)
+        if record.kind:
             badge = badge._replace(tone=WARNING)
         return _answer(request, badge_svg(badge), SVG, FRESH)
 
     def embed(self, slug: str, request: Request) -> Response:
-        """The report in short, for a frame on any page: no script, no form, no cookie."""
+        """Returns the report in short, for a frame on any page: no script, no form, no cookie."""
         job = self.reports.published.at(slug)
-        shown = self.reports.shared(job) if job else None
+        record = self.reports.record(job) if job else None
         report = self.jobs.report(slug) if job else None
-        if shown is None or report is None:
+        if record is None or report is None:
             gone = "This report is not public any more."
             return PlainTextResponse(gone, status_code=404, headers=EMBEDDED)
         drawing = nearest_drawing(report)
         page = PUBLISHED.embedded(
-            replace(shown, base=self.layout.at(request)),
+            replace(record, base=self.layout.at(request)),
             drawing,
             svg(drawing, "figure") if drawing else "",
         )
         return _answer(request, page.encode(), "text/html", EMBEDDED)
 
     def listed(self, request: Request) -> Response:
-        """The public list, newest first, of all benchmarks or of the one that the query names."""
+        """Returns the public list, newest first, of all benchmarks or of the one in the query."""
         counts = self.reports.published.benchmarks()
         benchmark = request.query_params.get("benchmark", "")
         benchmark = benchmark if benchmark in counts else ""
         typed = request.query_params.get("page", "")[:6]
         page = int(typed) if typed.isascii() and typed.isdecimal() else 1
-        found = self.reports.published.page(benchmark, page)
+        list_page = self.reports.published.page(benchmark, page)
         choices = [(key, f"{benchmark_named(key).name} ({n:,})") for key, n in counts.items()]
         until = time.monotonic() + LIST_SECONDS
-        rows = [row for job in found.jobs if (row := self._row(job, until))]
-        body = PUBLISHED.listing(rows, choices, benchmark, _pager(benchmark, found))
-        told = "Scores of vision-language models that people have published here."
-        return self.layout.page(request, Head(f"Published reports · {NAME}", told), body)
+        rows = [row for job in list_page.jobs if (row := self._row(job, until))]
+        body = PUBLISHED.listing(rows, choices, benchmark, _pager(benchmark, list_page))
+        title = f"{t('pages.reports_link')} · {NAME}"
+        head = Head(title, t("reports.description"))
+        return self.layout.page(request, head, body, languages=WHOLE)
 
     def _row(self, job: Job, until: float) -> ListedReport | None:
-        """Return a report's row; without its number, which may need a warning, where there is no time to read it."""
+        """Returns a report's row. Without time to read the report it has no number, which may need a warning."""
         day = f"{job.finished:%Y-%m-%d}"
         try:
-            shown = self.reports.shared(job, until)
+            record = self.reports.record(job, until)
         except LateError:
             title = shortened(job.title, TITLE_LETTERS)
             return ListedReport(
                 job.slug or "", title, benchmark_named(job.benchmark).name, "", False, day
             )
-        if shown is None:
+        if record is None:
             return None
         return ListedReport(
-            shown.slug, shown.title, shown.edition, shown.value, bool(shown.kind), day
+            record.slug, record.title, record.edition, record.value, bool(record.kind), day
         )
 
     def _png(self, report: AnyReport) -> bytes:
         drawing = preview_drawing(report)
-        return self.drawn.of(drawing, lambda: png(drawing, 0))
+        return self.drawings.get(drawing, lambda: png(drawing, 0))
 
     def _picture(
         self,
@@ -198,22 +200,27 @@ class PublishedPages:
         )
 
 
-def _pager(benchmark: str, found: PublishedPage) -> list[tuple[str, str]]:
-    """Return the pages that one may go to from here, by address and words."""
-    near = {"Newer": found.page - 1, "Older": found.page + 1}
-    there = {word: page for word, page in near.items() if 1 <= page <= found.pages}
+def _pager(benchmark: str, list_page: PublishedPage) -> list[tuple[str, str]]:
+    """Returns the links to the pages before and after this one, by address and words."""
     chosen = {"benchmark": benchmark} if benchmark else {}
-    return [(f"{LIST}?{urlencode({**chosen, 'page': page})}", word) for word, page in there.items()]
+    links = []
+    for word, page in (
+        ("reports.newer", list_page.page - 1),
+        ("reports.older", list_page.page + 1),
+    ):
+        if 1 <= page <= list_page.pages:
+            links.append((f"{LIST}?{urlencode({**chosen, 'page': page})}", t(word)))
+    return links
 
 
 def _answer(request: Request, body: bytes, kind: str, headers: Mapping[str, str]) -> Response:
     etag = etag_of(body)
-    told = {**headers, "etag": etag}
+    answer_headers = {**headers, "etag": etag}
     if is_known(etag, request.headers):
-        return Response(status_code=304, headers=told)
-    return (
-        HTMLResponse(body, headers=told) if kind == "text/html" else Response(body, 200, told, kind)
-    )
+        return Response(status_code=304, headers=answer_headers)
+    if kind == "text/html":
+        return HTMLResponse(body, headers=answer_headers)
+    return Response(body, 200, answer_headers, kind)
 
 
 def routes(pages: PublishedPages) -> APIRouter:

@@ -12,55 +12,54 @@ from scoring.benchmarks.article import ScoredAnswer
 from scoring.jobs.report_pictures import ReportPictures
 
 _OF_FILE = re.compile(r"of-file-([1-9]\d{0,3})")
+_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 
 
 class QuestionPictures:
     """Pictures of questions; `sources` are the folders that MM-Vet's questions came from, or their files."""
 
     def __init__(
-        self, store: PictureStore, sources: Iterable[Path | None], kept: ReportPictures
+        self, store: PictureStore, sources: Iterable[Path | None], report_pictures: ReportPictures
     ) -> None:
         folders = (source if source.is_dir() else source.parent for source in sources if source)
         self._store = store
         self._folders = (*(folder / "images" for folder in folders), DEMO_FOLDER / "pictures")
-        self._kept = kept
+        self._report_pictures = report_pictures
 
-    def files(self, link: str, one: ScoredAnswer) -> Sequence[Path | bytes]:
-        """Return the pictures of a report's question, as far as they are here: files, or WebP out of its own file."""
-        named = [path for name in one.pictures if (path := self.path(name))]
-        kept = (self._kept.picture(link, number) for number in self._kept.of(link).get(one.id, ()))
-        return [*named, *filter(None, kept)]
+    def files(self, link: str, answer: ScoredAnswer) -> Sequence[Path | bytes]:
+        """Returns a report's pictures of a question on this server: files, or WebP out of the report's own file."""
+        own_files = [path for name in answer.pictures if (path := self.path(name))]
+        from_report = (
+            self._report_pictures.picture(link, number)
+            for number in self._report_pictures.numbers(link).get(answer.id, ())
+        )
+        return [*own_files, *filter(None, from_report)]
 
     def addresses(self, link: str, name: str) -> Callable[[ScoredAnswer], Sequence[str]]:
-        """Return what tells where the pictures of a report's questions are, as far as they are here.
+        """Returns a function from an answer to the addresses of its question's pictures on this server.
 
-        `name`: under which the report was opened.
+        `name`: the link or slug by which the report was opened.
         """
-        kept = self._kept.of(link)
+        numbers = self._report_pictures.numbers(link)
         folder = f"/reports/{quote(name, safe='')}/pictures"
 
-        def of(one: ScoredAnswer) -> Sequence[str]:
-            names = [quote(name, safe="") for name in one.pictures if self.path(name)]
+        def addresses_of(answer: ScoredAnswer) -> Sequence[str]:
+            names = [quote(name, safe="") for name in answer.pictures if self.path(name)]
             return [
                 f"{folder}/{name}"
-                for name in (*names, *(f"of-file-{at}" for at in kept.get(one.id, ())))
+                for name in (*names, *(f"of-file-{at}" for at in numbers.get(answer.id, ())))
             ]
 
-        return of
+        return addresses_of
 
     def of_file(self, link: str, name: str) -> bytes | None:
-        """Return a picture of a report's own file, as WebP; None for any other name."""
-        found = _OF_FILE.fullmatch(name)
-        return self._kept.picture(link, int(found[1])) if found else None
+        """Returns a picture out of a report's own file, as WebP; None for any other name."""
+        match = _OF_FILE.fullmatch(name)
+        return self._report_pictures.picture(link, int(match[1])) if match else None
 
     def path(self, name: str) -> Path | None:
-        """Return the picture's file; None where this server does not have it."""
-        if Path(name).name != name or Path(name).suffix.lower() not in (
-            ".jpg",
-            ".jpeg",
-            ".png",
-            ".webp",
-        ):
+        """Returns the picture's file; None if this server does not have it."""
+        if Path(name).name != name or Path(name).suffix.lower() not in _SUFFIXES:
             return None
         files = (named_file(folder, name) for folder in self._folders)
         return next((file for file in files if file.is_file()), None) or self._store.path(name)

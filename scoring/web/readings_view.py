@@ -1,4 +1,4 @@
-"""Readings' view: how often extractors choose what people choose, as a report's page of people shows it."""
+"""Readings' view: agreement of extractors with people, on a report's page of people."""
 
 from collections.abc import Iterator
 
@@ -13,46 +13,49 @@ from scoring.web.people_view import HTML
 from scoring.web.report_parts import REPORT, sheets_html
 
 MOST_APART = 25
-"""Answers that are shown because people and the extractor differ."""
+"""Most answers that are listed where people and the extractor differ."""
 
 
-def readings_line(found: ReadingResults | None) -> str:
-    """What readings say, in a line; empty without readings."""
-    if found is None:
+def readings_line(results: ReadingResults | None) -> str:
+    """Returns a line on the results of readings; empty without readings."""
+    if results is None:
         return ""
-    told = f"People matched {found.read:,} of {plural(found.open, 'answer')} that rules leave open to an option"
-    if not found.alignments:
-        return f"{told}. No judge has read these answers here."
-    own = found.alignments[0]
+    line = f"People matched {results.read:,} of {plural(results.open, 'answer')} that rules leave open to an option"
+    if not results.alignments:
+        return f"{line}. No judge has read these answers here."
+    own = results.alignments[0]
     if own.same.value is None:
-        return f"{told}. {own.extractor} could read none of these."
+        return f"{line}. {own.extractor} could read none of these."
     sure = interval_text(own.same.low, own.same.high, ".1%")
-    return f"{told}. {own.extractor} chose the same in {own.same.value:.1%} of {own.answers:,} ({sure})."
+    return f"{line}. {own.extractor} chose the same in {own.same.value:.1%} of {own.answers:,} ({sure})."
 
 
-def readings_html(found: ReadingResults) -> str:
-    """Everything that readings say."""
-    shown = sorted(found.apart, key=lambda one: one.pair.outcome != "other option")[:MOST_APART]
-    tables = sheets_html(reading_sheets(found))
-    if shown:
+def readings_html(results: ReadingResults) -> str:
+    """Returns all results of readings."""
+    differing = sorted(results.apart, key=lambda reading: reading.pair.outcome != "other option")[
+        :MOST_APART
+    ]
+    tables = sheets_html(reading_sheets(results))
+    if differing:
         items = [
-            choice_html(one.row, "", _read(one.pair), "open", _people(one.pair)) for one in shown
+            choice_html(reading.row, "", _read(reading.pair), "open", _people(reading.pair))
+            for reading in differing
         ]
-        status = f"{len(shown):,} of {plural(len(found.apart), 'answer')}, case II first"
+        status = f"{len(differing):,} of {plural(len(results.apart), 'answer')}, case II first"
         listed = REPORT.answers("audit", status, items)
         tables += REPORT.folded("Where people and the extractor differ", listed)
-    return HTML.results("Answers matched to options", list(_sentences(found)), tables)
+    return HTML.results("Answers matched to options", list(_sentences(results)), tables)
 
 
-def reading_sheets(found: ReadingResults) -> list[Sheet]:
-    """What readings say of extractors, in tables."""
-    return [alignment_sheet([*found.alignments, *found.people])]
+def reading_sheets(results: ReadingResults) -> list[Sheet]:
+    """Returns the tables on extractors by people's readings."""
+    return [alignment_sheet([*results.alignments, *results.people])]
 
 
-def _sentences(found: ReadingResults) -> Iterator[str]:
-    yield readings_line(found)
-    if found.cannot:
-        yield f"{plural(found.cannot, 'answer')} could not be judged: in no number below."
+def _sentences(results: ReadingResults) -> Iterator[str]:
+    yield readings_line(results)
+    if results.cannot:
+        yield f"{plural(results.cannot, 'answer')} could not be judged: in no number below."
 
 
 def _read(pair: PairedChoice) -> str:

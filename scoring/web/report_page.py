@@ -1,4 +1,4 @@
-"""Report: the page under a report's link, every answer of it, its comparison with another, and what its owner does."""
+"""Report: the page under a report's link, its answers, its comparison with another, and its owner's acts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ from scoring.web.published_page import PublishedReports
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.readings_view import readings_line
 from scoring.web.report_parts import PARTS, REPORT, folded_problems_html, sheets_html
-from scoring.web.share_sheet import share_html
+from scoring.web.share_texts import share_html
 from scoring.web.spec_view import READINGS
 from scoring.web.task_map_view import clusters_html
 from scoring.web.visit_bench_view import MATCHES, families_html, match_notes
@@ -56,11 +56,11 @@ LISTS: Mapping[str, AnswerList] = {
     "mmbench": CHOICES,
     "mmt-bench": CHOICES,
 }
-"""How the answers of a benchmark's reports are listed, by its key; others have their files."""
+"""Lists of a benchmark's answers by its key; reports of other benchmarks have their files."""
 
 
 def list_of(report: AnyReport) -> AnswerList | None:
-    """Return how a report's answers are listed; None where there is no list of them."""
+    """Returns the list of a report's answers; None if there is none."""
     return READINGS if isinstance(report, SpecReport) else LISTS.get(report.benchmark)
 
 
@@ -81,7 +81,7 @@ class Opened(NamedTuple):
     job: Job
     report: AnyReport
     name: str
-    """Under which it was opened: its link, or its slug, beside which no page shows the link."""
+    """The link or slug by which it was opened; a page opened by its slug never shows the link."""
 
     @property
     def is_public(self) -> bool:
@@ -89,7 +89,7 @@ class Opened(NamedTuple):
 
 
 def notes_of(opened: Opened) -> Sequence[str]:
-    """Return what a kind of report says below its numbers."""
+    """Returns the notes below the numbers of a report."""
     report = opened.report
     if isinstance(report, MatchReport):
         return match_notes(report, opened.job.own_key)
@@ -100,12 +100,12 @@ def notes_of(opened: Opened) -> Sequence[str]:
 
 
 def figure_of(report: AnyReport) -> str:
-    """Return the one figure of a report."""
+    """Returns the figure of a report."""
     return families_html(report) if isinstance(report, MatchReport) else figure_html(report)
 
 
 def scores_of(opened: Opened) -> str:
-    """Return the tables of a report; "" where it has none."""
+    """Returns the tables of a report; "" if it has none."""
     report = opened.report
     tables = benchmark_of(report).sheets(report)
     if not tables:
@@ -125,7 +125,7 @@ def citation_of(report: AnyReport) -> str:
 
 @dataclass(frozen=True)
 class ReportPages:
-    """The pages of one server's reports; anybody may read a published one, and who has its link any other."""
+    """The pages of one server's reports; anybody may read a published report, and those with its link any other."""
 
     jobs: Jobs
     pictures: QuestionPictures
@@ -136,7 +136,7 @@ class ReportPages:
     """Deletes an owner's report by its link. Raises JobError."""
 
     def opens(self, link: str, request: Request) -> Response:
-        """The report's page, or its comparison with the one that the query names."""
+        """Returns the report's page, or its comparison with the report in the query."""
         query = request.query_params
         typed = query.get("pasted", "").strip() or query.get("with", "").strip()
         if not typed:
@@ -157,7 +157,7 @@ class ReportPages:
         return self._read(link, request, self._answers, is_listed=False)
 
     def publishes(self, link: str, request: Request) -> Response:
-        """Publish a report, and lead its owner to the sheet at its public address."""
+        """Publishes a report, and redirects its owner to the share sheet at its public address."""
         return self._changed(link, request, self._publish)
 
     def hides(self, link: str, request: Request) -> Response:
@@ -167,7 +167,7 @@ class ReportPages:
         return self._changed(link, request, self._delete)
 
     def returns(self, link: str) -> Response:
-        """To the report, for who opens the address of a form that was sent."""
+        """Redirects to the report, when somebody opens the address of a form."""
         return _sent_to(_address(link))
 
     def _read(
@@ -177,7 +177,7 @@ class ReportPages:
         body: Callable[[Opened, Request], str | None],
         is_listed: bool = True,
     ) -> Response:
-        """Return a page of a report; `is_listed`: whether search engines may find it, once it is published."""
+        """Returns a page of a report; `is_listed`: whether search engines may find it, once it is published."""
         job = self.jobs.find(link)
         if job is None:
             return self._gone(request)
@@ -199,10 +199,10 @@ class ReportPages:
 
     def _share(self, opened: Opened, request: Request) -> str:
         job = opened.job
-        shown = self.published.shared(job) if job.published else None
+        record = self.published.record(job) if job.published else None
         return share_html(
             at=_address(opened.name),
-            shown=replace(shown, base=self.layout.at(request)) if shown else None,
+            record=replace(record, base=self.layout.at(request)) if record else None,
             is_owner=self._owner(request) == job.owner,
             is_own=is_own(job.benchmark),
             withdrawn=job.withdrawn,
@@ -226,7 +226,7 @@ class ReportPages:
         return REPORT.together(parts)
 
     def _beside(self, opened: Opened, request: Request) -> list[str]:
-        """What people and other reports say of the same answers; nothing where none is told."""
+        """Returns the parts about people's marks and about other reports, as far as the benchmark has them."""
         job, report, name = opened
         benchmark = benchmark_of(report)
         comparing = REPORT.comparing(REPORT.compare(name, self._others(job, request)))
@@ -241,7 +241,7 @@ class ReportPages:
         listed = list_of(report)
         if listed is None:
             return None
-        chosen = Chosen.of(f"{_address(opened.name)}/answers", request.query_params)
+        chosen = Chosen.from_query(f"{_address(opened.name)}/answers", request.query_params)
         return REPORT.answers_page(
             opened.name,
             report.title,
@@ -255,16 +255,18 @@ class ReportPages:
         second = self._find(other)
         if first is None:
             return self._gone(request)
-        shown = [one for one in (first, second) if one]
-        found = comparison_html(first.report, second.report) if second else PARTS.alert(NO_OTHER)
+        reports = [opened for opened in (first, second) if opened]
+        comparison = (
+            comparison_html(first.report, second.report) if second else PARTS.alert(NO_OTHER)
+        )
         body = REPORT.compare_page(
-            [(one.name, one.report.title) for one in shown],
+            [(opened.name, opened.report.title) for opened in reports],
             benchmark_of(first.report).edition(first.report),
-            found,
+            comparison,
             REPORT.compare(link, self._others(first.job, request)),
         )
         head = Head(f"Two reports · {NAME}", "", is_private=True)
-        is_public = all(one.is_public for one in shown)
+        is_public = all(opened.is_public for opened in reports)
         if is_public and second:
             title = f"{second.report.title} compared with {first.report.title} · {NAME}"
             head = Head(title, "Two reports, question by question.")
@@ -276,16 +278,21 @@ class ReportPages:
         return Opened(job, report, name) if job and report else None
 
     def _others(self, job: Job, request: Request) -> list[Choice]:
-        """Return the visitor's other reports of the same benchmark, by title and time."""
+        """Returns the visitor's other reports of the same benchmark, by title and time."""
         return [
-            (one.link, f"{visible_name(one.title)} · {one.protocol} · {one.created:%Y-%m-%d %H:%M}")
-            for one in self.jobs.of_owner(self._owner(request))
-            if one.state == "done" and one.link != job.link
-            if (one.benchmark, one.benchmark_name) == (job.benchmark, job.benchmark_name)
+            (
+                other.link,
+                f"{visible_name(other.title)} · {other.protocol} · {other.created:%Y-%m-%d %H:%M}",
+            )
+            for other in self.jobs.of_owner(self._owner(request))
+            if other.state == "done"
+            and other.link != job.link
+            and other.benchmark == job.benchmark
+            and other.benchmark_name == job.benchmark_name
         ]
 
     def _people(self, job: Job, report: AnyReport) -> str:
-        """What people who marked a report's answers, read them, or labelled its errors, say, in a line."""
+        """Returns a line on the people who marked a report's answers, read them, or labelled its errors."""
         marks = ""
         readings = ""
         if isinstance(report, Report):
@@ -293,11 +300,15 @@ class ReportPages:
         if isinstance(report, ChoiceReport):
             readings = readings_line(reading_results(self.marking, job, report, beside=False))
         labels = labels_line(label_results(self.marking, job, report, beside=False))
-        nobody = CALIBRATION if report.judge else ("" if labels else NO_PEOPLE)
-        return f"{marks or readings or nobody} {labels}".strip()
+        line = marks or readings
+        if not line and report.judge:
+            line = CALIBRATION
+        elif not line and not labels:
+            line = NO_PEOPLE
+        return f"{line} {labels}".strip()
 
     def _changed(self, name: str, request: Request, change: Callable[[str, str], str]) -> Response:
-        """Do what only a report's owner may: `change` is told the owner and the link, and tells where to go then."""
+        """Does an act of a report's owner: `change` gets owner and link, and returns the address to go to."""
         owner = self._owner(request)
         job = self.jobs.find(name)
         if job is None:
@@ -322,7 +333,7 @@ class ReportPages:
         return f"/{SCORE}"
 
     def _owner(self, request: Request) -> str:
-        return self.jobs.owners.of(owner_of(request.headers))
+        return self.jobs.owners.owner_of(owner_of(request.headers))
 
     def _gone(self, request: Request) -> Response:
         return self._says(request, REPORT.gone(KEPT_FREE.days), 404)
@@ -345,7 +356,7 @@ def _sent_to(address: str) -> Response:
 
 
 def _link(typed: str) -> str:
-    """Return the name of a report from itself or its address, `/report/LINK/...` or `/r/SLUG`; else ""."""
+    """Returns the name of a report from itself or its address, `/report/LINK/...` or `/r/SLUG`; else ""."""
     try:
         path = urlsplit(typed[:500]).path
     except ValueError:  # what is no address
@@ -356,7 +367,7 @@ def _link(typed: str) -> str:
 
 
 def routes(pages: ReportPages) -> APIRouter:
-    """Return the router; what changes anything is for the report's owner."""
+    """Returns the router; only a report's owner may change anything."""
     router = APIRouter()
     reads = ["GET", "HEAD"]
     router.add_api_route("/r/{slug}", pages.shows, methods=reads)

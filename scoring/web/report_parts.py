@@ -31,21 +31,21 @@ def number(value: float | None, places: int = 1) -> str:
 
 
 def sheet_html(sheet: Sheet) -> str:
-    """Return a table with buttons that copy it."""
+    """Returns a table with buttons that copy it."""
     return as_html(sheet, copies=True)
 
 
 def sheets_html(sheets: Sequence[Sheet]) -> str:
-    """Return a report's tables, each in its place."""
-    shown: dict[Place, list[tuple[str, str]]] = {
+    """Returns a report's tables, each in its place."""
+    tables: dict[Place, list[tuple[str, str]]] = {
         "main": [],
         "beside": [],
         "below": [],
         "folded": [],
     }
     for sheet in sheets:
-        shown[sheet.place].append((sheet.title, sheet_html(sheet)))
-    return macros("sheet.html").places(**shown)
+        tables[sheet.place].append((sheet.title, sheet_html(sheet)))
+    return macros("sheet.html").places(**tables)
 
 
 def judge_text(judge: JudgeStamp) -> str:
@@ -56,7 +56,10 @@ def judge_text(judge: JudgeStamp) -> str:
 
 def file_problems_html(problems: Sequence[Problem]) -> str:
     return REPORT.together(
-        [_problems(blocks, [one for one in problems if one.blocks == blocks]) for blocks in BLOCKS]
+        [
+            _problems(blocks, [problem for problem in problems if problem.blocks == blocks])
+            for blocks in BLOCKS
+        ]
     )
 
 
@@ -81,12 +84,12 @@ def _problems(blocks: Blocks, problems: Sequence[Problem]) -> str:
 
 
 def _rows(rows: Sequence[int]) -> str:
-    """The rows that a problem is in, before its text; "" for the whole file."""
+    """Returns the rows of a problem as the beginning of its text; "" for the whole file."""
     if not any(rows):
         return ""
-    named = ", ".join(f"{row:,}" for row in rows[:_MOST_ROWS])
+    numbers = ", ".join(f"{row:,}" for row in rows[:_MOST_ROWS])
     more = f" and {len(rows) - _MOST_ROWS:,} more" if len(rows) > _MOST_ROWS else ""
-    return f"Row{'s' if rows[1:] else ''} {named}{more}: "
+    return f"Row{'s' if rows[1:] else ''} {numbers}{more}: "
 
 
 class Listed(NamedTuple):
@@ -98,7 +101,7 @@ class Listed(NamedTuple):
 
 
 def paged(rows: Sequence[T], page: int, size: int = ROWS_A_PAGE) -> tuple[Sequence[T], int, int]:
-    """Return the rows on a page, its number and how many pages there are; past the last is the last."""
+    """Returns the rows on a page, its number and the number of pages; a page past the end is the last."""
     pages = max(1, -(-len(rows) // size))
     place = min(max(page, 1), pages)
     return rows[(place - 1) * size : place * size], place, pages
@@ -110,15 +113,15 @@ def place_text(page: int, pages: int) -> str:
 
 def listed_answers(
     rows: Sequence[T],
-    of: int,
+    total: int,
     page: int,
     item: Callable[[T], str],
-    what: str = "answers",
+    noun: str = "answers",
     kind: str = "audit",
 ) -> Listed:
-    """Return a page of answers, each as `item` makes it; `of`: how many there are without filters."""
+    """Returns a page of answers, each made by `item`; `total`: the number of answers without filters."""
     if not rows:
-        return Listed(PARTS.empty(f"No {what[:-1]} fits."), 1, 1)
-    shown, page, pages = paged(rows, page)
-    status = f"{len(rows):,} of {of:,} {what}; {place_text(page, pages)}"
-    return Listed(REPORT.answers(kind, status, list(map(item, shown))), page, pages)
+        return Listed(PARTS.empty(f"No {noun[:-1]} fits."), 1, 1)
+    page_rows, page, pages = paged(rows, page)
+    status = f"{len(rows):,} of {total:,} {noun}; {place_text(page, pages)}"
+    return Listed(REPORT.answers(kind, status, list(map(item, page_rows))), page, pages)

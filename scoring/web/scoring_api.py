@@ -27,16 +27,15 @@ from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.leaderboard import family_table, table
 from scoring.web.agreement_view import reproduction_plot
 from scoring.web.article import wrong_answers_of
-from scoring.web.judge_board_view import board_chart
-from scoring.web.judges_page import family_plot
+from scoring.web.judges_page import board_chart, family_plot
 from scoring.web.question_pictures import QuestionPictures
 
 UPLOADS = "/uploads"
 FIGURES = {
-    "measures.csv": lambda found: as_csv(measure_sheet(found)),
+    "measures.csv": lambda agreement: as_csv(measure_sheet(agreement)),
     "agreement.json": agreement_json,
-    "figure.svg": lambda found: drawn_file("figure.svg", reproduction_plot(found)),
-    "figure.png": lambda found: drawn_file("figure.png", reproduction_plot(found)),
+    "figure.svg": lambda agreement: drawn_file("figure.svg", reproduction_plot(agreement)),
+    "figure.png": lambda agreement: drawn_file("figure.png", reproduction_plot(agreement)),
 }
 BOARDS = {
     "board.tsv": lambda board: table([board]),
@@ -49,7 +48,7 @@ BOARDS = {
 
 
 def drawn_file(name: str, plot: Plot | None) -> bytes:
-    """Return a plot's drawing; empty where it has nothing to show."""
+    """Returns a plot's drawing as a file; empty without a plot."""
     return drawn(name, plot.drawing if plot else None)
 
 
@@ -60,7 +59,7 @@ def drawn(name: str, drawing: Drawing | None) -> bytes:
 
 
 def upload_routes(upload_store: UploadStore, owners: ReportOwners) -> APIRouter:
-    """Return the router; a file goes into its voter's upload store, `beside` those of an earlier token."""
+    """Returns the router; a file joins its owner's uploads, `beside` those of an earlier token."""
     router = APIRouter()
 
     @router.post(UPLOADS)
@@ -68,7 +67,7 @@ def upload_routes(upload_store: UploadStore, owners: ReportOwners) -> APIRouter:
         cookie = sent_cookie(request.headers)
         if cookie is None:
             return PlainTextResponse("Your browser keeps no cookie for this page.", status_code=403)
-        owner = await asyncio.to_thread(owners.of, cookie_hash(cookie))
+        owner = await asyncio.to_thread(owners.owner_of, cookie_hash(cookie))
         network = request.state.network
         try:
             arrived = await upload_store.receive(owner, name, request.stream(), network, beside)
@@ -84,13 +83,13 @@ def upload_routes(upload_store: UploadStore, owners: ReportOwners) -> APIRouter:
 
 
 def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
-    """Return the router; a report's files and pictures are for whoever may read it, by its link or its slug."""
+    """Returns the router; anybody who may read a report, by link or slug, may have its files and pictures."""
     router = APIRouter()
 
     @router.get("/reports/{link}/{name}")
     def download(link: str, name: str) -> Response:
-        found = jobs.report(link)
-        content = benchmark_of(found).files(found).get(name) if found else None
+        report = jobs.report(link)
+        content = benchmark_of(report).files(report).get(name) if report else None
         if content is None:
             return PlainTextResponse("There is no such report or file.", status_code=404)
         return attachment(name, content)
@@ -100,9 +99,11 @@ def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
         job = jobs.find(link)
         if job and (data := pictures.of_file(job.link, name)):
             return Response(data, media_type="image/webp", headers=NO_STORE)
-        found = jobs.report(link)
-        named = found is not None and any(name in one.pictures for one in wrong_answers_of(found))
-        path = pictures.path(name) if named else None
+        report = jobs.report(link)
+        is_named = report is not None and any(
+            name in answer.pictures for answer in wrong_answers_of(report)
+        )
+        path = pictures.path(name) if is_named else None
         if path is None:
             return PlainTextResponse("There is no such report or picture.", status_code=404)
         return FileResponse(path, headers=NO_STORE)
@@ -131,23 +132,22 @@ def board_routes(submissions: Submissions) -> APIRouter:
     return router
 
 
-def agreement_routes(agreement: AgreementService) -> APIRouter:
-    """Return the router; `own` is the token of an uploaded file, accepted from its owner only."""
+def agreement_routes(service: AgreementService) -> APIRouter:
+    """Returns the router; `own` is the token of an uploaded file, accepted from its owner only."""
     router = APIRouter()
 
     @router.get("/agreement/{name}")
     def download(request: Request, name: str, source: str = "", own: str = "") -> Response:
         try:
-            if source not in agreement.sources() or name not in (*FIGURES, "scores.csv"):
+            if source not in service.sources() or name not in (*FIGURES, "scores.csv"):
                 return PlainTextResponse("There are no such items or file.", status_code=404)
             if name not in FIGURES:
-                return attachment(name, scores_csv(agreement.answers(source)))
-            found = (
-                agreement.beside(source, owner_of(request.headers), own)[0]
-                if own
-                else agreement.of(source)
-            )
-            return attachment(name, FIGURES[name](found))
+                return attachment(name, scores_csv(service.answers(source)))
+            if own:
+                agreement, _ = service.beside(source, owner_of(request.headers), own)
+            else:
+                agreement = service.agreement(source)
+            return attachment(name, FIGURES[name](agreement))
         except (UploadStoreError, RowsError) as error:
             return PlainTextResponse(str(error), status_code=400)
 
@@ -159,12 +159,12 @@ async def sent_file(request: Request) -> tuple[bytes, str]:
     check_charset(request)
     async with request.form(max_files=1, max_fields=1) as form:
         file = form.get("file")
-        return (
-            (await file.read(), file.filename or "") if isinstance(file, UploadFile) else (b"", "")
-        )
+        if not isinstance(file, UploadFile):
+            return b"", ""
+        return await file.read(), file.filename or ""
 
 
 def attachment(name: str, content: bytes | str) -> Response:
-    """Return a file to save that neither caches nor search engines keep."""
+    """Returns a file to save that neither caches nor search engines keep."""
     headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}", **NO_STORE}
     return Response(content, media_type="application/octet-stream", headers=headers)

@@ -1,4 +1,4 @@
-"""Forms of "Score a model": the choices of each setting, by label, and what each way to judge a file costs."""
+"""Forms of "Score a model": the choices of each setting, by label, and the price of each way to judge a file."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -52,13 +52,13 @@ class Offer(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Its label and price, and below what it gives and how much that is, or what hinders it."""
+        """Its label and price, and below them what it gives, or what hinders it."""
         head = self.label if self.cost is None else f"{self.label} · {price_text(self.cost)}"
         return "\n".join(filter(None, (head, GIVES[self.label], self.hindrance)))
 
 
 def prices_text(offers: Sequence[Offer]) -> str:
-    """Return what the browser keeps of the offers' prices, in millionths of a US dollar; unknown ones are left out."""
+    """Returns the offers' known prices as the browser keeps them, in millionths of a US dollar."""
     prices = {offer.label: offer.cost.dollars for offer in offers if offer.cost}
     return "\n".join(
         f"{label}@{round(dollars * 1e6)}"
@@ -67,8 +67,8 @@ def prices_text(offers: Sequence[Offer]) -> str:
     )
 
 
-def told(prices: object, label: object) -> float | None:
-    """Return the dollars that were told with an offer, from what the browser kept."""
+def quoted_dollars(prices: object, label: object) -> float | None:
+    """Returns the dollars that an offer was shown with, from the prices that the browser kept."""
     for line in str(prices or "").splitlines():
         name, _, micros = line.partition("@")
         if name == label and micros.isdecimal() and len(micros) < 15:
@@ -85,14 +85,14 @@ def price_text(cost: Quote) -> str:
 
 
 def one_of(choices: Mapping[str, Any], word: object) -> Any:
-    """Return what a label stands for. Raises JobServiceError for another word."""
+    """Returns the value of a label. Raises JobServiceError for another word."""
     if not isinstance(word, str) or word not in choices:
         raise JobServiceError(f"Choose one of: {', '.join(choices)}.")
     return choices[word]
 
 
 def chosen(offers: Sequence[Offer], sent: object) -> Offer:
-    """Return the offer that was chosen, if it can be started; else the last that can be, or the first."""
+    """Returns the chosen offer if it can be started; else the last that can be, or the first."""
     startable = [offer for offer in offers if not offer.hindrance]
     same = [offer for offer in startable if offer.label == sent]
     return (same or startable[-1:] or offers)[0]

@@ -1,4 +1,4 @@
-"""What "Score a model" says where something cannot be done: the errors that its visitors read."""
+"""Problems on "Score a model": the errors that its visitors read."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -13,8 +13,8 @@ from arena.web.visitor_api import NoVisitorError
 from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.mm_vet import OptionsError
 from scoring.benchmarks.predictions import UploadError
+from scoring.jobs.file_roles import FileRolesError
 from scoring.jobs.files import JobServiceError
-from scoring.jobs.given import GivenFilesError
 from scoring.jobs.store import JobError
 from scoring.jobs.trials import TrialError
 from scoring.jobs.uploads import UploadStoreError
@@ -22,7 +22,7 @@ from scoring.judges.client import JudgeError
 from scoring.specs.problems import SpecError
 from scoring.web.report_parts import MOST_PROBLEMS, REPORT
 
-FILE_ERRORS = (UploadError, ChoicesError, OptionsError, RowsError, GivenFilesError, SpecError)
+FILE_ERRORS = (UploadError, ChoicesError, OptionsError, RowsError, FileRolesError, SpecError)
 ERRORS = (
     *FILE_ERRORS,
     NoVisitorError,
@@ -41,15 +41,15 @@ def problem_html(error: Exception, *_: object) -> str:
     if isinstance(error, UploadError):
         return REPORT.problems("", "alert", f"{error.file} cannot be scored yet:", error.problems)
     if isinstance(error, SpecError) and error.file:
-        told = [str(problem) for problem in error.problems[:MOST_PROBLEMS]]
+        lines = [str(problem) for problem in error.problems[:MOST_PROBLEMS]]
         if error.problems[MOST_PROBLEMS:]:
-            told.append(f"and {len(error.problems) - MOST_PROBLEMS:,} more")
-        return REPORT.problems("", "alert", f"{error.file} cannot be used yet:", told)
+            lines.append(f"and {len(error.problems) - MOST_PROBLEMS:,} more")
+        return REPORT.problems("", "alert", f"{error.file} cannot be used yet:", lines)
     return REPORT.problems("", "alert", error, ())
 
 
 def shows_problems(handler: Callable[..., Updates]) -> Any:
-    """Decorate a handler to show errors, and to end what it has done aside once its page has left."""
+    """Decorates a handler to show errors, and to end its work aside once its page has left."""
 
     @wraps(handler)
     def waited(tab: Any, *values: Any) -> Updates:

@@ -1,6 +1,6 @@
-"""Settings of "Score a model": fields for how a file is scored and by which judge, and what was chosen in them."""
+"""Settings of "Score a model": fields for a file's benchmark, protocol and judge, and the choices in them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
@@ -10,6 +10,7 @@ from arena.templates import plural
 from arena.types import Secret
 from arena.web.events import Updates
 from scoring.benchmarks.base import Benchmark
+from scoring.benchmarks.listing import benchmark_line, by_kind
 from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.files import FileChoice
@@ -30,12 +31,12 @@ OWN_LINE = f"{OWN_BENCHMARK.name}: your own questions and rule"
 MOST_TITLE = 120
 """Most letters of a model's name, which the page takes; a file's name may have more."""
 Values = Mapping[Any, object]
-"""What the browser sends for each component."""
+"""The browser's values by component."""
 _FIRST = BENCHMARKS["mm-vet"]
 
 
 class ScoringSettings:
-    """Fields as attributes; methods give what was chosen in them. Raises JobServiceError for what is no choice."""
+    """Fields as attributes; methods return the choices in them. Raises JobServiceError for an invalid choice."""
 
     def __init__(self, service: JobService, own_form: OwnBenchmarkForm) -> None:
         self._service = service
@@ -65,8 +66,7 @@ class ScoringSettings:
         if service.operator:
             judges = [(f"{self._lent}, paid by this site", self._lent), forms.OWN]
         self.benchmark = gr.Dropdown(
-            [(benchmark.line, benchmark.name) for benchmark in BENCHMARKS.values()]
-            + [(OWN_LINE, OWN_BENCHMARK.name)],
+            self._choices(frozenset()),
             value=_FIRST.name,
             label="Benchmark",
             info=BENCHMARK_INFO,
@@ -95,13 +95,28 @@ class ScoringSettings:
             part.elem_id or "": part for part in (questions, missing, reference, context)
         }
 
+    def _choices(self, here: Container[str]) -> list[tuple[str, str]]:
+        """The benchmarks as the page of all lists them, in the same order; `here`: those whose questions are here."""
+        groups = by_kind(offered().values())
+        listed = [
+            (benchmark_line(benchmark, benchmark.key in here), benchmark.name)
+            for benchmarks in groups.values()
+            for benchmark in benchmarks
+        ]
+        return [(OWN_LINE, OWN_BENCHMARK.name), *listed]
+
+    def list_benchmarks(self, **update: Any) -> Updates:
+        """Return the update that shows the list of benchmarks, with where their questions are now."""
+        choices = self._choices(self._service.benchmarks_here())
+        return {self.benchmark: gr.update(visible=True, choices=choices, **update)}
+
     @property
     def judge_fields(self) -> list[Any]:
         return [self.judge, self.url, self.model, self.key, self.try_out]
 
     @property
     def file_fields(self) -> list[Any]:
-        """What is set of a file, whoever judges it."""
+        """The settings of a file, whoever judges it."""
         return [self.benchmark, self.protocol, self.title, self.only, *self.parts.values()]
 
     @property
@@ -110,10 +125,10 @@ class ScoringSettings:
         return [self.about, *self.file_fields]
 
     def of_benchmark(self, form: Benchmark[Any]) -> Updates:
-        """Return the updates that show a benchmark's fields, with the first choices."""
+        """Returns the updates that show a benchmark's fields, with the first choices."""
         defaults = self.defaults(form)
         return {
-            self.benchmark: gr.update(value=self.listed_name(form), visible=True),
+            **self.list_benchmarks(value=self.listed_name(form)),
             self.about: gr.update(
                 value="" if is_own(form.key) else about_html(form), visible=not is_own(form.key)
             ),
@@ -130,7 +145,7 @@ class ScoringSettings:
         }
 
     def of_sets(self, names: Sequence[str], chosen: str) -> Updates:
-        """Return the updates that show the question sets or files of these names."""
+        """Returns the updates that show the question sets or files of these names."""
         value = chosen if chosen in names else None
         update = gr.update(visible=bool(names), choices=[*names], value=value)
         return {self.parts["questions"]: update}
@@ -151,7 +166,7 @@ class ScoringSettings:
         return forms.one_of(self._names, values[self.benchmark])
 
     def chosen(self, values: Values) -> FileChoice:
-        """What a file is scored as, with its question file, or the spec of its owner's fields. Raises SpecError."""
+        """Returns the chosen benchmark and question file, or the spec of the owner's fields. Raises SpecError."""
         benchmark = self.chosen_benchmark(values)
         if not is_own(benchmark):
             return FileChoice(benchmark, self.questions(values))
@@ -168,7 +183,7 @@ class ScoringSettings:
         return str(values[self.only] or "")
 
     def listed(self, form: Benchmark[Any], values: Values) -> Updates:
-        """Say below a list of ids which questions they are. Raises RowsError."""
+        """Returns the update that names the questions below a list of ids. Raises RowsError."""
         only = self.only_ids(values)
         has_sets = "questions" in form.parts
         if not has_sets or not only.strip():
@@ -181,14 +196,14 @@ class ScoringSettings:
         return str(values[self.title] or "")
 
     def options(self, form: Benchmark[Any], values: Values, label: str) -> Options:
-        """Return how answers are judged, with as many runs as the way of this label has."""
+        """Returns how answers are judged, with as many runs as the way of this label has."""
         protocol = self.chosen_protocol(form, values)
         count, sampled = forms.one_of(forms.RUNS, label)
         missing = self._part("missing", forms.MISSING, values)
         return Options(protocol, count, sampled, missing, only=self.only_ids(values))
 
     def comparison(self, form: Benchmark[Any], values: Values, label: str) -> SubmissionRequest:
-        """Return how answers are compared, with the opponents of the way of this label."""
+        """Returns how answers are compared, with the opponents of the way of this label."""
         protocol = self.chosen_protocol(form, values)
         return SubmissionRequest(
             opponents=forms.one_of(forms.OPPONENTS, label),
@@ -214,12 +229,12 @@ class ScoringSettings:
         return not job.own_key or (bool(model) and (model, url) != (job.model, job.address))
 
     def of_job(self, job: Job) -> Updates:
-        """Return the updates that show a stopped job's judge, where another can be chosen."""
-        named = {self.url: job.address, self.model: job.model} if job.own_key else {}
+        """Returns the updates that show a stopped job's judge, where another can be chosen."""
+        own_judge = {self.url: job.address, self.model: job.model} if job.own_key else {}
         is_own = job.own_key or self._lent == forms.OWN
         return {
             **dict.fromkeys(self.file_parts, gr.update(visible=False)),
-            **named,
+            **own_judge,
             self.judge: gr.update(visible=True, value=forms.OWN if is_own else self._lent),
             self.own: gr.update(visible=is_own),
             self.details: gr.update(

@@ -33,7 +33,7 @@ from scoring.web.trial_watch import TrialWatch, waits_for_trial
 
 SHOWN = gr.update(visible=True)
 _LEEWAY = 1.02
-"""A job draws answers of known worth anew, so that its cost is never quite what was told."""
+"""A job draws canaries anew, so that its cost is never quite the one that was shown."""
 _UNFOLDED = gr.update(visible=True, open=True, label="Details")
 _NAME_IT = JobServiceError("Give your judge's address, model and key above, and press again")
 
@@ -55,11 +55,11 @@ class ScoringTab:
             self._build(copied)
 
     def _owner(self, request: gr.Request) -> str:
-        """Return whose jobs a visitor sees. Raises NoVisitorError."""
-        return self._service.jobs.owners.of(sent_hash(request.headers))
+        """Returns the owner of a visitor's jobs. Raises NoVisitorError."""
+        return self._service.jobs.owners.owner_of(sent_hash(request.headers))
 
-    def _shown(self, link: str, request: gr.Request) -> Updates:
-        return self.jobs.shown(self._owner(request), link, self.settings)
+    def _job_updates(self, link: str, request: gr.Request) -> Updates:
+        return self.jobs.updates(self._owner(request), link, self.settings)
 
     def _build(self, copied: bool) -> None:
         gr.HTML(SCORING.lead(), padding=False)
@@ -67,7 +67,7 @@ class ScoringTab:
         self.bank = gr.Button(
             "Score a model that is already here", elem_id="of-bank", size="sm", visible=False
         )
-        self.found = gr.HTML(elem_id="found", padding=False)
+        self.file_summary = gr.HTML(elem_id="found", padding=False)
         self.make_own = button("make-own", "Use your own questions and rule", "secondary")
         self.stored = gr.Dropdown([], label="Answers of", elem_id="stored", visible=False)
         self.own_form = OwnBenchmarkForm()
@@ -84,7 +84,7 @@ class ScoringTab:
         gr.HTML(SCORING.more(), padding=False)
 
     def listen(self, page: gr.Blocks) -> None:
-        """Bind the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
+        """Binds the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
         settings = self.settings
         form = {
             self.token,
@@ -105,7 +105,7 @@ class ScoringTab:
             self.stored,
             self.bank,
             self.token,
-            self.found,
+            self.file_summary,
             settings.own,
             settings.judge,
             settings.url,
@@ -175,7 +175,11 @@ class ScoringTab:
                 return {self.problem: ""}
             hidden = [self.offers, self.check, self.stored, self.settings.own, self.settings.judge]
             hidden += self.settings.file_parts
-            gone = {**dict.fromkeys(hidden, HIDDEN), **self.own_form.gone(), self.found: ""}
+            gone = {
+                **dict.fromkeys(hidden, HIDDEN),
+                **self.own_form.hidden(),
+                self.file_summary: "",
+            }
             if not values[self.token]:  # the file did not come, and upload.js says why
                 return {
                     **gone,
@@ -190,7 +194,8 @@ class ScoringTab:
                 **self.jobs.blank(),
                 **gone,
                 self.settings.details: mend,
-                self.settings.benchmark: SHOWN,
+                **self.settings.list_benchmarks(),
+                self.file_summary: SCORING.own_hint(),
                 self.make_own: SHOWN,
                 self.problem: problem_html(error),
             }
@@ -201,12 +206,12 @@ class ScoringTab:
 
     @shows_problems
     def on_own(self, values: Values, request: gr.Request) -> Updates:
-        """Show the fields of an own benchmark, filled in as far as the file tells."""
+        """Shows the fields of an own benchmark, filled in from the file."""
         return self._read(values, request, FileChoice(OWN))
 
     @shows_problems
     def on_questions(self, values: Values, request: gr.Request) -> Updates:
-        """Read the file beside another question file; of free answers only the price changes."""
+        """Reads the file with another question file; for free answers only the price changes."""
         if isinstance(self._benchmark(values, request), FileBenchmark):
             return self._read(values, request, self.settings.chosen(values))
         return self.on_change(values, request)
@@ -214,7 +219,7 @@ class ScoringTab:
     @shows_problems
     def on_bank(self, values: Values, request: gr.Request) -> Updates:
         """Compare a model whose answers are in the item bank, without a file."""
-        names = [str(one) for one in self._service.submissions.stored()]
+        names = [str(stored) for stored in self._service.submissions.stored()]
         form = BENCHMARKS["visit-bench"]
         if not names:
             raise JobServiceError(
@@ -233,16 +238,16 @@ class ScoringTab:
             **self._form(form),
             **self._priced(form, defaults, request),
             self.token: "",
-            self.found: "",
-            **self.own_form.gone(),
+            self.file_summary: "",
+            **self.own_form.hidden(),
             self.make_own: HIDDEN,
             self.bank: HIDDEN,
             self.stored: gr.update(visible=True, choices=names, value=names[0]),
         }
 
     def on_offer(self, values: Values) -> Updates:
-        """Show the fields of an own judge for what the operator does not pay."""
-        dollars = forms.told(values[self.prices], values[self.offers])
+        """Shows the fields of an own judge for an offer that the operator doesn't pay."""
+        dollars = forms.quoted_dollars(values[self.prices], values[self.offers])
         judge = values[self.settings.judge]
         key = values[self.settings.key]
         operator = self._service.operator
@@ -279,7 +284,7 @@ class ScoringTab:
         owner = self._owner(request)
         form = self._benchmark(values, request)
         label = str(values[self.offers] or "")
-        dollars = forms.told(values[self.prices], label)
+        dollars = forms.quoted_dollars(values[self.prices], label)
         token = str(values[self.token])
         title = self.settings.report_title(values)
         if form.way == "rules first":
@@ -313,14 +318,14 @@ class ScoringTab:
                 self.problem: problem_html(_NAME_IT),
             }
         draft = self._service.rest(owner, link)
-        told = None if judge else self._service.price(owner, draft, None).dollars
+        dollars = None if judge else self._service.price(owner, draft, None).dollars
         job = self._service.quote(owner, draft, judge, self._networks.of(request))
-        return self._started(job, told, values, request)
+        return self._started(job, dollars, values, request)
 
     @shows_problems
     @waits_for_trial
     def on_start(self, values: Values, request: gr.Request) -> Updates:
-        """Start a job, or go on with a stopped one; with another judge, it is quoted anew."""
+        """Starts a job, or continues a stopped one; with another judge, it is quoted anew."""
         owner = self._owner(request)
         link = str(values[self.link])
         job = self._service.jobs.find(link)
@@ -344,7 +349,7 @@ class ScoringTab:
 
     @shows_problems
     def on_tried(self, values: Values, request: gr.Request) -> Updates:
-        """Go on with what was pressed, once the judge that it names was tried out."""
+        """Continues the pressed button's act, once its judge was tried out."""
         owner = self._owner(request)
         pressed = self.watch.waiting(
             {"on_check": self.on_check, "on_rest": self.on_rest, "on_start": self.on_start}, values
@@ -363,7 +368,7 @@ class ScoringTab:
     @shows_problems
     def on_cancel(self, link: object, request: gr.Request) -> Updates:
         self._service.jobs.cancel(self._owner(request), str(link))
-        return self._shown(str(link), request)
+        return self._job_updates(str(link), request)
 
     @shows_problems
     def on_delete(self, link: object, request: gr.Request) -> Updates:
@@ -372,12 +377,12 @@ class ScoringTab:
 
     @shows_problems
     def on_look(self, link: object, token: object, request: gr.Request) -> Updates:
-        """Show the job's progress and the user's reports; a page about a file or a newer job stays as it is.
+        """Shows the job's progress and the user's reports; a page about a file or a newer job stays as it is.
 
         The answer may arrive after the user's next action: then the link stays, and the next tick corrects the rest.
         """
         sent = str(link or "")
-        looked = self._shown(sent, request)
+        looked = self._job_updates(sent, request)
         if not sent and (token or not looked[self.link]):
             stored = not token and bool(self._service.submissions.stored())
             looked = {
@@ -391,31 +396,35 @@ class ScoringTab:
     def _started(
         self, job: Job, dollars: float | None, values: Values, request: gr.Request
     ) -> Updates:
-        """Start a job whose price was told; where it costs more, or was not told, show the price and ask once more."""
+        """Starts a job at the price that was shown; if it costs more, or had none, shows the price and asks again."""
         cost = job.quote.dollars
         if cost is None or cost > (dollars or 0) * _LEEWAY + 0.01:
-            return {**self._shown(job.link, request), self.check: HIDDEN, self.jobs.rest: HIDDEN}
+            return {
+                **self._job_updates(job.link, request),
+                self.check: HIDDEN,
+                self.jobs.rest: HIDDEN,
+            }
         return self._go(job, job.link, values, request)
 
     def _begun(self, link: str, request: gr.Request) -> Updates:
-        """Show a job in place of the file that it scores."""
+        """Shows a job in place of the file that it scores."""
         choice = (self.offers, self.settings.own, self.settings.details, self.check, self.stored)
         gone = {
             **dict.fromkeys(choice, HIDDEN),
-            **self.own_form.gone(),
+            **self.own_form.hidden(),
             self.token: "",
-            self.found: "",
+            self.file_summary: "",
             self.settings.key: "",
             self.make_own: HIDDEN,
         }
         return {
             **gone,
-            **self._shown(link, request),
+            **self._job_updates(link, request),
             self.stored: gr.update(visible=False, value=None),
         }
 
     def _benchmark(self, values: Values, request: gr.Request) -> Benchmark[Any]:
-        """Return what a file is to be scored as. Raises what reading a spec raises."""
+        """Returns the benchmark to score a file by. Raises the errors of reading a spec."""
         chosen = self.settings.chosen(values)
         return self._service.form(self._owner(request), str(values[self.token]), chosen)
 
@@ -434,16 +443,16 @@ class ScoringTab:
             not chosen.benchmark and self._service.brings_spec(owner, token)
         ):
             return self._read_own(values, request)
-        found = self._service.recognise(owner, token, chosen, still_there(request))
-        key = chosen.benchmark or found.benchmark
+        recognised = self._service.recognise(owner, token, chosen, still_there(request))
+        key = chosen.benchmark or recognised.benchmark
         form = self._service.form(owner, token, chosen._replace(benchmark=key))
-        names = found.sets
+        names = recognised.sets
         if "questions" in form.parts:
             names = self._service.sets_of(form.key)
-            asked = values[self.settings.parts["questions"]] if chosen.benchmark else None
-            found = self._service.look(owner, token, form.key, asked)
-        sets = self.settings.of_sets(names, found.questions or chosen.questions)
-        title = found.title[:MOST_TITLE]
+            questions = values[self.settings.parts["questions"]] if chosen.benchmark else None
+            recognised = self._service.look(owner, token, form.key, questions)
+        sets = self.settings.of_sets(names, recognised.questions or chosen.questions)
+        title = recognised.title[:MOST_TITLE]
         sent = {
             **values,
             self.settings.benchmark: self.settings.listed_name(form),
@@ -451,32 +460,32 @@ class ScoringTab:
             self.stored: None,
             **self.settings.defaults(form),
         }
-        sent[self.settings.parts["questions"]] = found.questions
+        sent[self.settings.parts["questions"]] = recognised.questions
         choice: Updates = {
             self.offers: HIDDEN,
             self.settings.own: HIDDEN,
             self.settings.details: _UNFOLDED,
         }
-        if found.scorable:
+        if recognised.scorable:
             choice = self._priced(form, sent, request)
-        if any(problem.blocks == "circular" for problem in found.problems):
+        if any(problem.blocks == "circular" for problem in recognised.problems):
             choice[self.check] = gr.update(value=forms.VANILLA, visible=True, interactive=True)
-        if not found.scorable:
+        if not recognised.scorable:
             choice[self.check] = gr.update(value=form.check, visible=True, interactive=False)
         return {
             **self.jobs.blank(),
             **self.watch.over(),
             **self._form(form),
-            **self.own_form.gone(),
+            **self.own_form.hidden(),
             **sets,
-            self.make_own: gr.update(visible=not found.scorable),
-            self.found: SCORING.found(found, file_problems_html(found.problems)),
+            self.make_own: gr.update(visible=not recognised.scorable),
+            self.file_summary: SCORING.found(recognised, file_problems_html(recognised.problems)),
             self.settings.title: gr.update(value=title, visible=True),
             **choice,
         }
 
     def _read_own(self, values: Values, request: gr.Request) -> Updates:
-        """Show a file with the fields of an own benchmark, or with the spec that came with it."""
+        """Shows a file with the fields of an own benchmark, or with the spec that came with it."""
         look = self._service.own_look(self._owner(request), str(values[self.token]))
         sent = {
             **values,
@@ -494,14 +503,14 @@ class ScoringTab:
             **self.jobs.blank(),
             **self.watch.over(),
             **self._form(form),
-            **self.own_form.shown(look),
-            self.found: "",
+            **self.own_form.updates(look),
+            self.file_summary: "",
             self.make_own: HIDDEN,
             **self._checked(sent, request),
         }
 
     def _checked(self, values: Values, request: gr.Request) -> Updates:
-        """Show what a file comes to by an own benchmark, with its price, or what is to be corrected first."""
+        """Shows the check of a file by an own benchmark, with its price, or the problems to correct first."""
         owner = self._owner(request)
         judge = self.settings.own_judge(owner, values)
         unpriced = dict.fromkeys((self.offers, self.settings.own, self.check), HIDDEN)
@@ -509,27 +518,27 @@ class ScoringTab:
             form = self._benchmark(values, request)
             assert isinstance(form, SpecBenchmark)
             chosen = self.settings.chosen(values)
-            found = self._service.own_check(owner, str(values[self.token]), chosen, judge)
+            own_check = self._service.own_check(owner, str(values[self.token]), chosen, judge)
         except FILE_ERRORS as error:
             folded = gr.update(visible=True, open=False, label="Details")
             return {**unpriced, **self.own_form.refused(error), self.settings.details: folded}
         is_named = bool(judge.model) if judge else self._service.operator is not None
-        shown = self.own_form.checked(values, form.spec, found, is_named)
+        check_updates = self.own_form.checked(values, form.spec, own_check, is_named)
         title = str(values[self.settings.title] or "")
-        named: Updates = {}
+        title_update: Updates = {}
         if not title:  # else what is typed since stays
-            title = found.title[:MOST_TITLE]
-            named = {self.settings.title: gr.update(value=title, visible=True)}
-        if found.check is None:
-            return {**unpriced, **shown, **named}
+            title = own_check.title[:MOST_TITLE]
+            title_update = {self.settings.title: gr.update(value=title, visible=True)}
+        if own_check.check is None:
+            return {**unpriced, **check_updates, **title_update}
         priced = self._priced(form, {**values, self.settings.title: title}, request)
-        return {**shown, **named, **priced}
+        return {**check_updates, **title_update, **priced}
 
     def _priced(self, form: Benchmark[Any], values: Values, request: gr.Request) -> Updates:
-        """Return what is to be chosen for a file, with prices, or what keeps it from being judged."""
+        """Returns the choices for a file with their prices, or the problems that keep it from being judged."""
         owner = self._owner(request)
         operator = self._service.operator
-        named = [form.name, str(values[self.settings.protocol] or "")]
+        details = [form.name, str(values[self.settings.protocol] or "")]
         try:
             listed = self.settings.listed(form, values)
             if form.way == "rules first" or self._files.is_graded(owner, form, values):
@@ -537,8 +546,8 @@ class ScoringTab:
                 free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
                 if check == forms.GRADED:  # they were given by a protocol already
                     free[self.settings.protocol] = HIDDEN
-                    named = named[:1]
-                label = gr.update(visible=True, open=False, label=f"Details: {', '.join(named)}")
+                    details = details[:1]
+                label = gr.update(visible=True, open=False, label=f"Details: {', '.join(details)}")
                 return {
                     **free,
                     **listed,
@@ -554,7 +563,7 @@ class ScoringTab:
             hidden = dict.fromkeys((self.offers, self.settings.own, self.check), HIDDEN)
             return {**hidden, self.settings.details: _UNFOLDED, self.problem: problem_html(error)}
         own = judge == forms.OWN
-        named.append(
+        details.append(
             "judged by your own judge"
             if own or not operator
             else f"judged by {operator.spec.model}"
@@ -572,6 +581,6 @@ class ScoringTab:
             self.prices: forms.prices_text(offers),
             self.settings.own: gr.update(visible=own),
             self.settings.judge: gr.update(visible=True, value=judge),
-            self.settings.details: gr.update(visible=True, label=f"Details: {', '.join(named)}"),
+            self.settings.details: gr.update(visible=True, label=f"Details: {', '.join(details)}"),
             self.check: gr.update(value=form.check, visible=True, interactive=True),
         }

@@ -1,4 +1,4 @@
-"""What "Score a model" shows of jobs: a price that must be agreed to, how far a job is, and the user's reports."""
+"""Jobs on "Score a model": the price to agree to, a job's progress, and the user's reports."""
 
 from collections.abc import Sequence
 
@@ -20,11 +20,11 @@ STATE_WORDS = {
 }
 
 _OF_SECRETS = ("compare", "sealed")
-"""Ways in which texts are judged that the owner may not read: their lengths are not told either."""
+"""Ways of judging texts that the owner may not read, nor learn the length of."""
 
 
 def quote_html(job: Job, ceiling: float) -> str:
-    """Return the cost of judging where the page did not tell it before; the operator's judge stops at `ceiling` US
+    """Returns the cost of judging, if the page has not shown it before; the operator's judge stops at `ceiling` US
     dollars."""
     quote = job.quote
     if quote.dollars is None or quote.most_dollars is None:
@@ -34,25 +34,25 @@ def quote_html(job: Job, ceiling: float) -> str:
     else:
         most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
         if benchmark_of(job).way in _OF_SECRETS and not job.own_key:
-            most = ceiling  # the lengths of answers would tell whose they are
+            most = ceiling  # the lengths of answers would reveal their models
         stop = "; calls that fail come on top." if job.own_key else ": there it stops."
         price = SCORING.price(f"${quote.dollars:,.2f}", f"at most ${most:,.2f}{stop}")
     form = benchmark_of(job)
-    asked = plural(quote.grades, form.unit)
+    grades = plural(quote.grades, form.unit)
     sent = f": about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
     if form.way in _OF_SECRETS:
-        asked = f"{plural(quote.grades // 2, 'pair')} x 2 orders = {asked}"
+        grades = f"{plural(quote.grades // 2, 'pair')} x 2 orders = {grades}"
         sent = ""
     cached = (
         f" Replies that are here already, at no cost: {quote.cached:,}." if quote.cached else ""
     )
     return SCORING.quote(
-        plural(quote.calls, "call"), f"to {job.model} for {asked}{sent}.{cached}", price
+        plural(quote.calls, "call"), f"to {job.model} for {grades}{sent}.{cached}", price
     )
 
 
 def waits_text(job: Job | None, jobs: Jobs) -> str:
-    """Return for what a job waits and until when; empty where it goes on."""
+    """Returns the reason why a job waits and until when; empty if it goes on."""
     if job is None or job.state not in ("waiting", "judging"):
         return ""
     if job.state == "judging":
@@ -61,7 +61,7 @@ def waits_text(job: Job | None, jobs: Jobs) -> str:
 
 
 def _turn_text(ahead: int, judged: Sequence[Job]) -> str:
-    """Return when a waiting job has its turn; `judged` are the jobs that have the places."""
+    """Returns the time of a waiting job's turn; `judged` are the jobs that have the places."""
     turn = f"{ahead} ahead of yours" if ahead else "next"
     if not judged:
         return turn
@@ -71,10 +71,10 @@ def _turn_text(ahead: int, judged: Sequence[Job]) -> str:
 
 
 def progress_html(job: Job, waits: str, first: Sequence[tuple[str, str]]) -> str:
-    """Return how far a job is and for what it `waits`, with what the judge said to the `first` questions."""
+    """Returns a job's progress and the reason why it `waits`, with the outcomes of its `first` questions."""
     if not job.model:
-        kept = [f"Kept until {job.finished + KEPT_FREE:%Y-%m-%d}."] if job.finished else []
-        return SCORING.progress(job, "read by rules alone", None, kept, ())
+        expiry = [f"Kept until {job.finished + KEPT_FREE:%Y-%m-%d}."] if job.finished else []
+        return SCORING.progress(job, "read by rules alone", None, expiry, ())
     host = "" if job.own_key else " If it stops again, tell whoever runs this site."
     words = {
         "waiting": f"Waiting: {waits}.",
@@ -98,33 +98,33 @@ def progress_html(job: Job, waits: str, first: Sequence[tuple[str, str]]) -> str
 
 
 def mine_html(jobs: Sequence[Job], waits: str) -> str:
-    """Return the user's reports and jobs, the newest first, less what was never started.
+    """Returns the user's reports and jobs, the newest first, except jobs that were never started.
 
-    `waits` is for what the job under way waits, of which there is one at most.
+    `waits` is the reason why the job under way waits; there is one such job at most.
     """
-    told = {"waiting": f"waiting: {waits}"}
+    words = {**STATE_WORDS, "waiting": f"waiting: {waits}"}
     if waits:
-        told["judging"] = f"waits {waits}"
-    words = {**STATE_WORDS, **told}
+        words["judging"] = f"waits {waits}"
     listed = []
     for job in jobs:
-        about = (
-            job.benchmark_name,
-            job.model or "rules alone",
-            f"{ago(now() - job.created)} ago",
-        )
-        if job.state != "quoted":
-            listed.append((job, job.score or words[job.state], about))
+        if job.state == "quoted":
+            continue
+        judge = job.model or "rules alone"
+        about = (job.benchmark_name, judge, f"{ago(now() - job.created)} ago")
+        listed.append((job, job.score or words[job.state], about))
     return SCORING.mine(listed, followed(jobs) is not None)
 
 
 def followed(jobs: Sequence[Job]) -> Job | None:
-    """Return the job to show on a page without one: the active one, or the newest if it stopped or is free."""
-    running = next((job for job in jobs if job.state in ("waiting", "judging")), None)
-    shown = (
-        job for job in jobs[:1] if job.state != "quoted" and not (job.state == "done" and job.model)
-    )
-    return running or next(shown, None)
+    """Returns the job to show on a page without one: the active one, or the newest if it stopped or is free."""
+    for job in jobs:
+        if job.state in ("waiting", "judging"):
+            return job
+    if not jobs:
+        return None
+    newest = jobs[0]
+    is_judged = newest.state == "done" and newest.model
+    return None if newest.state == "quoted" or is_judged else newest
 
 
 def _pace(job: Job) -> str:
@@ -135,7 +135,7 @@ def _pace(job: Job) -> str:
 
 
 def _rate(job: Job) -> float:
-    """Grades a second since the job was taken up; 0 where it is too early to tell."""
+    """Returns the grades a second since the job was taken up; 0 in the first three seconds."""
     seconds = (now() - job.started).total_seconds() if job.started else 0
     return job.fresh / seconds if seconds >= 3 else 0.0
 

@@ -1,27 +1,30 @@
-"""Share texts: what a published report says of itself in READMEs, papers and frames, all built from one record.
+"""Share texts: a published report in READMEs, papers and frames, and its page's button for them, from one record.
 
 Titles, models' and benchmarks' names are anybody's words: they are cut, and escaped for where they go. A score that
-should not be trusted never stands without the reason.
+should not be trusted never appears without the reason.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from arena.drawings import shortened
 from arena.interval_text import bracketed, spanned
 from arena.sheets import latex_text, markdown_text
-from arena.templates import plural
+from arena.templates import macros, plural
 from scoring.jobs.written import score_text
+from scoring.publish.hub_files import is_open
 from scoring.publish.refusals import Refusal, refusals, stopped
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport, Report, ScoreLine
 
+SHARE = macros("share.html")
 TITLE_LETTERS = 80
 EDITION_LETTERS = 60
 """Most letters of a model's and of a benchmark's name."""
 
 
 @dataclass(frozen=True)
-class Shared:
+class ShareRecord:
     """A published report as others show it."""
 
     slug: str
@@ -34,9 +37,9 @@ class Shared:
     """Its 95% interval in brackets, as in "[30.5, 42.0]"; "" for none."""
     protocol: str
     judge: tuple[str, ...]
-    """Its name, and how often it graded; none where rules alone decided."""
+    """The judge's name and number of runs; empty if rules alone decided."""
     n: str
-    """Number of questions, and what the score may be with those that are unscored."""
+    """Number of questions, and the bounds of the score if some are unscored."""
     sentence: str
     refused: tuple[Refusal, ...]
     base: str = ""
@@ -56,35 +59,38 @@ class Shared:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences without which the score may not be read."""
-        return tuple(one.reason for one in stopped(self.refused, "number"))
+        """Sentences that must accompany the score."""
+        return tuple(refusal.reason for refusal in stopped(self.refused, "number"))
 
     @property
     def how(self) -> str:
-        """What makes the score comparable: "as in the paper; judge gpt-4, 3 runs; n 218"."""
+        """The conditions of the score: "as in the paper; judge gpt-4, 3 runs; n 218"."""
         judge = f"judge {', '.join(self.judge)}" if self.judge else ""
         return "; ".join(filter(None, (self.protocol, judge, self.n)))
 
     @property
     def kind(self) -> str:
-        """What stands in place of the bare number, the gravest reason; "" where nothing does."""
-        return next((one.kind for one in stopped(self.refused, "number")), "")
+        """The gravest reason against the bare number, shown in its place; "" if there is none."""
+        grave = stopped(self.refused, "number")
+        return grave[0].kind if grave else ""
 
     @property
     def value(self) -> str:
-        """The score, or what stands in its place."""
+        """The score, or the reason in its place."""
         return self.kind or self.score
 
     def reason(self, *stops: str) -> str:
-        """Return the first reason why something may not be shared; "" if it may."""
-        reasons = (one.reason for one in self.refused if one.stops & set(stops))
-        return next(reasons, "")
+        """Returns the first reason not to share a report for one of these uses; "" if there is none."""
+        for refusal in self.refused:
+            if refusal.stops & set(stops):
+                return refusal.reason
+        return ""
 
 
-def shared(report: AnyReport, slug: str) -> Shared:
+def share_record(report: AnyReport, slug: str) -> ShareRecord:
     benchmark = benchmark_of(report)
     head = benchmark.headline(report)
-    return Shared(
+    return ShareRecord(
         slug=slug,
         title=shortened(report.title, TITLE_LETTERS),
         edition=shortened(benchmark.edition(report), EDITION_LETTERS),
@@ -110,28 +116,52 @@ def _n(head: ScoreLine) -> str:
     return f"n {head.n}" + (f"; {ends} with what is unscored" if head.unscored else "")
 
 
-def markdown(shown: Shared) -> str:
-    """Return a sentence for a README or a model card."""
-    before = "".join(f"{markdown_text(warning)} " for warning in shown.warnings)
-    interval = f" {shown.interval}" if shown.interval else ""
+def markdown(record: ShareRecord) -> str:
+    """Returns a sentence for a README or a model card."""
+    before = "".join(f"{markdown_text(warning)} " for warning in record.warnings)
+    interval = f" {record.interval}" if record.interval else ""
     return (
-        f"{before}{markdown_text(shown.title)}: **{markdown_text(shown.score)}** on "
-        f"{markdown_text(shown.edition)}{interval} ({markdown_text(shown.how)}). [Report]({shown.address})"
+        f"{before}{markdown_text(record.title)}: **{markdown_text(record.score)}** on "
+        f"{markdown_text(record.edition)}{interval} ({markdown_text(record.how)}). [Report]({record.address})"
     )
 
 
-def badge_markdown(shown: Shared) -> str:
-    """Return the badge as a link to the report."""
-    words = markdown_text(f"{shown.edition} {shown.value}")
-    return f"[![{words}]({shown.badge})]({shown.address})"
+def badge_markdown(record: ShareRecord) -> str:
+    """Returns the badge as a link to the report."""
+    words = markdown_text(f"{record.edition} {record.value}")
+    return f"[![{words}]({record.badge})]({record.address})"
 
 
-def latex(shown: Shared) -> str:
-    """Return a row of a table with a comment that says where it is from."""
-    model = latex_text(f"{shown.title} ({shown.kind})" if shown.kind else shown.title)
-    interval = shown.interval.replace(", ", ",\\,")
-    number = f"{shown.score}_{{\\,{interval}}}" if interval else shown.score
-    about = ", ".join((shown.edition, shown.protocol, *shown.judge))
-    if shown.warnings:
-        about = f"{about}. {' '.join(shown.warnings)} {shown.n}"
-    return f"{model} & ${number}$ \\\\ % {about}, {shown.address}"
+def latex(record: ShareRecord) -> str:
+    """Returns a row of a table, with its source in a comment."""
+    model = latex_text(f"{record.title} ({record.kind})" if record.kind else record.title)
+    interval = record.interval.replace(", ", ",\\,")
+    number = f"{record.score}_{{\\,{interval}}}" if interval else record.score
+    about = ", ".join((record.edition, record.protocol, *record.judge))
+    if record.warnings:
+        about = f"{about}. {' '.join(record.warnings)} {record.n}"
+    return f"{model} & ${number}$ \\\\ % {about}, {record.address}"
+
+
+class ShareTexts(NamedTuple):
+    """Texts to copy."""
+
+    markdown: str
+    latex: str
+    badge: str
+
+
+def share_html(
+    at: str, record: ShareRecord | None, is_owner: bool, is_own: bool, withdrawn: str | None
+) -> str:
+    """Returns the button with its sheet.
+
+    `at`: path of the report; `record`: None for a private report; `is_own`: whether its benchmark is its owner's own,
+    which keeps it private; `withdrawn`: why the operators made it private, for its owner to read.
+    """
+    if record is None:
+        can_publish = is_owner and not is_own and withdrawn is None
+        reason = withdrawn if is_owner else None
+        return SHARE.sheet(at, None, is_owner, can_publish, is_own, False, None, reason)
+    texts = ShareTexts(markdown(record), latex(record), badge_markdown(record))
+    return SHARE.sheet(at, record, is_owner, False, is_own, not is_open(record.base), texts)

@@ -1,23 +1,25 @@
-"""Answers to a spec's questions as their report lists them: what was read, by which rule, and what came of it."""
+"""The list of a spec report's answers: each with its reading, its rule and its score."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from arena.markdown import visible_name
-from scoring.benchmarks.spec_benchmark import outcome_words
+from scoring.benchmarks.spec_benchmark import outcome_words, unit_score
 from scoring.rules.base import Item
 from scoring.specs.derived import cell_text, members
+from scoring.specs.reading import case_of
 from scoring.specs.report import ReadRow, SpecReport, has_truth, report_items, spec_of_report
 from scoring.web.answer_list import AnswerList, Choice, Chosen
 from scoring.web.report_parts import CHOICE, REPORT, Listed, listed_answers
 
-SHOWS: Mapping[str, Callable[[ReadRow], bool]] = {
-    "all answers": lambda row: True,
-    "right": lambda row: row.reading.score == 1,
-    "partly right": lambda row: row.reading.score is not None and 0 < row.reading.score < 1,
-    "wrong": lambda row: row.reading.score is not None and row.reading.score <= 0,
-    "not read": lambda row: not row.reading.read,
-    "left to a judge": lambda row: row.reading.is_open or bool(row.replies),
+SHOWS: Mapping[str, Callable[[ReadRow, float | None], bool]] = {
+    "all answers": lambda row, score: True,
+    "right": lambda row, score: score == 1,
+    "partly right": lambda row, score: score is not None and 0 < score < 1,
+    "wrong": lambda row, score: score == 0,
+    "not read": lambda row, score: not row.reading.read,
+    "left to a judge": lambda row, score: row.reading.is_open or bool(row.replies),
 }
+"""Filters of an answer and its score from 0 to 1."""
 _MOST_GROUPS = 300
 
 
@@ -25,11 +27,14 @@ def _listed(report: SpecReport, chosen: Chosen) -> Listed:
     spec = spec_of_report(report)
     column = next(iter(spec.groups), "")
     fits = SHOWS.get(chosen.show, SHOWS["all answers"])
-    rows = [
-        (row, item)
-        for row, item in zip(report.rows, report_items(report), strict=True)
-        if fits(row) and (not chosen.group or chosen.group in members(row.row.cells.get(column)))
-    ]
+
+    def is_listed(row: ReadRow) -> bool:
+        groups = members(row.row.cells.get(column))
+        is_in_group = not chosen.group or chosen.group in groups
+        return is_in_group and fits(row, unit_score(spec, row))
+
+    rows_with_items = zip(report.rows, report_items(report), strict=True)
+    rows = [(row, item) for row, item in rows_with_items if is_listed(row)]
     return listed_answers(
         rows, len(report.rows), chosen.page, lambda pair: _item(report, pair[0], pair[1])
     )
@@ -40,10 +45,27 @@ def _item(report: SpecReport, row: ReadRow, item: Item) -> str:
     names = [cell_text(row.row.cells.get(column)) for column in spec.groups]
     about = " · ".join(filter(None, map(visible_name, names)))
     replies = list(map(REPORT.quoted, row.replies))
-    asked = f"Replies of {row.model or 'the judge'}" if replies else ""
-    kind, outcome = _outcome(row, has_truth(spec, item))
+    heading = f"Replies of {row.model or 'the judge'}" if replies else ""
+    case = case_of(spec, row.row.cells)
+    baseline = case.rule.baseline_of(item) if case else None
+    score = unit_score(spec, row)
+    if baseline is not None and score is not None:
+        kind, outcome = _against_baseline(score)
+    else:
+        kind, outcome = _outcome(row, has_truth(spec, item))
     words = outcome_words(row.reading)
-    return CHOICE.read_item(item, row.row.answer, about, kind, words, outcome, asked, replies)
+    return CHOICE.read_item(
+        item, row.row.answer, baseline, about, kind, words, outcome, heading, replies
+    )
+
+
+def _against_baseline(score: float) -> tuple[str, str]:
+    """The kind and words of a comparison; `score` is 0.5 for answers that are equally good."""
+    if abs(score - 0.5) < 1e-9:
+        return "open", "as good"
+    if score > 0.5:
+        return "right", "better"
+    return "wrong", "worse"
 
 
 def _outcome(row: ReadRow, can_be_scored: bool) -> tuple[str, str]:

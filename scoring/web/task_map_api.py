@@ -1,7 +1,7 @@
 """Task map's routes: the map on its own and under a report's link, a map that a visitor brings, and the files."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias, get_args
+from typing import NamedTuple, TypeAlias, cast, get_args
 from urllib.parse import quote, urlencode
 
 from anyio import CapacityLimiter, to_thread
@@ -9,9 +9,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
+from arena.cache import Cache
 from arena.io.aside import Aside, AsideError, while_waited
 from arena.io.strict_json import RowsError
-from arena.kept import Kept
 from arena.templates import plural
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE
@@ -50,7 +50,7 @@ _Pools: TypeAlias = Mapping[str, tuple[PooledReport, ...]]
 
 
 class _MapChoice(NamedTuple):
-    """What an address asks for."""
+    """The choices of an address."""
 
     paper: str
     here: str
@@ -59,115 +59,120 @@ class _MapChoice(NamedTuple):
     clusters: int
     task: str
     strange: tuple[str, ...]
-    """What it asks for that there is not."""
+    """Parameters with unknown values."""
 
 
 class _MapRequest(NamedTuple):
-    """What a page is made of."""
+    """The choices of a page, with the reports it needs."""
 
     chosen: _MapChoice
     pools: _Pools
     own: PooledReport | None
     reports: tuple[PooledReport, ...]
-    """The report whose link one has, and the published ones that were chosen."""
+    """The report of the visitor's link, and the chosen published ones."""
 
     @property
     def accuracies(self) -> Accuracies:
         return _joined(self.chosen.paper, self.reports)
 
     @property
-    def made_of(self) -> object:
-        """All that shapes the page: its parameters, and the reports, which never change."""
+    def cache_key(self) -> object:
+        """All that determines the page: its parameters, and the reports, which never change."""
         pools = [(name, len(reports)) for name, reports in self.pools.items()]
-        return self.chosen, pools, [one.link for one in self.reports]
+        return self.chosen, pools, [report.link for report in self.reports]
 
 
 class TaskMapPages:
-    """The maps of one server, made aside; published reports alone are among the models, and that whose link one has."""
+    """The maps of one server, made aside. Their models are published reports, and the report of the visitor's link."""
 
     def __init__(self, reports: ReportAccuracies, aside: Aside | None = None) -> None:
         self._reports = reports
         self._aside = aside
-        self._kept: Kept[str] = Kept(16_000_000, weigh=len)
+        self._cache: Cache[str] = Cache(16_000_000, weigh=len)
 
     def page(
         self, query: Mapping[str, str], link: str = "", network: str | None = None
     ) -> tuple[str, str] | None:
-        """The page's title and its part; None where the link is of no MMT-Bench report with scores.
+        """Returns a page's title and body; None if the link has no MMT-Bench report with scores.
 
         Raises DatabaseError, AsideError.
         """
-        asked = self._asked(query, link)
-        if asked is None:
+        map_request = self._request(query, link)
+        if map_request is None:
             return None
-        chosen = asked.chosen
-        own = asked.own
+        chosen = map_request.chosen
+        own = map_request.own
         address = urlencode(
             {name: getattr(chosen, name) for name in ("paper", "here", "linkage", "clusters")}
         )
         files = {
             name: f"{_report(link) if link else ''}{TASK_MAP}/{name}?{address}" for name in FILES
         }
-        shown = MapPage(
-            asked.accuracies,
+        back = ("/score", "Score a model")
+        if own is not None:
+            back = (_report(link), f"{own.accuracies.model} on MMT-Bench")
+        map_page = MapPage(
+            map_request.accuracies,
             clusters=chosen.clusters,
-            sentences=_sentences(asked),
+            sentences=_sentences(map_request),
             own=own.accuracies if own else None,
             task=chosen.task,
-            form=_form(asked),
-            back=(_report(link), f"{own.accuracies.model} on MMT-Bench")
-            if own
-            else ("/score", "Score a model"),
+            form=_form(map_request),
+            back=back,
             downloads=files,
         )
-        body = self._kept.of(
-            ("page", link, asked.made_of),
-            lambda: self._done(network, map_html, shown, chosen.linkage),
+        body = self._cache.get(
+            ("page", link, map_request.cache_key),
+            lambda: self._run_aside(network, map_html, map_page, chosen.linkage),
         )
-        return title_of(shown), body
+        return title_of(map_page), body
 
     def file(
         self, name: str, query: Mapping[str, str], link: str = "", network: str | None = None
     ) -> str | None:
-        """A download; None where there is none. Raises DatabaseError, TaskMapError, AsideError."""
-        asked = self._asked(query, link) if name in FILES else None
-        if asked is None:
+        """Returns a download; None if there is none. Raises DatabaseError, TaskMapError, AsideError."""
+        map_request = self._request(query, link) if name in FILES else None
+        if map_request is None:
             return None
-        chosen = asked.chosen
-        return self._kept.of(
-            (name, link, asked.made_of),
-            lambda: self._done(
-                network, map_file, name, asked.accuracies, chosen.linkage, chosen.clusters
+        chosen = map_request.chosen
+        return self._cache.get(
+            (name, link, map_request.cache_key),
+            lambda: self._run_aside(
+                network, map_file, name, map_request.accuracies, chosen.linkage, chosen.clusters
             ),
         )
 
     def brought(self, content: bytes, name: str, network: str | None = None) -> str:
-        """The page of a visitor's own distances. Raises RowsError, TaskMapError, AsideError."""
+        """Returns the page of a visitor's own distances. Raises RowsError, TaskMapError, AsideError."""
         page = MapPage(
             paper_accuracies(),
             sentences=(f"Accuracies: {_PAPER['20']}.",),
             back=_MAP,
         )
-        return self._done(network, brought_html, content, name, page)
+        return self._run_aside(network, brought_html, content, name, page)
 
-    def _done(self, network: str | None, function: Callable[..., str], *given: object) -> str:
+    def _run_aside(
+        self, network: str | None, function: Callable[..., str], *arguments: object
+    ) -> str:
         if self._aside is None:
-            return function(*given)
-        return self._aside.run(function, *given, network=network)
+            return function(*arguments)
+        return self._aside.run(function, *arguments, network=network)
 
-    def _asked(self, query: Mapping[str, str], link: str) -> _MapRequest | None:
-        own = self._reports.of(link) if link else None
+    def _request(self, query: Mapping[str, str], link: str) -> _MapRequest | None:
+        own = self._reports.report(link) if link else None
         if link and own is None:
             return None
         pools = {str(pool): reports for pool, reports in self._reports.pools().items()}
         chosen = _chosen(query, pools)
-        others = (one for one in pools.get(chosen.here, ()) if own is None or one.link != own.link)
-        return _MapRequest(chosen, pools, own, (*([own] if own else []), *others))
+        reports = list(pools.get(chosen.here, ()))
+        if own is not None:
+            reports = [own, *(report for report in reports if report.link != own.link)]
+        return _MapRequest(chosen, pools, own, tuple(reports))
 
 
 def _joined(paper: str, reports: tuple[PooledReport, ...]) -> Accuracies:
     published = () if paper == "0" else paper_accuracies(slipped=paper == "32").models
-    return Accuracies((*(one.accuracies for one in reports), *published), tuple(subtasks()))
+    return Accuracies((*(report.accuracies for report in reports), *published), tuple(subtasks()))
 
 
 def _chosen(query: Mapping[str, str], pools: _Pools) -> _MapChoice:
@@ -183,51 +188,56 @@ def _chosen(query: Mapping[str, str], pools: _Pools) -> _MapChoice:
         for name in known
         if name in query and query[name] not in known[name]
     ]
-    number = int(one) if (one := query.get("clusters")) in known["clusters"] else CLUSTERS
-    linkage: Linkage = next(
-        (one for one in get_args(Linkage) if one == query.get("linkage")), "average"
+
+    def value(name: str, default: str) -> str:
+        text = query.get(name, default)
+        return text if text in known[name] else default
+
+    return _MapChoice(
+        paper=value("paper", "20"),
+        here=value("here", ""),
+        linkage=cast(Linkage, value("linkage", "average")),
+        clusters=int(value("clusters", str(CLUSTERS))),
+        task=value("task", ""),
+        strange=tuple(strange),
     )
-    here, task = (
-        one if (one := query.get(name, "")) in known[name] else "" for name in ("here", "task")
-    )
-    paper = one if (one := query.get("paper", "20")) in _PAPER else "20"
-    return _MapChoice(paper, here, linkage, number, task, tuple(strange))
 
 
-def _form(asked: _MapRequest) -> MapForm:
+def _form(map_request: _MapRequest) -> MapForm:
     here = {
-        name: f"{plural(len(reports), 'report')}: {name}" for name, reports in asked.pools.items()
+        name: f"{plural(len(reports), 'report')}: {name}"
+        for name, reports in map_request.pools.items()
     }
-    tasks = {key: one.name for key, one in subtasks().items()}
+    tasks = {key: subtask.name for key, subtask in subtasks().items()}
     choices: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "paper": ("Models of the paper", _PAPER),
         "here": ("Published reports here", {"": "none" if here else "none are published", **here}),
         "linkage": ("Linkage of the tree", {**LINKAGES}),
         "task": ("Nearest tasks of", {"": "–", **tasks}),
     }
-    return MapForm(choices, asked.chosen._asdict())
+    return MapForm(choices, map_request.chosen._asdict())
 
 
-def _sentences(asked: _MapRequest) -> tuple[str, ...]:
-    """Whose the accuracies are, how they were read, and what of the address was not understood."""
-    chosen = asked.chosen
-    own = asked.own
-    published = len(asked.reports) - (own is not None)
+def _sentences(map_request: _MapRequest) -> tuple[str, ...]:
+    """Returns the sources of the accuracies, how they were read, and the parts of the address that make no sense."""
+    chosen = map_request.chosen
+    own = map_request.own
+    published = len(map_request.reports) - (own is not None)
     parts = [f"this report ({own.pool})"] if own else []
     parts += [f"{plural(published, 'published report')} ({chosen.here})"] if published else []
     if chosen.paper != "0":
         parts.append(
             f"{_PAPER[chosen.paper]} (Tables A19 to A37: the whole benchmark, letters read by its own protocol)"
         )
-    said = [f"Models: {'; '.join(parts) or 'none'}."]
-    pools = {str(one.pool) for one in asked.reports}
+    sentences = [f"Models: {'; '.join(parts) or 'none'}."]
+    pools = {str(report.pool) for report in map_request.reports}
     if len(pools) + (chosen.paper != "0") > 1:
-        said.append(
+        sentences.append(
             "Not all were read alike, or on the same questions: some of what lies between them is that."
         )
     if chosen.strange:
-        said.append(f"Not understood in this address: {', '.join(chosen.strange)}.")
-    return tuple(said)
+        sentences.append(f"Not understood in this address: {', '.join(chosen.strange)}.")
+    return tuple(sentences)
 
 
 def _report(link: str) -> str:
@@ -239,7 +249,7 @@ AT_ONCE = 2
 
 
 class _MapRoutes:
-    """What the routes do."""
+    """The handlers of the routes."""
 
     def __init__(self, pages: TaskMapPages, layout: PageLayout) -> None:
         self._pages = pages
@@ -263,10 +273,10 @@ class _MapRoutes:
         return await to_thread.run_sync(answered, limiter=self._turns)
 
     def _opened(self, request: Request, link: str) -> Response:
-        found = self._pages.page(request.query_params, link, request.state.network)
-        if found is None:  # the report's own address says that there is none
+        page = self._pages.page(request.query_params, link, request.state.network)
+        if page is None:  # the report's own address says that there is none
             return RedirectResponse(_report(link), status_code=303, headers=NO_STORE)
-        title, body = found
+        title, body = page
         # a report's model may be private, and its map has no preview
         head = Head(f"{title} · {NAME}", "" if link else ABOUT, is_private=bool(link))
         return self._layout.page(request, head, body, is_kept=not link)
@@ -288,8 +298,8 @@ class _MapRoutes:
         try:
             content, name = await sent_file(request)
         except HTTPException as error:
-            told = f"Expected a form with one file, a distances.csv. Choose it on the task map. ({error.detail})"
-            return PlainTextResponse(told, status_code=400, headers=NO_STORE)
+            problem = f"Expected a form with one file, a distances.csv. Choose it on the task map. ({error.detail})"
+            return PlainTextResponse(problem, status_code=400, headers=NO_STORE)
         network = request.state.network
         return await self._in_turn(request, lambda: self._brought(request, content, name, network))
 

@@ -44,7 +44,7 @@ _STYLE = (
     *(_SHARED / f"{name}.css" for name in ("tokens", "read", "drawing")),
     _HERE / "task_map.css",
 )
-"""What a file of a map needs of the pages' style."""
+"""The style sheets of a map's file."""
 TITLE = "Task map"
 _NO_SUBSTITUTE = (
     "Two tasks are near where they rank models alike. A map of accuracies is no substitute for the paper's, which is "
@@ -59,7 +59,7 @@ LINKAGES: Mapping[Linkage, str] = {"average": "average", "ward": "Ward", "comple
 
 @dataclass(frozen=True)
 class MapForm:
-    """What a visitor may choose: of each select its label and its options by value, and what is chosen."""
+    """The form of a map: each select's label and options by value, and the chosen values."""
 
     choices: Mapping[str, tuple[str, Mapping[str, str]]]
     values: Mapping[str, object]
@@ -67,14 +67,14 @@ class MapForm:
 
 @dataclass(frozen=True, eq=False)
 class MapPage:
-    """What a page shows of a map; without one, why, and the paper's clusters alone."""
+    """The parts of a map's page; without a map, the reason and the paper's clusters alone."""
 
     accuracies: Accuracies
-    found: TaskMap | None = None
+    task_map: TaskMap | None = None
     tree: TaskTree | None = None
     clusters: int = CLUSTERS
     sentences: Sequence[str] = ()
-    """Whose the accuracies are, and what limits the map."""
+    """The sources of the accuracies, and the limits of the map."""
     problem: str = ""
     own: ModelAccuracies | None = None
     task: str = ""
@@ -102,8 +102,8 @@ def body_html(page: MapPage) -> str:
         parts.append(PARTS.alert(page.problem))
     if page.form:
         parts.append(MAP.form(page.form.choices, page.form.values))
-    if page.found and page.tree:
-        parts += _of_map(page, page.found, page.tree)
+    if page.task_map and page.tree:
+        parts += _map_parts(page, page.task_map, page.tree)
     parts.append(_published(page))
     if page.back:
         parts.append(MAP.brings())
@@ -114,43 +114,46 @@ def body_html(page: MapPage) -> str:
 
 
 def map_html(page: MapPage, linkage: Linkage) -> str:
-    """The page of the map of its accuracies, or why there is none."""
+    """Returns the page with the map of its accuracies, or with the reason why there is none."""
     try:
-        found = performance_map(page.accuracies)
-        tree = task_tree(found, linkage)
+        task_map = performance_map(page.accuracies)
+        tree = task_tree(task_map, linkage)
     except TaskMapError as error:
         return body_html(replace(page, problem=f"There is no map: {error}.", downloads={}))
-    return body_html(replace(page, found=found, tree=tree))
+    return body_html(replace(page, task_map=task_map, tree=tree))
 
 
 def map_file(name: str, accuracies: Accuracies, linkage: Linkage, clusters: int) -> str:
     """A download of the map of accuracies. Raises TaskMapError."""
-    found = performance_map(accuracies)
-    tree = task_tree(found, linkage)
-    return map_files(found, tree, min(clusters, len(tree.tasks)), accuracies)[name]
+    task_map = performance_map(accuracies)
+    tree = task_tree(task_map, linkage)
+    return map_files(task_map, tree, min(clusters, len(tree.tasks)), accuracies)[name]
 
 
 def brought_html(content: bytes, name: str, page: MapPage) -> str:
-    """The page of a visitor's own distances, beside its accuracies. Raises RowsError, TaskMapError."""
+    """Returns the page of a visitor's own distances, beside its accuracies. Raises RowsError, TaskMapError."""
     with temporary_file(content, "distances.csv") as path:
-        found = read_distances(path, name)
-    tree = task_tree(found)
+        task_map = read_distances(path, name)
+    tree = task_tree(task_map)
     cut = min(CLUSTERS, len(tree.tasks))
-    files = map_files(found, tree, cut, page.accuracies)
-    inside = {one: base64.b64encode(files[one].encode()).decode() for one in FILES[1:]}
-    shown = replace(
+    files = map_files(task_map, tree, cut, page.accuracies)
+    downloads = {
+        file_name: f"data:text/plain;base64,{base64.b64encode(files[file_name].encode()).decode()}"
+        for file_name in FILES[1:]
+    }
+    map_page = replace(
         page,
-        found=found,
+        task_map=task_map,
         tree=tree,
         clusters=cut,
         other=performance_map(page.accuracies),
-        downloads={one: f"data:text/plain;base64,{text}" for one, text in inside.items()},
+        downloads=downloads,
     )
-    return body_html(shown)
+    return body_html(map_page)
 
 
 def warm() -> None:
-    """Read the tables that every map needs."""
+    """Reads the tables that every map needs."""
     map_html(MapPage(paper_accuracies()), "average")
 
 
@@ -161,33 +164,33 @@ def clusters_html(scores: MMTBenchScores, link: str) -> str:
 
 def _head(title: str, page: MapPage) -> str:
     source = (
-        f"Distances between tasks, made of {page.found.source}."
-        if page.found
+        f"Distances between tasks, made of {page.task_map.source}."
+        if page.task_map
         else "Tasks and their clusters."
     )
-    notes = [_NO_SUBSTITUTE] if page.found is None or page.found.of_accuracies else []
-    sentences = [*notes, *page.sentences, *(page.found.notices if page.found else ())]
+    notes = [_NO_SUBSTITUTE] if page.task_map is None or page.task_map.of_accuracies else []
+    sentences = [*notes, *page.sentences, *(page.task_map.notices if page.task_map else ())]
     return MAP.head(
-        title, page.back, source, _names(page.found.left_out if page.found else ()), sentences
+        title, page.back, source, _names(page.task_map.left_out if page.task_map else ()), sentences
     )
 
 
-def _of_map(page: MapPage, found: TaskMap, tree: TaskTree) -> Iterator[str]:
+def _map_parts(page: MapPage, task_map: TaskMap, tree: TaskTree) -> Iterator[str]:
     cut = min(page.clusters, len(tree.tasks))
     own = page.own.accuracies if page.own else {}
-    yield _heat(found, tree, cut)
-    yield _named(page, tree)
+    yield _heat(task_map, tree, cut)
+    yield _subtask_table(page, tree)
     scored = [(branch, tree.members(branch)) for branch in _of_cuts(tree)]
     rows = [
         (branch, group_scores(tasks, page.accuracies), _mean(own, tasks), _names(tasks))
         for branch, tasks in scored
     ]
     yield MAP.clusters(rows, cut, page.own.model if page.own else "")
-    yield _curve(page.accuracies, found)
-    if page.task in found.tasks:
-        yield _nearest(page, found)
+    yield _curve(page.accuracies, task_map)
+    if page.task in task_map.tasks:
+        yield _nearest(page, task_map)
     if page.other:
-        yield _compared(found, tree, page.other, cut)
+        yield _compared(task_map, tree, page.other, cut)
 
 
 def _of_cuts(tree: TaskTree) -> Sequence[Branch]:
@@ -200,16 +203,16 @@ def _most(tree: TaskTree) -> int:
     return min(MOST_CLUSTERS, len(tree.tasks))
 
 
-def _heat(found: TaskMap, tree: TaskTree, cut: int) -> str:
-    size = len(tree.tasks) + len(found.left_out)
-    order = [found.tasks.index(task) for task in tree.tasks]
+def _heat(task_map: TaskMap, tree: TaskTree, cut: int) -> str:
+    size = len(tree.tasks) + len(task_map.left_out)
+    order = [task_map.tasks.index(task) for task in tree.tasks]
     distances = np.full((size, size), np.nan)
-    distances[: len(order), : len(order)] = found.distances[np.ix_(order, order)]
+    distances[: len(order), : len(order)] = task_map.distances[np.ix_(order, order)]
     most = float(np.nanmax(distances)) or 1.0
     png = base64.b64encode(pixels_png(_pixels(distances / most), size, size)).decode()
     below = distances[np.tril_indices(size, -1)]
     far = [None if np.isnan(value) else round(1000 * value) for value in below.tolist()]
-    data = {"names": _names([*tree.tasks, *found.left_out]), "far": far}
+    data = {"names": _names([*tree.tasks, *task_map.left_out]), "far": far}
     lines = [(_path(branch, tree), branch.most) for branch in reversed(tree.merges)]
     return MAP.heat(
         png=png,
@@ -235,20 +238,21 @@ def _pixels(shares: np.ndarray) -> bytes:
 def _path(branch: Branch, tree: TaskTree) -> str:
     """A merge as an SVG path: its root at 0, tasks at 100, a unit down for each task."""
     highest = tree.root.height or 1.0
-    one, other = branch.below
+    first, second = branch.below
     x = 100 * (1 - branch.height / highest)
-    ends = [100 * (1 - below.height / highest) for below in (one, other)]
-    return f"M{ends[0]:.4g} {_middle(one):.5g}H{x:.4g}V{_middle(other):.5g}H{ends[1]:.4g}"
+    first_end = 100 * (1 - first.height / highest)
+    second_end = 100 * (1 - second.height / highest)
+    return f"M{first_end:.4g} {_middle(first):.5g}H{x:.4g}V{_middle(second):.5g}H{second_end:.4g}"
 
 
 def _middle(branch: Branch) -> float:
-    """Where a branch stands in the order: between its two, a task in the middle of its row."""
+    """Returns the height of a branch in the order: between its two, or for a task the middle of its row."""
     return sum(map(_middle, branch.below)) / 2 if branch.below else branch.first + 0.5
 
 
-def _named(page: MapPage, tree: TaskTree) -> str:
+def _subtask_table(page: MapPage, tree: TaskTree) -> str:
     means = page.own.accuracies if page.own else _means(page.accuracies, tree.tasks)
-    whose = f"the accuracy of {page.own.model}" if page.own else "the models' mean accuracy"
+    source = f"the accuracy of {page.own.model}" if page.own else "the models' mean accuracy"
     known = subtasks()
     rows = [
         (
@@ -259,7 +263,7 @@ def _named(page: MapPage, tree: TaskTree) -> str:
         )
         for task, name in zip(tree.tasks, _names(tree.tasks), strict=True)
     ]
-    return MAP.named(len(rows), rows, whose)
+    return MAP.subtasks(len(rows), rows, source)
 
 
 def _means(accuracies: Accuracies, tasks: Sequence[str]) -> Mapping[str, float]:
@@ -272,54 +276,54 @@ def _mean(own: Mapping[str, float], tasks: Sequence[str]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _curve(accuracies: Accuracies, found: TaskMap) -> str:
-    values = tau_curve(found, accuracies)
+def _curve(accuracies: Accuracies, task_map: TaskMap) -> str:
+    values = tau_curve(task_map, accuracies)
     if all(value is None for value in values):
-        why = (
+        reason = (
             "no accuracies of these tasks"
             if accuracies.are_enough
             else f"{len(accuracies.models)} models, not five"
         )
-        return MAP.said([f"There is no tau here: {why}."])
+        return MAP.note_lines([f"There is no tau here: {reason}."])
     paper = published_curve()
     deltas: list[Fraction] = list(paper)
     rows = list(zip(deltas, values, paper.values(), strict=True))
     title = "Kendall's tau of tasks within delta of each other"
-    told = "; ".join(
+    values_text = "; ".join(
         f"delta {delta}: {number(own, 3)} here, {there:.2f} in the paper"
         for delta, own, there in rows
     )
     lines = {"This map": values, "The paper's Table 3": list(paper.values())}
     drawing = lines_drawing(
-        title, told, [f"delta {delta}" for delta in deltas], lines, least=0.1, decimals=3
+        title, values_text, [f"delta {delta}" for delta in deltas], lines, least=0.1, decimals=3
     )
-    return MAP.curve(svg(drawing, "tau-delta"), rows, found.of_accuracies)
+    return MAP.curve(svg(drawing, "tau-delta"), rows, task_map.of_accuracies)
 
 
-def _nearest(page: MapPage, found: TaskMap) -> str:
-    prediction = predicted(found, page.task, page.accuracies)
+def _nearest(page: MapPage, task_map: TaskMap) -> str:
+    prediction = predicted(task_map, page.task, page.accuracies)
     names = _names([task for task, _ in prediction.nearest])
     near = [(name, distance) for name, (_, distance) in zip(names, prediction.nearest, strict=True)]
-    mine = next((one for one in prediction.places if one[0] is page.own), None)
-    return MAP.nearest(_names([page.task])[0], near, prediction, mine, found.of_accuracies)
+    mine = next((place for place in prediction.places if place[0] is page.own), None)
+    return MAP.nearest(_names([page.task])[0], near, prediction, mine, task_map.of_accuracies)
 
 
-def _compared(found: TaskMap, tree: TaskTree, other: TaskMap, cut: int) -> str:
+def _compared(task_map: TaskMap, tree: TaskTree, other: TaskMap, cut: int) -> str:
     try:
         there = task_tree(other, tree.linkage)
         agreement = adjusted_rand(tree.groups(cut), there.groups(min(cut, len(there.tasks))))
-        return MAP.compared(other.source, mantel(found, other), agreement, cut)
+        return MAP.compared(other.source, mantel(task_map, other), agreement, cut)
     except TaskMapError as error:
-        return MAP.said([f"{error}."])
+        return MAP.note_lines([f"{error}."])
 
 
 def _published(page: MapPage) -> str:
     own = page.own.accuracies if page.own else {}
-    rows = [
-        (one, group_scores(tasks, page.accuracies), _mean(own, tasks), _names(tasks))
-        for one in published_clusters()
-        for tasks in [clusters()[one.number]]
-    ]
+    rows = []
+    for cluster in published_clusters():
+        tasks = clusters()[cluster.number]
+        scores = group_scores(tasks, page.accuracies)
+        rows.append((cluster, scores, _mean(own, tasks), _names(tasks)))
     agreement = None
     if page.tree:
         agreement = adjusted_rand(

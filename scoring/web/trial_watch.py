@@ -1,4 +1,4 @@
-"""Trial watch: while a visitor's judge is tried out, the page asks again, and then goes on with what was pressed."""
+"""Trial watch: the page asks again while a visitor's judge is tried out, then continues the pressed button's act."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -27,20 +27,20 @@ class TrialWatch:
         return [self.handler, self.clock]
 
     def over(self) -> Updates:
-        """Return the updates that end the watch."""
+        """Returns the updates that end the watch."""
         return {self.handler: "", self.clock: gr.Timer(active=False)}
 
     def begun(self, handler: str) -> Updates:
-        """Return the updates that begin the watch for a handler, by its name."""
+        """Returns the updates that begin the watch for a handler, by its name."""
         return {self.handler: handler, self.clock: gr.Timer(active=True)}
 
     def waiting(self, handlers: dict[str, Handler], values: Values) -> Handler | None:
-        """Return which of some handlers waits."""
+        """Returns the waiting handler of these, which are by name; None if none waits."""
         return handlers.get(str(values[self.handler]))
 
 
 def waits_for_trial(handler: Handler) -> Handler:
-    """Decorate a handler of a tab with a `watch` to be called again when the trial that it needs is over."""
+    """Decorates a handler of a tab with a `watch` to be called again when the trial that it needs is over."""
 
     @wraps(handler)
     def tried(tab: Any, *values: Any) -> Updates:

@@ -36,7 +36,7 @@ MATCHES_A_PAGE = 10
 
 
 def match_notes(report: MatchReport, own_key: bool) -> list[str]:
-    """Return what was judged, and how steadily; with an own key it is on no public board."""
+    """Returns notes on the matches and the judge's steadiness; with an own key the report is on no public board."""
     private = "private: it was judged with its owner's key, so no public board has it"
     steady = VISIT.steady(steadiness(match.winners for match in report.matches))
     played = VISIT.played(len(report.matches))
@@ -49,7 +49,7 @@ def _is_blind(report: MatchReport) -> bool:
 
 
 def families_html(report: MatchReport) -> str:
-    """Return Figure 8 of this report's matches; "" without any that was decided."""
+    """Returns Figure 8 of this report's matches; "" without a decided match."""
     board = max(boards(report), key=lambda board: board.matches, default=None)
     plot = family_plot(board) if board else None
     if plot is None or plot.drawing is None:
@@ -60,7 +60,7 @@ def families_html(report: MatchReport) -> str:
 def list_matches(
     report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: int = 1
 ) -> Listed:
-    """Return one page of the matching matches; a filter that does not exist counts as not chosen."""
+    """Returns one page of the matching matches; a filter that does not exist counts as not chosen."""
     blind = [PARTS.note(BLIND)] if _is_blind(report) else []
     report = listed(report)
     fits = SHOWS.get(show, SHOWS["all matches"])
@@ -69,9 +69,9 @@ def list_matches(
     fit = [
         match for match in met if fits(match.outcome(report.title), len(set(match.winners)) == 1)
     ]
-    shown, page, pages = paged(fit, page, MATCHES_A_PAGE)
+    matches, page, pages = paged(fit, page, MATCHES_A_PAGE)
     items = [
-        _match(match, report.title, report.by_item[match.item], report.texts) for match in shown
+        _match(match, report.title, report.by_item[match.item], report.texts) for match in matches
     ]
     status = f"{len(fit):,} matches; {place_text(page, pages)}"
     html = REPORT.together([*blind, VISIT.matches(status, items)])
@@ -79,7 +79,7 @@ def list_matches(
 
 
 def _opponents(report: MatchReport) -> list[Choice]:
-    """Return the other models as they are named and as they are shown."""
+    """Returns the other models by name and by visible name."""
     models = {model for match in report.matches for model in (match.a, match.b)}
     return [(model, visible_name(model)) for model in sorted(models - {report.title})]
 

@@ -9,9 +9,15 @@ import numpy as np
 import pytest
 
 from arena.ratings.shares import wilson
+from scoring.benchmarks.choice_figures import ChoiceFigures
 from scoring.intervals import Ends, Sample, mean_ends, mean_of_shares, possible, share_ends
-from scoring.multiple_choice.metrics import compared, mean_of, share
+from scoring.multiple_choice.metrics import compared
 from scoring.report import difference, line
+from scoring.specs.figure_values import figure_line, share_line
+from scoring.specs.figures import Figure
+from scoring.specs.scored_rows import scored_rows
+
+FIGURES = {"share": Figure(mean="rows"), "mean": Figure(mean_of="group")}
 
 
 def sample(right: int, of: int, pictures: list[str] | None = None, unscored: int = 0) -> Sample:
@@ -105,14 +111,20 @@ def test_groups_that_are_all_right_may_have_been_lucky():
     assert ends.high - ends.low == pytest.approx(alone.high - alone.low, rel=0.2)
 
 
+def mean_over(groups: list[list[bool | None]], pictures: list[str] | None = None):
+    """The mean over groups of outcomes, each on its picture."""
+    scores = [None if right is None else float(right) for group in groups for right in group]
+    names = [str(place) for place, group in enumerate(groups) for _ in group]
+    named = (pictures or []) * len(groups)
+    return figure_line("mean", scored_rows(scores, {"group": names}, pictures=named), FIGURES)
+
+
 def test_pictures_are_shared_across_groups_too():
     coin = np.random.default_rng(5)
     right = (coin.random((12, 1)) < 0.5).repeat(6, axis=1)
-    apart = [share("", column.tolist()) for column in right.T]
     pictures = [str(number) for number in range(12)]
-    shared = [share("", column.tolist(), pictures=pictures) for column in right.T]
-    wide = mean_of("", shared)
-    short = mean_of("", apart)
+    wide = mean_over(right.T.tolist(), pictures)
+    short = mean_over(right.T.tolist())
     assert wide.mean == short.mean
     assert wide.high - wide.low > 1.8 * (short.high - short.low)
 
@@ -137,13 +149,15 @@ def test_an_interval_stays_within_what_is_possible_where_much_is_unknown(ends, l
 
 
 def test_a_partial_share_and_what_is_wrong_by_protocol():
-    part = share("", [True] * 34 + [False] * 6, missing=20)
+    known = [True] * 34 + [False] * 6 + [None] * 20
+    part = share_line("", known)
     assert (part.low, part.high, part.best) == (pytest.approx(70.9, abs=0.05), 90.0, 90.0)
     undecided = [True] * 30 + [None] * 30
-    wrong = share("", undecided, undecided_wrong=True)
+    rows = scored_rows([right and 1.0 for right in undecided], {})
+    wrong = ChoiceFigures(FIGURES, "mmt-paper").line("share", rows)
     assert (wrong.worst, wrong.mean, wrong.best) == (50.0, 50.0, 100.0)
     assert wrong.low == pytest.approx(37.7, abs=0.05), "what the protocol calls wrong is known"
-    several = mean_of("", [part, wrong, share("", [], missing=5)])
+    several = mean_over([known, undecided, [None] * 5])
     assert several.worst <= several.low <= several.mean <= several.high <= several.best
     graded = line("", np.array([[0.9], [1.0], [np.nan], [np.nan], [np.nan]]))
     assert graded.worst <= graded.low <= graded.mean <= graded.high <= graded.best
@@ -151,7 +165,8 @@ def test_a_partial_share_and_what_is_wrong_by_protocol():
 
 def test_a_mean_without_a_score_has_no_interval():
     assert mean_ends(np.full((3, 2), np.nan)) is None and mean_ends(np.zeros((0, 1))) is None
-    assert share("", [None, None]).low is None and mean_of("", [share("", [None])]).low is None
+    assert share_line("", [None, None]).low is None and mean_over([[None]]).low is None
+    assert share_line("", []).mean is None
 
 
 def test_differences_add_what_may_have_been_missed():

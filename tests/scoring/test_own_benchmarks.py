@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from arena.web.cookies import COOKIE
+from scoring.jobs.file_roles import FileRolesError
 from scoring.jobs.files import FileChoice
-from scoring.jobs.given import GivenFilesError
 from scoring.jobs.store import JobError
 from scoring.web.scoring_view import mine_html
 from tests.support.circular_passes import RIGHT, passes
@@ -52,8 +52,8 @@ def person(tmp_path, judge) -> Iterator[Person]:
 def checked(person: Person, *files: Path) -> str:
     """Upload files and press the button; return the job's link."""
     form, sent = person.reads(*files)
-    assert person.tab.found in form, form[person.tab.problem]
-    person.seen = f"{form[person.tab.found]} {form[person.tab.own_form.check]}"
+    assert person.tab.file_summary in form, form[person.tab.problem]
+    person.seen = f"{form[person.tab.file_summary]} {form[person.tab.own_form.check]}"
     return person.in_thread(person.tab.on_check, sent, person.request)[person.tab.link]
 
 
@@ -176,7 +176,7 @@ def test_what_keeps_files_from_being_scored_is_told(person, tmp_path, names, why
     table(tmp_path / "plain.csv", "index question answer", (0, "Which?", "cat"))
     form, _ = person.reads(*(tmp_path / name for name in names))
     assert why in form[person.tab.problem]
-    assert form[person.tab.found] == "" and not form[person.tab.check]["visible"]
+    assert form[person.tab.file_summary] == "" and not form[person.tab.check]["visible"]
 
 
 def test_answers_to_questions_of_the_server_are_dropped_alone(person, tmp_path):
@@ -184,5 +184,5 @@ def test_answers_to_questions_of_the_server_are_dropped_alone(person, tmp_path):
     answers = tmp_path / "sample.json"
     answers.write_text(json.dumps({"own_0": "a dog", "own_1": "a cat"}))
     token = person.brings(answers, questions)
-    with pytest.raises(GivenFilesError, match="questions are on this server already. Drop it with"):
+    with pytest.raises(FileRolesError, match="questions are on this server already. Drop it with"):
         person.service.recognise(person.owner, token, FileChoice("mm-vet"))

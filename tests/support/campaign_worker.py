@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 from arena.web import campaign_api
 from arena.web.campaign_api import CampaignPages
+from arena.web.request_locale import RequestLocale
 
 _INPUT = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
 _FACTS = {
@@ -30,6 +31,7 @@ _FACTS = {
 def client_of(pages: CampaignPages) -> TestClient:
     """A client of an app that has the campaigns' routes alone."""
     app = FastAPI()
+    app.add_middleware(RequestLocale)
     app.include_router(campaign_api.routes(pages))
     return TestClient(app, raise_server_exceptions=True)
 

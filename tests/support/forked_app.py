@@ -9,11 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from arena.inference import local_process, openai_client
 from arena.io import aside
 from arena.live import queue, sessions, streaming
+from tests.support import loaded
 from tests.support.judging_process import Own
 
 FORKS = multiprocessing.get_context("forkserver")
@@ -22,7 +24,23 @@ IMPORTED_BY_A_START = [
     "anyio._backends._asyncio",
     "pyarrow.pandas_compat",
 ]
-FORKS.set_forkserver_preload(["app", "openai", *IMPORTED_BY_A_START, __name__])
+FORKS.set_forkserver_preload(
+    ["app", "tests.support.loaded", "openai", *IMPORTED_BY_A_START, __name__]
+)
+
+
+def loaded_by_a_start() -> frozenset[str]:
+    """Return the names of the modules that a new process has loaded once it has imported `app`."""
+    ours, theirs = FORKS.Pipe(duplex=False)
+    process = FORKS.Process(target=_send_loaded, args=(theirs,))
+    process.start()
+    names = ours.recv()
+    process.join()
+    return names
+
+
+def _send_loaded(answer: Connection) -> None:
+    answer.send(loaded.BY_A_START)
 
 
 class ForkedApp:
@@ -101,6 +119,7 @@ def _help_when_asked(control: socket.socket) -> None:
 def _run(environ: dict[str, str], log: Path) -> None:
     os.environ.clear()
     os.environ.update(environ)
+    sys.path[:0] = filter(None, environ.get("PYTHONPATH", "").split(os.pathsep))
     with log.open("ab") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)

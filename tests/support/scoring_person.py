@@ -77,7 +77,7 @@ class Person:
             jobs=self.bench.jobs,
             pictures=pictures,
             marking=Marking(database, self.bench.jobs),
-            published=PublishedReports.of(self.bench.jobs, PublishedJobs(database)),
+            published=PublishedReports.from_jobs(self.bench.jobs, PublishedJobs(database)),
             layout=PageLayout(Links("/read.css", "/read.js")),
             delete=self.service.delete,
         )
@@ -123,7 +123,7 @@ class Person:
         assert form[tab.settings.benchmark]["value"] == toy.name
         assert form[tab.check]["value"] == toy.check
         assert all(not form[part]["visible"] for part in tab.settings.parts.values())
-        self.seen = f"{form[tab.found]} {form[tab.offers]}"
+        self.seen = f"{form[tab.file_summary]} {form[tab.offers]}"
         return tab.on_check(sent, self.request)[tab.link]
 
     def opened(self, link: str) -> str:

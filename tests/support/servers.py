@@ -133,13 +133,11 @@ class AppServer:
     """
 
     def __init__(self, data_dir: Path, program: Path | None = None, **environ: str) -> None:
+        # a fork reads the Hub's variables anew, and PYTHONPATH
         read_on_import = any(
-            name.startswith(("GRADIO_", "HF_", "PYTHON", "SPACE", "SYSTEM", "TMPDIR"))
-            for name in environ
+            name.startswith(("GRADIO_", "SPACE_", "SYSTEM", "TMPDIR")) for name in environ
         )
-        # stand-ins come with a fork, which reads the Hub's variables anew
-        is_program = read_on_import and "STAND_IN_MODELS" not in environ
-        self._program = program or (ROOT / "app.py" if is_program else None)
+        self._program = program or (ROOT / "app.py" if read_on_import else None)
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.data_dir = data_dir

@@ -11,11 +11,12 @@ from markupsafe import Markup
 
 from arena.database import now
 from arena.errors import VoterError
+from arena.locale import t
 from arena.seats.campaigns import Campaign
 from arena.seats.quality import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
-from arena.seats.task import ExamAnswer, Piece, SeatProgress, SeatTask, Words
+from arena.seats.task import ExamAnswer, Piece, SeatProgress, SeatTask
 from arena.templates import macros
 from arena.validation import whole
 from arena.web.exam_questions import ChoiceQuestion
@@ -102,14 +103,14 @@ class ToyTask(SeatTask):
     def whole_seconds(self, campaign: Campaign) -> float | None:
         return self.seconds
 
-    def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
+    def piece(self, seat: Seat, network: str | None) -> Piece | None:
         last = next(
             (one for one in self._of(seat) if not one.is_final and not one.is_skipped), None
         ) or self._draw(seat)
         if last is None:
             return None
         state = (
-            ("voted", words["chose"].format(last.answer.upper())) if last.answer else ("open", "")
+            ("voted", t("vote.chose", side=last.answer.upper())) if last.answer else ("open", "")
         )
         return Piece(last.token, _page(last.number), last.token, *state, last.answer)
 
@@ -139,15 +140,11 @@ class ToyTask(SeatTask):
             for one in shown
         )
 
-    @property
-    def words(self) -> Mapping[str, Words]:
-        return {"en": {"c_votes": "Numbers"}}
-
     def dock(
-        self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
+        self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:
         state = (piece.name, piece.phase, piece.said, piece.undo_seconds, piece.answer)
-        return HTML.work(action, piece.token, *state, problem, words)
+        return HTML.work(action, piece.token, *state, problem)
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
         shown, answer = self._find(seat, token), form.get("answer", "")
@@ -186,7 +183,7 @@ class ToyTask(SeatTask):
         assert isinstance(spec, ToySpec)
         return [str(number) for number in NOTES[: spec.notes]]
 
-    def exam_question(self, seat: Seat, name: str, words: Words) -> ChoiceQuestion | None:
+    def exam_question(self, seat: Seat, name: str) -> ChoiceQuestion | None:
         kind = Note if int(name) in NOTES else ChoiceQuestion
         return kind(name, _page(name), f"{seat.id}-{name}", right(int(name)), ("a", "b"))
 

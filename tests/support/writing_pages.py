@@ -23,7 +23,7 @@ from arena.seats.seats import SeatStore
 from arena.web import campaign_api, pictures, writing_task
 from arena.web.battle_task import BattleTask
 from arena.web.campaign_api import CampaignPages
-from arena.web.choice_words import PROJECT_WORDS
+from arena.web.request_locale import RequestLocale
 from tests.support.campaign_worker import Worker
 from tests.support.writers import CAPTION, FREE, Project, photo
 
@@ -53,18 +53,19 @@ class WritingPages:
         store = PictureStore(folder / "pictures")
         scaled = ScaledPictures(store, folder / "scaled")
         tasks = {
-            ITEM_KINDS[kind].task: writing_task.WritingTask(
+            item_kind.task: writing_task.WritingTask(
+                kind=kind,
                 writing=project.writing,
                 scaled=scaled,
                 battles=cast(BattleTask, None),
-                worded=words,
                 answerable=lambda _, draft: answerable.append(draft),
             )
-            for kind, words in PROJECT_WORDS.items()
+            for kind, item_kind in ITEM_KINDS.items()
         }
         stores = (CampaignStore(database, KINDS), SeatStore(database), Qualification(database))
         pages = CampaignPages(*stores, tasks, Voters(database), Networks(1), ())
         app = FastAPI()
+        app.add_middleware(RequestLocale)
         app.include_router(writing_task.form_routes(pages, project.writing))
         app.include_router(campaign_api.routes(pages))
         app.include_router(pictures.routes(store, scaled, tuple))

@@ -230,7 +230,7 @@ def test_browsers_with_the_same_reports_are_no_longer_known_together(bank, forge
     owners.enter_code(OTHER, owners.show_code(COOKIE))
     owners.show_code(COOKIE)
     forgetting.forget(Voters(bank).known(COOKIE), "ada")
-    assert owners.of(OTHER) == OTHER
+    assert owners.owner_of(OTHER) == OTHER
     assert COOKIE not in everything(bank)
 
 
@@ -248,7 +248,7 @@ def test_of_devices_that_a_code_joined_reports_and_files_are_forgotten_together(
 
     def score() -> None:
         for cookie in (COOKIE, OTHER):
-            owner = owners.of(cookie)
+            owner = owners.owner_of(cookie)
             jobs.add_done(owner, mm_vet_report(0.2))
             asyncio.run(uploads.receive(owner, f"{cookie[:4]}.json", content()))
 
@@ -259,7 +259,7 @@ def test_of_devices_that_a_code_joined_reports_and_files_are_forgotten_together(
     score()
     forgetting = Erasure(bank, images, uploads.folder)
     forgetting.forget(forgetting.find(code_of(forgotten)), "ada")
-    assert [jobs.of_owner(owners.of(cookie)) for cookie in (COOKIE, OTHER)] == [(), ()]
+    assert [jobs.of_owner(owners.owner_of(cookie)) for cookie in (COOKIE, OTHER)] == [(), ()]
     assert list(uploads.folder.iterdir()) == []
     known = [bool(Voters(bank).known(cookie)) for cookie in (COOKIE, OTHER)]
     assert known == [cookie != forgotten for cookie in (COOKIE, OTHER)]

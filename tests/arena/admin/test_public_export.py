@@ -24,11 +24,12 @@ from arena.formats.registry import read
 from arena.fraud.flags import VOTER_FLAG
 from arena.items.ingest import Ingest
 from arena.live.images import OwnImages
+from arena.locale import CHINESE
 from arena.server.change_log import VOTER_KEY
 from arena.web import export_api as public_routes
-from arena.web.chinese import CHINESE
 from arena.web.cookies import cookie_hash
 from arena.web.layout import PageLayout
+from arena.web.request_locale import RequestLocale
 from arena.web.static_files import Links
 from tests.support.commands import run
 from tests.support.live_votes import SECRET, live_vote
@@ -218,6 +219,7 @@ def test_everybody_may_have_the_export_and_see_their_own_code(database, tmp_path
     Ingest(database).add_items("test", "folder", drafts(3))
     Visitor(database, "one").decide()
     app = FastAPI()
+    app.add_middleware(RequestLocale)
     app.include_router(public_routes.routes(PublicFiles(database, tmp_path / "public"), LAYOUT))
     client = TestClient(app)
     card = client.get("/export/README.md")
@@ -229,7 +231,11 @@ def test_everybody_may_have_the_export_and_see_their_own_code(database, tmp_path
         assert client.get(f"/export/{name}").status_code == 404
     assert "no code" in client.get("/you").text
     chinese = client.get("/you", headers={"accept-language": "zh"}).text
-    assert CHINESE["you_none"] in chinese and 'href="/terms"' in chinese and 'lang="zh"' in chinese
+    assert (
+        CHINESE.text("you.none") in chinese
+        and 'href="/terms"' in chinese
+        and 'lang="zh"' in chinese
+    )
     cookie = "v" * 32
     mine = client.get("/you", headers={"cookie": f"stereoscope_voter={cookie}"})
     assert code_of(cookie_hash(cookie)) in mine.text and cookie not in mine.text

@@ -318,7 +318,7 @@ def test_the_page_says_that_the_day_is_over(start_server):
         voter.choose("a")
         voter.wait_out_undo()
         told = voter.next()["parts"]["subject"]
-        assert "Enough for now" in told and "at most 1 a day" in told
+        assert "it for now" in told and "at most 1 a day" in told
         assert voter.token == ""
     for number in range(3):
         with Voter(server.address) as voter:

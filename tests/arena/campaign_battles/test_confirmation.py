@@ -261,7 +261,7 @@ def test_whoever_comes_to_full_places_is_told_and_who_gave_something_is_paid(ban
     now_of(one)
     late = Worker(client, link.replace("mine", "late"))
     for page in (late.get(), late.enter()):
-        assert (page.status, page.title) == (403, "Full, waiting for the platform's list")
+        assert (page.status, page.title) == (403, "Full for now")
         assert "try again later" in page.alert
     assert "late" not in {seat.person for seat in one.admin.seats.all(one.campaign)}
     mine.send(act="finish")

@@ -1,4 +1,4 @@
-"""The docs' campaign: what `plan` and `campaign new` say of docs/vote.md's examples is what campaigns then deliver."""
+"""The docs' campaign: what `plan` and `campaign new` say of docs/study.md's examples is what campaigns then deliver."""
 
 import random
 import re
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from arena.__main__ import main
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec
 from arena.campaign_battles.state import CampaignState
@@ -21,23 +20,19 @@ from arena.seats.campaigns import Campaign
 from arena.seats.spec import read_spec
 from arena.types import Battle
 from perf.campaigns import ASSUMED, WITHIN, widths
+from tests.support import docs
 from tests.support.battle_campaigns import Battles, check_drafts, votes_by_tuple
 from tests.support.crowds import Crowd
 from tests.support.paid_campaigns import PaidCampaign
 from tests.support.servers import ROOT, drafts
 
-DOCS = (ROOT / "docs" / "vote.md").read_text("utf-8")
-
-
-def block(first: str) -> list[str]:
-    """The lines of the docs' indented block that begins with this one."""
-    lines = DOCS[DOCS.index(f"    {first}") :].splitlines()
-    end = next(place for place, line in enumerate(lines) if line and not line.startswith("    "))
-    return [line.removeprefix("    ") for line in lines[:end]]
-
-
-COMMAND, _, *PRINTED = block("python -m arena plan")
-TOML = "\n".join(block('name = "pilot"'))
+STUDY = ROOT / "docs" / "study.md"
+PRINTED = next(
+    example.printed.splitlines()
+    for example in docs.examples(STUDY)
+    if "--items 574" in example.commands[0]
+)
+TOML = next(block.text for block in docs.blocks(STUDY) if block.file == "large.toml")
 
 
 TOML_OF_ONES_OWN = "\n".join(
@@ -59,11 +54,6 @@ class Planned(NamedTuple):
 def planned() -> list[Planned]:
     rows = [line.replace(",", "").replace("±", "").split() for line in PRINTED[2:4]]
     return [Planned(*map(int, row[:4]), half_width=float(row[6])) for row in rows]
-
-
-def test_the_docs_show_what_plan_prints(capsys):
-    assert main(COMMAND.split()[3:]) == 0
-    assert capsys.readouterr().out.splitlines() == [line for line in PRINTED if line]
 
 
 @pytest.fixture

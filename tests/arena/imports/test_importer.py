@@ -430,7 +430,7 @@ def test_without_items_board_and_rate_allow_for_voters_alike(imports, leaderboar
     reach = (rated.bounds.high - rated.bounds.low) / 2
     assert board.statistics.reach == pytest.approx(reach) and reach[0] > 60
     assert paragraphs(board)[2][0] == (
-        "The 95% intervals take voters, not a voter's votes, for independent: no vote says which item it is about."
+        "The 95% intervals treat voters, not single votes, as independent: no vote says which item it is about."
     )
 
 

@@ -25,7 +25,6 @@ from arena.server.hub_token import catalogue_keys, is_visitor, operator_token
 from arena.settings import Settings
 from arena.types import ModelError, Secret
 from arena.web.live_view import offer_html
-from arena.web.words import ENGLISH
 from tests.support.blindness import told
 from tests.support.live_pages import opened, phase, photo
 from tests.support.live_visitor import Visitor, card, picture
@@ -389,8 +388,8 @@ def test_a_router_without_two_models_says_so():
     models.routed.problems = ("X: not checked.",)
     offer = offer_of(models, None, "login", has_catalogue=True)
     assert offer.state == "unserved"
-    assert "Fewer than two of these models" in offer_html(offer, True, ENGLISH)
-    away = offer_html(offer._replace(hub="router.example"), True, ENGLISH)
-    assert "no connection to router.example" in away
+    assert "Fewer than two of these models" in offer_html(offer, True)
+    away = offer_html(offer._replace(hub="router.example"), True)
+    assert "connect to router.example" in away
     models.routed.is_reading = True
     assert offer_of(models, None, "login", has_catalogue=True).state == "loading"

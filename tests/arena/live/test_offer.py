@@ -9,7 +9,6 @@ from arena.live.models import LiveModels
 from arena.live.offer import Offer, offer_of
 from arena.types import ModelCard
 from arena.web.live_view import offer_html
-from arena.web.words import CHINESE, ENGLISH
 from tests.support.scripted_vlm import two_models
 
 ABSENT = WeightsStanding("absent")
@@ -66,7 +65,7 @@ def models(*standings: WeightsStanding, seconds: float | None = None) -> LiveMod
 def test_a_battle_begins_once_two_models_are_ready(standings, state):
     offer = offered(models(*standings))
     assert offer.state == state
-    assert bool(offer_html(offer, False, ENGLISH).strip()) == (state != "ready")
+    assert bool(offer_html(offer, False).strip()) == (state != "ready")
 
 
 def test_a_model_that_is_not_ready_is_in_no_battle():
@@ -86,9 +85,9 @@ def test_without_models_a_laptop_reads_how_to_start_and_a_space_does_not():
         LiveModels([], Downloads((), print), print), None, "none", has_catalogue=False
     )
     assert nothing == Offer("unset")
-    assert "<code>MODELS=small python app.py</code>" in offer_html(nothing, False, ENGLISH)
-    assert "MODELS" not in offer_html(nothing, True, ENGLISH)
-    assert "<code>" in offer_html(nothing, False, CHINESE)
+    assert "<code>MODELS=small python app.py</code>" in offer_html(nothing, False)
+    assert "MODELS" not in offer_html(nothing, True)
+    assert "<code>" in offer_html(nothing, False)
 
 
 @pytest.mark.parametrize(
@@ -101,26 +100,26 @@ def test_without_models_a_laptop_reads_how_to_start_and_a_space_does_not():
 )
 def test_progress_is_told_in_megabytes_and_minutes(seconds, words):
     offer = offered(models(LOADING, ABSENT, seconds=seconds))
-    html = offer_html(offer, False, ENGLISH)
+    html = offer_html(offer, False)
     assert words in " ".join(html.split())
     assert '<progress value="312000000" max="1540000000"' in html
 
 
 def test_while_nothing_is_known_or_it_is_put_into_memory_no_number_is_told():
     offer = offered(models(WeightsStanding("loading"), READY))
-    html = offer_html(offer, False, ENGLISH)
-    assert "Getting the models ready." in html and "<progress" not in html
+    html = offer_html(offer, False)
+    assert "Preparing the models." in html and "<progress" not in html
 
 
 @pytest.mark.parametrize(
     "standing, words",
     [
-        (OFFLINE, "couldn&#39;t be downloaded: no connection to "),
+        (OFFLINE, "couldn&#39;t be downloaded: can&#39;t connect to "),
         (FULL, "enough disk space"),
         (BROKEN, "couldn&#39;t be loaded"),
     ],
 )
 def test_what_failed_can_be_tried_again(standing, words):
-    html = offer_html(offered(models(standing, standing)), False, ENGLISH)
+    html = offer_html(offered(models(standing, standing)), False)
     assert words in html and "Try again</button>" in html
     assert "torchvision" not in html, "the reason in full is for the operator"

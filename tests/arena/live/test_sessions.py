@@ -463,7 +463,7 @@ def test_an_answer_that_names_its_model_is_kept_outside_the_ranking(pair):
             await visitor.watch(path)
             return await visitor.post(f"{path}/choose", {"value": "a"})
 
-    assert "outside the ranking" in asyncio.run(run())["parts"]["status"]
+    assert "count in the ranking" in asyncio.run(run())["parts"]["status"]
     newest = "SELECT choice, outside FROM battle ORDER BY id DESC LIMIT 1"
     assert rows(pair.app, newest) == [("a", "named itself")]
     assert rows(pair.app, RANKED) == before
@@ -532,9 +532,9 @@ def test_others_wait_in_line_and_are_told_their_place(tmp_path):
                 for messages in watched
             ]
             assert lines[0] == []
-            assert any("1 visitor ahead" in line for line in lines[1])
+            assert any("1 person ahead" in line for line in lines[1])
             assert any("2 visitors ahead" in line for line in lines[2])
-            assert any("1 visitor ahead" in line for line in lines[2])
+            assert any("1 person ahead" in line for line in lines[2])
             assert [messages[-1]["phase"] for messages in watched] == ["open"] * 3
 
     with two_models(tmp_path, plain, pace=0.1, LIVE_AT_ONCE="1") as narrow:
@@ -556,7 +556,7 @@ def test_stop_keeps_what_is_shown_and_a_new_battle_stops_the_old_one(talkers):
                 "a page whose connection broke off comes back in time"
             )
             assert scene["phase"] == "open"
-            assert "outside the ranking" in scene["parts"]["status"]
+            assert "count in the ranking" in scene["parts"]["status"]
             assert not scene["can_go_on"]
             assert "stopped" in await visitor.refused(f"{path}/questions", {"text": "more?"})
             token = await visitor.begin()

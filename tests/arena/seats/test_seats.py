@@ -199,13 +199,13 @@ def test_a_worker_is_told_where_the_button_leads(toys, platform, language, label
 @pytest.mark.parametrize(
     "language, seconds, times",
     [
-        ("en", None, ["Time limit for a question: 10 minutes."]),
+        ("en", None, ["Time limit per question: 10 minutes."]),
         (
             "en",
             1530.0,
-            ["Time limit for a question: 10 minutes.", "Total time: about 26 minutes."],
+            ["Time limit per question: 10 minutes.", "Total time: about 26 minutes."],
         ),
-        ("en", 3.0, ["Time limit for a question: 10 minutes.", "Total time: about 1 minute."]),
+        ("en", 3.0, ["Time limit per question: 10 minutes.", "Total time: about 1 minute."]),
         ("zh", 1530.0, ["每题时限：10 分钟。", "总用时：约 26 分钟。"]),
     ],
 )
@@ -235,7 +235,7 @@ def test_a_seat_is_full_when_its_campaign_ends_and_something_was_given(toys):
     toys.pages.campaigns.end(campaign, "enough")
     last = busy.number
     assert busy.get(busy.seat).number == last, "what was shown before the end is finished first"
-    assert (busy.decide("a").code, busy.title) == ("C-FULL", "The campaign has all its answers.")
+    assert (busy.decide("a").code, busy.title) == ("C-FULL", "The study is complete.")
     idle.decide("a")
     assert idle.code == "C-FULL"
 
@@ -264,7 +264,7 @@ def test_the_end_pays_who_was_at_work_and_not_who_had_left(toys, database, minut
     toys.let_minutes_pass(minutes)
     toys.pages.campaigns.end(campaign, "enough")
     assert worker.get(worker.link).code == code
-    assert worker.title == "The campaign has all its answers."
+    assert worker.title == "The study is complete."
     assert ("ended while you were away" in worker.alert) == (not code)
 
 
@@ -293,7 +293,7 @@ def test_who_waits_for_what_others_hold_gets_no_code_before_it_is_given(toys):
         holder.decide("a")
     do_all(greedy)
     assert (greedy.kind, greedy.code) == ("message", "")
-    assert "What is left is with others" in greedy.alert
+    assert "The remaining questions are with other people" in greedy.alert
     holder.decide("a")
     assert do_all(greedy.get(greedy.seat)).code, "after a check that may be left"
 
@@ -344,7 +344,7 @@ def test_a_worker_to_whom_nothing_is_left_is_paid(toys):
     campaign = toys.campaign(numbers=4)
     do_all(toys.worker(campaign, "w1").enter())
     second = do_all(toys.worker(campaign, "w2").enter())
-    assert (second.kind, second.title) == ("end", "The campaign has all its answers.")
+    assert (second.kind, second.title) == ("end", "The study is complete.")
     assert second.code
 
 

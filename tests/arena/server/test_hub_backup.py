@@ -186,7 +186,7 @@ def lived(another, folder: Path, minutes: int, wipes: int, seed: int) -> Life:
             life.vote()
         life.step()
         if tick in wiped_at:
-            late, life.hub.down = life.backup.seen and life.backup.seen.problem, False
+            late, life.hub.down = life.backup.last_state and life.backup.last_state.problem, False
             lost = life.wipe()
             assert late or all(life.clock() - given <= EVERY + Life.STEP for given in lost.values())
     life.hub.down = False
@@ -335,10 +335,10 @@ def test_the_page_never_tells_of_a_fresher_copy_than_there_is(database, tmp_path
         clock.time += timedelta(minutes=1)
         backup.step()
         assert backup.state().waiting and backup.state().copied_at == idle
-    assert "only votes until 3 h ago" in backup_line(backup.seen, clock())
+    assert "Only votes until 3 h ago" in backup_line(backup.last_state, clock())
     clock.time += timedelta(minutes=1)
     backup.step()
-    assert backup.seen == BackupState(clock(), 0, "")
+    assert backup.last_state == BackupState(clock(), 0, "")
 
 
 def test_whatever_waits_is_copied_when_the_server_stops(database, tmp_path, small_files):

@@ -75,7 +75,7 @@ def check_turns(another, folder: Path, turns: int, seed: int) -> None:
         backup.step()  # a new disk waits for its first turn
         committed = sum(turn(backup, clock) for _ in range(turns))
         print(f"{committed} of {turns} turns; {dict(server.faults.made)}")
-        assert committed >= 0.99 * turns and backup.seen.problem == ""
+        assert committed >= 0.99 * turns and backup.last_state.problem == ""
         paths = [path for commit in server.commits for path in commit]
         assert len(paths) == len(set(paths)) and all(server.commits), (
             "no file twice, and no commit without a file"
@@ -118,7 +118,11 @@ class Life:
 
     def wipe(self) -> tuple[str, timedelta]:
         """Wipe the disk and come back; return what the page said last, and the age of the oldest vote that is lost."""
-        said, died, before = backup_line(self.backup.seen, self.clock()), self.clock(), self.born
+        said, died, before = (
+            backup_line(self.backup.last_state, self.clock()),
+            self.clock(),
+            self.born,
+        )
         self.backup = backup_of(self._another(), self._server, self.clock, self._folder)
         assert self.backup.restore()
         self.backup.change_log.open()
@@ -211,7 +215,7 @@ def test_a_hub_that_asks_for_a_long_wait_is_left_alone_for_it(another, tmp_path)
         copy_all(backup)
         server.faults.planned[COMMIT], server.faults.asked_wait = ["429"], "150"
         assert not turn(backup, clock) and clock.waits == []
-        assert backup.seen.problem == "the Hub answered 429"
+        assert backup.last_state.problem == "the Hub answered 429"
         assert not turn(backup, clock) and not turn(backup, clock)
         asked = sum(server.faults.made.values())
         clock.time += timedelta(seconds=20)
@@ -227,9 +231,11 @@ def test_after_a_turn_that_failed_the_next_is_a_minute_later(another, tmp_path):
         copy_all(backup)
         for _ in range(3):
             server.faults.planned[COMMIT] = ["503"] * 7
-            assert not turn(backup, clock) and backup.seen.problem == "the Hub answered 503"
-            assert "the Hub answered 503; only votes until" in backup_line(backup.seen, clock())
-        assert turn(backup, clock) and backup.seen.problem == ""
+            assert not turn(backup, clock) and backup.last_state.problem == "the Hub answered 503"
+            assert "the Hub answered 503. Only votes until" in backup_line(
+                backup.last_state, clock()
+            )
+        assert turn(backup, clock) and backup.last_state.problem == ""
 
 
 def test_what_the_hub_refuses_is_not_asked_again(another, tmp_path):

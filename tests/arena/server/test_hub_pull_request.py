@@ -101,7 +101,7 @@ class TestWhatIsSent:
         hub.hub_models.benchmarks["whyu/mm-vet"] = b"name: MM-Vet\ntasks:\n- id: mm-vet\n"
         proposal = models.propose(REPO, SCORE)
         assert proposal.path == ".eval_results/stereoscope_mm-vet_paper.yaml"
-        assert proposal.shown == FILE.replace("    user: ada\n", "")
+        assert proposal.preview == FILE.replace("    user: ada\n", "")
         pull = models.offer(proposal, TOKEN)
         assert pull.address == f"{hub.address}/{REPO}/discussions/1"
         assert hub.hub_models.bodies == [commit(proposal.path, FILE)]
@@ -121,7 +121,7 @@ class TestWhatIsSent:
         changed = CARD.replace("- vision\n", f"- vision\n{ADDED}")
         assert proposal.content.decode() == changed
         added = "".join(f"+{line}\n" for line in ADDED.splitlines())
-        assert proposal.shown == (
+        assert proposal.preview == (
             "--- a/README.md\n+++ b/README.md\n@@ -2,5 +2,24 @@\n"
             f" license: llama2  # of its base\n tags:\n - vision\n{added} ---\n # LLaVA\n"
         )

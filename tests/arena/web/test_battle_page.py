@@ -15,8 +15,8 @@ from arena.battles.store import SKIPS_AT_LEAST
 from arena.clock import UNDO_SECONDS
 from arena.database import Database
 from arena.items.store import ItemBank
+from arena.locale import CHINESE, ENGLISH
 from arena.web.pictures import BATTLE_BYTES
-from arena.web.words import CHINESE, ENGLISH
 from tests.support.leaderboard_page import choose
 from tests.support.screens import (
     DESK,
@@ -55,12 +55,15 @@ def names(voter: Voter) -> list[str]:
 def test_a_choice_can_be_taken_back_once_and_then_the_names_are_told(server):
     with Voter(server.address) as voter:
         voter.load()
-        assert "take it back once" in voter.parts["below"]
+        assert "undo once" in voter.parts["below"]
         voter.choose("b")
-        assert voter.parts["status"] == f"You chose B. {ENGLISH['undo_once'].format(UNDO_SECONDS)}"
+        assert (
+            voter.parts["status"]
+            == f"You chose B. {ENGLISH.text('vote.undo_once', seconds=UNDO_SECONDS)}"
+        )
         assert 0 < voter.scene["seconds"] <= UNDO_SECONDS
         voter.undo()
-        assert voter.parts["status"] == ENGLISH["taken_back"]
+        assert voter.parts["status"] == ENGLISH.text("vote.taken_back")
         voter.choose("a")
         assert (voter.parts["status"], voter.scene["seconds"]) == ("You chose A.", 0)
         with pytest.raises(EventError, match="final"):
@@ -122,15 +125,18 @@ def test_a_reveal_tells_ranks_others_and_the_reference_and_leads_to_the_models(s
         voter.choose("a")
         voter.wait_out_undo()
         for _ in range(100):  # no undo time has passed, in which the board would have been computed
-            if ENGLISH["provisional"] in voter.parts["title-a"] or "rank" in voter.parts["title-a"]:
+            if (
+                ENGLISH.text("reveal.provisional") in voter.parts["title-a"]
+                or "rank" in voter.parts["title-a"]
+            ):
                 break
             time.sleep(0.05)
             voter.wait_out_undo()
-        assert re.search(r"(0|100)% of 5 people chose as you\.", voter.parts["status"])
+        assert re.search(r"(0|100)% of 5 people agree with you\.", voter.parts["status"])
         for side, name in zip("ab", names(voter), strict=True):
             title = voter.parts[f"title-{side}"]
             assert f'href="model/{quote(name, safe="")}"' in title
-            assert re.search(r"rank \d of \d|still gathering votes", title)
+            assert re.search(r"rank \d of \d|too few votes to rank", title)
         is_shown = "human-verified reference" in names(voter)
         assert ('class="reference"' in voter.parts["outcome"]) != is_shown
 
@@ -178,7 +184,7 @@ def test_a_vote_from_random_item_to_reveal_to_leaderboard(page, server):
     page.clock.install()
     open_battle(page, server.address)
     stop_clock(page)
-    expect(page.locator(".demo")).to_have_text("demo bank")
+    expect(page.locator(".demo")).to_have_text("demo items")
     expect(page.locator(".counter")).to_have_text("Your votes: 0")
     press(page, "#choose-a")
     expect(page.locator("#status")).to_contain_text("You chose A")
@@ -218,7 +224,7 @@ def test_an_undo_stops_the_names_also_while_it_is_on_its_way(page, server):
     page.on("request", lambda request: asked.append(request.url))
     page.clock.fast_forward(1_000 * UNDO_SECONDS + 200)
     late.come()
-    expect(page.locator("#status")).to_contain_text("Taken back. Choose again")
+    expect(page.locator("#status")).to_contain_text("Vote undone. Choose again")
     page.clock.fast_forward(1_000 * UNDO_SECONDS + 200)
     page.wait_for_timeout(300)
     assert [url for url in asked if url.endswith("names")] == []
@@ -236,7 +242,7 @@ def test_keys_alone_vote_undo_skip_enlarge_and_go_on(page, server):
     page.keyboard.press("a")
     expect(page.locator("#status")).to_contain_text("You chose A")
     page.keyboard.press("z")
-    expect(page.locator("#status")).to_contain_text("Taken back")
+    expect(page.locator("#status")).to_contain_text("Vote undone")
     page.keyboard.press("b")
     expect(page.locator(".answer .model")).to_have_count(2)  # what was chosen again is final
     first = answers_of(page)
@@ -266,7 +272,7 @@ def test_keys_alone_vote_undo_skip_enlarge_and_go_on(page, server):
 def test_tab_and_enter_alone_are_enough_and_the_battle_has_a_skip_link(page, server):
     open_battle(page, server.address)
     page.evaluate("document.activeElement.blur()")
-    page.get_by_role("link", name="Skip to the content").focus()
+    page.get_by_role("link", name="Skip to content").focus()
     page.keyboard.press("Enter")
     expect(page.locator("#instruction-heading")).to_be_focused()
     for _ in range(80):
@@ -279,7 +285,7 @@ def test_tab_and_enter_alone_are_enough_and_the_battle_has_a_skip_link(page, ser
 
 def test_keys_rest_in_fields_and_when_switched_off(page, server):
     open_battle(page, server.address)
-    page.get_by_text("Pick an item").click()
+    page.get_by_text("Choose an item").click()
     page.locator("#search").press_sequentially("a bans")
     expect(page.locator(".dock")).to_have_attribute("data-phase", "open")
     page.locator("#keys-switch").uncheck()
@@ -296,7 +302,7 @@ def test_keys_rest_in_fields_and_when_switched_off(page, server):
 
 def test_an_item_is_found_by_family_and_words_and_its_images_enlarge(page, server):
     open_battle(page, server.address)
-    page.get_by_text("Pick an item").click()
+    page.get_by_text("Choose an item").click()
     many = page.locator(".results a", has_text=re.compile(r"[234]\spictures")).first
     words = many.locator("span").inner_text().rstrip("…")
     late = Late(page, "**/battle/search")
@@ -307,7 +313,7 @@ def test_an_item_is_found_by_family_and_words_and_its_images_enlarge(page, serve
     late.come()
     expect(page.locator(".results li")).to_have_count(1)
     page.fill("#search", "no such words anywhere")
-    expect(page.locator("#results")).to_contain_text("No item fits")
+    expect(page.locator("#results")).to_contain_text("No items found")
     page.fill("#search", words)
     page.locator(".results a").first.click()
     page.wait_for_url("**/item/*")
@@ -331,7 +337,7 @@ def test_an_item_is_found_by_family_and_words_and_its_images_enlarge(page, serve
 def test_no_item_makes_the_page_scroll_sideways(page, server, every):
     """Tables, long words and wide pictures stay in their places."""
     open_battle(page, server.address)
-    page.get_by_text("Pick an item").click()
+    page.get_by_text("Choose an item").click()
     expect(page.locator(".results a").first).to_be_visible()
     links = [part.get_attribute("href") for part in page.locator(".results a").all()]
     for link in links[::every]:
@@ -370,7 +376,7 @@ def test_a_phone_shows_picture_instruction_and_an_answer_and_opens_the_bar_when_
     page, server
 ):
     page.goto(server.address)
-    expect(page.locator(".waits")).to_contain_text("Look at both answers")
+    expect(page.locator(".waits")).to_contain_text("Read both answers")
     parts = (".instruction-text", ".enlarge", ".answer .said")
     ends = {name: page.locator(name).first.bounding_box() for name in parts}
     dock = page.locator(".dock").bounding_box()
@@ -396,7 +402,7 @@ def test_a_short_screen_waits_for_the_answer_below_and_an_enlarged_page_has_room
     with fresh_page(browser, TABLET) as page:
         page.set_viewport_size({"width": 844, "height": 390})
         page.goto(server.address)
-        expect(page.get_by_text("Look at both answers")).to_be_visible(timeout=20_000)
+        expect(page.get_by_text("Read both answers")).to_be_visible(timeout=20_000)
         expect(page.locator("#choose-a")).to_be_disabled()
         page.locator(".answer[data-side=b]").evaluate("card => card.scrollIntoView()")
         expect(page.locator("#choose-a")).to_be_enabled()
@@ -436,7 +442,7 @@ def test_nothing_can_be_chosen_before_every_picture_is_there(browser, server):
         page.goto(server.address, wait_until="commit")  # a page without its pictures is not loaded
         late.wait()
         expect(page.locator("#choose-a")).to_be_disabled()
-        expect(page.locator(".waits")).to_contain_text("as soon as every picture is here")
+        expect(page.locator(".waits")).to_contain_text("once all pictures have loaded")
         page.keyboard.press("a")
         page.locator(".answer .said").first.click()
         late.come()
@@ -454,7 +460,7 @@ def test_a_picture_that_does_not_load_is_skipped_without_cost(browser, server):
             expect(page.locator(".failed-note")).to_be_visible()
             expect(page.locator("#choose-a")).to_be_disabled()
             before = answers_of(page)
-            page.get_by_role("button", name="Take another battle").click()
+            page.get_by_role("button", name="Try another battle").click()
             is_another(page, before)
         page.unroute("**/pictures/**")
         page.reload()
@@ -560,7 +566,7 @@ def test_pictures_come_at_the_width_of_the_screen_and_nothing_jumps(browser, ser
         open_battle(page, server.address)
         for several in (False, True):
             if several:
-                page.get_by_text("Pick an item").click()
+                page.get_by_text("Choose an item").click()
                 page.locator(".results a", has_text=re.compile(r"[234]\spictures")).first.click()
                 page.wait_for_url("**/item/*")
                 see_both(page)
@@ -584,22 +590,22 @@ def test_the_screen_speaks_chinese_to_who_asks_for_it_and_can_be_switched(browse
         page.add_init_script(NEVER_BY_ITSELF)
         open_battle(page, server.address)
         assert page.locator("html").get_attribute("lang") == "zh"
-        expect(page.locator(".lead")).to_have_text(CHINESE["lead"])
-        expect(page.locator("#choose-a")).to_have_text(CHINESE["choose_a"])
-        expect(page).to_have_title(CHINESE["title"])
-        expect(page.get_by_role("navigation", name=CHINESE["pages"])).to_be_visible()
+        expect(page.locator(".lead")).to_have_text(CHINESE.text("vote.lead"))
+        expect(page.locator("#choose-a")).to_have_text(CHINESE.text("vote.choose_a"))
+        expect(page).to_have_title(CHINESE.text("vote.title"))
+        expect(page.get_by_role("navigation", name=CHINESE.text("pages.pages"))).to_be_visible()
         page.route("**/battle/choose", lambda route: route.abort())
         page.keyboard.press("a")
-        expect(page.locator("#problem")).to_have_text(CHINESE["not_stored"])
+        expect(page.locator("#problem")).to_have_text(CHINESE.text("scripts.not_stored"))
         page.unroute("**/battle/choose")
         page.evaluate("dispatchEvent(new Event('online'))")
-        expect(page.locator("#status")).to_contain_text(CHINESE["chose"].format("A"))
-        expect(page.locator("#undo")).to_have_text(CHINESE["undo"])
+        expect(page.locator("#status")).to_contain_text(CHINESE.text("vote.chose", side="A"))
+        expect(page.locator("#undo")).to_have_text(CHINESE.text("vote.undo"))
         press(page, "#names")
         expect(page.locator("#status")).to_contain_text(re.compile(r"您选择了 A：.+。B 是 .+。"))
         shoot(page, "chinese-revealed")
         page.get_by_role("button", name="English").click()
-        expect(page.locator(".lead")).to_have_text(ENGLISH["lead"])
-        expect(page).to_have_title(ENGLISH["title"])
-        expect(page.locator("#skip")).to_have_text(ENGLISH["skip"])
-        expect(page.locator("#instruction-heading")).to_have_text(ENGLISH["instruction"])
+        expect(page.locator(".lead")).to_have_text(ENGLISH.text("vote.lead"))
+        expect(page).to_have_title(ENGLISH.text("vote.title"))
+        expect(page.locator("#skip")).to_have_text(ENGLISH.text("vote.skip"))
+        expect(page.locator("#instruction-heading")).to_have_text(ENGLISH.text("vote.instruction"))

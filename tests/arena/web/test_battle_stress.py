@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from arena.clock import UNDO_SECONDS
-from arena.web.words import ENGLISH
+from arena.locale import ENGLISH
 from tests.support.screens import (
     DESK,
     NEVER_BY_ITSELF,
@@ -91,7 +91,7 @@ def test_a_choice_that_is_not_answered_is_sent_again_and_stored_once(battle, sto
     for number, fault in enumerate(FAULTS, 1):
         battle.route("**/battle/choose", fault, times=1)
         press(battle, "#choose-b")
-        expect(battle.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+        expect(battle.locator("#problem")).to_have_text(ENGLISH.text("scripts.not_stored"))
         expect(battle.locator(".dock")).to_have_attribute("data-choice", "b")
         expect(battle.locator("#choose-a")).to_be_disabled()
         battle.evaluate(ONLINE)
@@ -117,7 +117,7 @@ def test_a_choice_made_offline_is_sent_when_the_line_is_back(browser, server, st
         page.on("requestfailed", lambda request: failed.append(request.url))
         page.context.set_offline(True)
         page.keyboard.press("a")
-        expect(page.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+        expect(page.locator("#problem")).to_have_text(ENGLISH.text("scripts.not_stored"))
         page.evaluate(ONLINE)  # it tries again, in vain
         while len(failed) < 2:
             page.wait_for_timeout(20)
@@ -133,7 +133,7 @@ def test_a_choice_that_was_not_sent_before_the_page_is_loaded_again_is_sent_then
 ):
     battle.route("**/battle/choose", fault, times=1)
     press(battle, "#choose-a")
-    expect(battle.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+    expect(battle.locator("#problem")).to_have_text(ENGLISH.text("scripts.not_stored"))
     battle.reload()
     expect(battle.locator("#status")).to_contain_text("You chose A")
     assert stored.votes() == ["a"]
@@ -142,7 +142,7 @@ def test_a_choice_that_was_not_sent_before_the_page_is_loaded_again_is_sent_then
 def test_a_choice_that_was_not_sent_outlives_a_page_that_is_refused_at_first(battle, stored):
     battle.route("**/battle/choose", lost, times=1)
     press(battle, "#choose-b")
-    expect(battle.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+    expect(battle.locator("#problem")).to_have_text(ENGLISH.text("scripts.not_stored"))
     battle.route("**/battle/next", lambda route: route.fulfill(**TOO_MANY), times=1)
     battle.reload()
     expect(battle.locator("#problem")).to_have_text("Too many calls.")
@@ -181,7 +181,7 @@ def test_every_other_act_is_asked_again_too(battle, stored, fault):
     def lose(act: str, pressed: str) -> None:
         battle.route(f"**/battle/{act}", fault, times=1)
         press(battle, pressed)
-        expect(battle.locator("#problem")).to_have_text(ENGLISH["asked_again"])
+        expect(battle.locator("#problem")).to_have_text(ENGLISH.text("scripts.asked_again"))
         battle.evaluate(ONLINE)
 
     press(battle, "#choose-a")
@@ -487,5 +487,5 @@ def test_gradios_component_takes_the_frame_in_and_nothing_jumps(browser, server,
         assert page.evaluate(PLACES) == places
         expect(page.locator("#status")).to_contain_text("You chose A")
         press(page, "#undo")
-        expect(page.locator("#status")).to_contain_text("Taken back")
+        expect(page.locator("#status")).to_contain_text("Vote undone")
         assert stored.votes() == []

@@ -14,15 +14,14 @@ from playwright.sync_api import expect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp
 
+from arena.locale import CHINESE, LOCALES
 from arena.templates import macros
 from arena.web.addresses import DOORS, RESULTS, SCORE, VOTE, Address
 from arena.web.built_pages import BuiltPages
 from arena.web.cookies import COOKIE
-from arena.web.heads import PAGES as HEADS
-from arena.web.heads import Head
+from arena.web.heads import Head, page_head
 from arena.web.layout import PageLayout
 from arena.web.static_files import Links
-from arena.web.words import CHINESE, LANGUAGES
 from tests.support.screens import PHONE, fresh_page, press, see_both
 from tests.support.servers import ROOT
 from tests.support.tls_proxy import tls_proxy
@@ -92,7 +91,7 @@ def named(address: Address) -> Head:
     return (
         Head(address.name, "", f"model/{quote(address.name, safe='')}")
         if address.name
-        else HEADS[address.page]
+        else page_head(address.page)
     )
 
 
@@ -121,7 +120,7 @@ def test_gradio_builds_a_page_once():
             await client.post("/")
 
     asyncio.run(scenario())
-    assert asked == ["/config", "/", "/own", "/score", "/theme.css", "/"]
+    assert asked == ["/config", "/", "/own", "/score", "/score-zh", "/theme.css", "/"]
 
 
 HTML = {"accept": "text/html,*/*"}
@@ -222,20 +221,27 @@ def test_the_terms_have_a_head_and_caches_know_that_they_differ_by_language(serv
 
 def test_a_page_is_in_the_languages_in_which_it_is_whole(server):
     asked = {"accept-language": "zh"}
-    for path, language in (("/", "zh"), ("/results", "en"), ("/score", "en"), ("/run", "en")):
+    for path, language in (("/", "zh"), ("/results", "zh"), ("/score", "zh"), ("/run", "en")):
         page = httpx.get(server.address + path, headers=asked).text
         assert f'lang="{language}"' in page[:200], path
-        assert (CHINESE["door_vote"] in page) == (language == "zh"), path
+        assert (CHINESE.text("pages.door_vote") in page) == (language == "zh"), path
+
+
+def test_gradios_page_of_another_language_runs_at_its_address(browser, server):
+    with fresh_page(browser, PHONE, locale="zh-CN") as page:
+        page.goto(f"{server.address}/score")
+        expect(page.locator("#scoring")).to_be_visible(timeout=20_000)
 
 
 def test_a_page_brings_the_words_of_its_scripts_in_its_language(server):
     scripts = [path.read_text("utf-8") for path in (ROOT / "arena" / "web").glob("*.js")]
     names = {name for script in scripts for name in re.findall(r'\bword\("(\w+)"', script)}
     assert "copied_now" in names
-    for language, words in LANGUAGES.items():
+    for language, locale in LOCALES.items():
         page = httpx.get(f"{server.address}/you", headers={"accept-language": language}).text
         brought = json.loads(re.findall(r'id="words">(.+?)</script>', page)[0])
-        assert brought | {name: words[name] for name in names} == brought, language
+        expected = {name: locale.text(f"scripts.{name}") for name in names}
+        assert brought | expected == brought, language
 
 
 def test_a_page_that_is_read_is_asked_for_once(server):
@@ -281,7 +287,9 @@ def test_a_vote_is_given_behind_a_proxy_that_speaks_https_under_another_name(
 
 
 def test_no_two_parts_of_the_pages_have_one_id(server):
-    """Styles, scripts and tests find a part by its id, and all pages stand in one configuration."""
-    parts = httpx.get(f"{server.address}/config").json()["components"]
+    """Styles, scripts and tests find a part by its id. A page in another language has those of the page in English."""
+    config = httpx.get(f"{server.address}/config").json()
+    translated = set(config["page"]["score-zh"]["components"])
+    parts = [part for part in config["components"] if part["id"] not in translated]
     named = Counter(part["props"].get("elem_id") for part in parts)
     assert [name for name, count in named.items() if name and count > 1] == []

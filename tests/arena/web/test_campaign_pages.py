@@ -18,6 +18,7 @@ from arena.database import Database, now
 from arena.io.tables import Record
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import FAMILY, IMAGE, ITEM, MODEL, ItemBank
+from arena.locale import ENGLISH
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import made_link
 from arena.seats.spec import read_spec
@@ -25,7 +26,6 @@ from arena.seats.tables import SEAT_ENTRY
 from arena.settings import Settings
 from arena.sheets import as_csv
 from arena.types import RIGHT, UNRELATED
-from arena.web.words import ENGLISH
 from tests.support.axe import faults
 from tests.support.blindness import told
 from tests.support.platforms import Platform, platform
@@ -338,7 +338,7 @@ def test_a_worker_goes_the_whole_way_without_cookies_and_through_a_reload(
         lead(hands.frame, f"1 of {PIECES}")
         hands.choose("b")
         hands.undo()
-        expect(hands.frame.locator("#status")).to_contain_text("Taken back")
+        expect(hands.frame.locator("#status")).to_contain_text("Vote undone")
         hands.choose("a")  # the second choice is final: the page goes on at once
         work_on(hands, 2, 2)
         goes_on_after_a_reload(hands, at)
@@ -476,7 +476,7 @@ def test_a_preview_shows_what_is_asked_and_lets_nothing_be_chosen(browser: Brows
         expect(frame.locator(".warning")).to_have_text(
             "This is a preview. Accept the HIT to begin."
         )
-        expect(frame.locator("form, button, input")).to_have_count(0)
+        expect(frame.locator("main :is(form, button, input)")).to_have_count(0)
 
 
 def test_a_choice_goes_on_by_itself_when_it_is_final(browser: Browser, server):
@@ -485,7 +485,7 @@ def test_a_choice_goes_on_by_itself_when_it_is_final(browser: Browser, server):
         keys = at_work(page, server, "patient")
         stop_clock(page)
         page.keyboard.press("a")
-        expect(page.locator("#status")).to_contain_text("Undo within 3 seconds")
+        expect(page.locator("#status")).to_contain_text("3 seconds to undo")
         page.clock.fast_forward(3_000)
         lead(keys.frame, f"2 of {PIECES}")
 
@@ -521,7 +521,7 @@ def test_a_form_without_an_answer_can_be_sent_once_more(browser: Browser, server
         page.keyboard.press("a")
         page.keyboard.press("b")  # no second form while the first may be answered
         page.clock.fast_forward(15_000)
-        expect(page.locator("#problem")).to_have_text(ENGLISH["slow"])
+        expect(page.locator("#problem")).to_have_text(ENGLISH.text("scripts.slow"))
         assert page.evaluate("sent") == 1
         page.evaluate("sent = 'let through'")
         page.keyboard.press("a")
@@ -534,7 +534,7 @@ def test_a_form_without_a_network_stays_on_its_page_and_is_sent_later(browser: B
         at_work(page, server, "tunnel")
         page.context.set_offline(True)
         page.keyboard.press("a")
-        expect(page.locator("#problem")).to_have_text(ENGLISH["no_answer"])
+        expect(page.locator("#problem")).to_have_text(ENGLISH.text("scripts.no_answer"))
         page.context.set_offline(False)
         # some browsers are wrong
         page.evaluate("Object.defineProperty(navigator, 'onLine', { value: false })")
@@ -553,7 +553,7 @@ def test_a_choice_that_is_final_without_a_network_goes_on_once_there_is_one(
         expect(page.locator(VOTED)).to_be_visible()
         page.context.set_offline(True)
         page.clock.fast_forward(3_000)
-        expect(page.locator("#problem")).to_have_text(ENGLISH["no_answer"])
+        expect(page.locator("#problem")).to_have_text(ENGLISH.text("scripts.no_answer"))
         expect(page.locator("#undo")).to_be_hidden()
         page.context.set_offline(False)
         lead(keys.frame, f"2 of {PIECES}")
@@ -570,7 +570,7 @@ def test_a_form_without_a_network_can_be_sent_again_where_the_server_does_not_an
         page.keyboard.press("a")
         assert page.evaluate("asked") == ["/healthz"]
         page.clock.fast_forward(15_000)
-        expect(page.locator("#problem")).to_have_text(ENGLISH["slow"])
+        expect(page.locator("#problem")).to_have_text(ENGLISH.text("scripts.slow"))
         page.evaluate("void (fetch = network)")
         page.keyboard.press("a")
         expect(page.locator("#status")).to_contain_text("You chose A")

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import expect
 
-from arena.web.words import ENGLISH
+from arena.locale import ENGLISH
 from tests.support.commands import run
 from tests.support.screens import (
     DESK,
@@ -137,7 +137,7 @@ def test_once_nothing_is_left_to_compare_the_page_has_no_name_and_no_answer(odd_
             voter.wait_out_undo()
             assert all('class="model"' in voter.parts[f"title-{side}"] for side in "ab")
             voter.next()
-        assert ENGLISH["nothing"] in voter.parts["subject"]
+        assert ENGLISH.text("vote.nothing") in voter.parts["subject"]
         assert 'class="model"' not in str(voter.parts)
         assert [voter.parts[side] for side in "ab"] == ["", ""]
 
@@ -158,7 +158,7 @@ def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, server
     page.wait_for_load_state("networkidle")  # Gradio has its scripts
     server.kill()
     press(page, "#choose-b")
-    expect(page.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+    expect(page.locator("#problem")).to_have_text(ENGLISH.text("scripts.not_stored"))
     assert page.locator(".answer .model").count() == 0
     server.start()
     expect(page.locator("#status")).to_contain_text("You chose B")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from arena.database import Database
-from arena.web.words import ENGLISH
+from arena.locale import ENGLISH
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.support.agreement_sources import plant_source
 from tests.support.live_pages import NAMES, opened, phase, photo, said
@@ -302,7 +302,7 @@ def test_a_proxy_that_gives_up_costs_no_picture(own):
     gave_up = {"status": 504, "content_type": "text/html", "body": "<h1>Gateway Time-out</h1>"}
     own.route("**/live/images", lambda route: route.fulfill(**gave_up), times=1)
     own.set_input_files("#live-files", [photo()])
-    expect(own.locator("#live-form-problem")).to_contain_text(ENGLISH["no_answer"])
+    expect(own.locator("#live-form-problem")).to_contain_text(ENGLISH.text("scripts.no_answer"))
     expect(own.locator("#live-thumbs li")).to_have_count(1)
 
     def begun_unknown(route: Route) -> None:
@@ -312,6 +312,6 @@ def test_a_proxy_that_gives_up_costs_no_picture(own):
     own.route("**/live/battles", begun_unknown, times=1)
     own.fill("#live-text", "What is this?")
     own.click("#live-send")
-    expect(own.locator("#live-form-problem")).to_contain_text(ENGLISH["no_answer"])
+    expect(own.locator("#live-form-problem")).to_contain_text(ENGLISH.text("scripts.no_answer"))
     own.click("#live-send")
     phase(own, "open")

@@ -13,7 +13,7 @@ from arena.battles.vote_table import VoteTable
 from arena.items.fact_store import FactStore
 from arena.leaderboard.board import BoardKey
 from arena.leaderboard.service import Leaderboard
-from arena.web.leaderboard_api import KEPT_FILES, BoardFiles, routes
+from arena.web.leaderboard_api import MOST_FILES, BoardFiles, routes
 from tests.support.planting import Planted, let_pass, plant
 
 SINGLE = BoardKey(1, False)
@@ -41,7 +41,7 @@ def test_a_file_is_made_once_for_the_votes_it_shows(bank, leaderboard):
 def test_few_files_are_kept(bank, leaderboard):
     files = BoardFiles(leaderboard, FactStore(bank))
     first = files.file("board.csv", "A title", SINGLE)
-    for number in range(KEPT_FILES):
+    for number in range(MOST_FILES):
         files.file(
             "board.csv",
             "A title",

@@ -230,9 +230,9 @@ def test_the_table_sorts_by_mouse_and_keyboard_and_is_searched_and_says_so(page)
 
 
 def test_filters_narrow_the_board_and_groups_that_never_met_stand_apart(page):
-    choose(page, "Family", "Color")
+    choose(page, "Category", "Color")
     expect(page.locator("#board caption")).to_contain_text("test, one picture, Color: ")
-    choose(page, "Family", "all")
+    choose(page, "Category", "all")
     expect(page.locator("#board caption")).to_contain_text("917 votes")
     day = (now() - timedelta(days=10)).date()
     open_menu(page, "Days")
@@ -536,7 +536,7 @@ def test_the_csv_holds_what_the_board_holds(leaderboard):
 
 def test_the_sentence_says_what_the_numbers_can_and_cannot_tell(leaderboard):
     whole, _ = opened(leaderboard)
-    assert f"Without {whole.statistics.overturn.votes} vote" in HTML.summary(paragraphs(whole))
+    assert f"Removing the {whole.statistics.overturn.votes} vote" in HTML.summary(paragraphs(whole))
     assert "of 1,000 boards of equal models at most 50 ever" in HTML.summary(paragraphs(whole))
     choice = leaderboard.choose("test", "single", "Color")
     early = leaderboard.board(choice.key)

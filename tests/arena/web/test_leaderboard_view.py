@@ -95,7 +95,7 @@ def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, planted,
     site = AppServer(tmp_path, DEMO_BANK="off", CAMPAIGNS="spring", **login)
     with fresh_page(browser, PHONE) as page:
         page.goto(site.address)
-        expect(page.locator("who-am-i")).to_contain_text("on the counted one once you log in")
+        expect(page.locator("who-am-i")).to_contain_text("Log in to count")
         turn(page, "Results")
         caption, tells = page.locator("#board caption"), page.locator("#board .tells")
         expect(caption).to_have_text("test, one picture, everyone: 240 votes", timeout=30_000)

@@ -11,7 +11,7 @@ from PIL import Image
 from playwright.sync_api import Page, Route, expect
 
 from arena.clock import UNDO_SECONDS
-from arena.web.words import CHINESE, ENGLISH, LANGUAGES
+from arena.locale import CHINESE, ENGLISH, LOCALES
 from tests.support.live_pages import (
     NAMES,
     LiveApp,
@@ -60,14 +60,16 @@ def models(page: Page) -> list[str]:
     return page.locator(".answer .model").all_inner_texts()
 
 
-@pytest.mark.parametrize("language, said", LANGUAGES.items())
+@pytest.mark.parametrize("locale", LOCALES.values())
 def test_where_no_script_runs_a_page_of_battles_says_so_and_has_nothing_to_press(
-    browser, live, language, said
+    browser, live, locale
 ):
-    with fresh_page(browser, PHONE, java_script_enabled=False, locale=language) as page:
+    with fresh_page(browser, PHONE, java_script_enabled=False, locale=locale.language) as page:
         for path in ("/", "/own"):
             page.goto(live.app.address + path)
-            expect(page.get_by_role("alert").filter(visible=True)).to_have_text(said["scriptless"])
+            expect(page.get_by_role("alert").filter(visible=True)).to_have_text(
+                locale.text("pages.scriptless")
+            )
             pressable = page.locator("button, input, textarea, summary")
             expect(pressable.filter(visible=True)).to_have_count(0)
 
@@ -145,7 +147,7 @@ def test_it_can_be_done_by_keyboard_alone(wide, live):
     phase(wide, "voted")
     wide.keyboard.press("z")
     phase(wide, "open")
-    expect(wide.locator("#status")).to_contain_text("Taken back")
+    expect(wide.locator("#status")).to_contain_text("Vote undone")
     wide.keyboard.press("a")
     phase(wide, "revealed")
     wide.keyboard.press("n")
@@ -353,7 +355,7 @@ def test_acts_without_an_answer_are_asked_for_again_and_done_once(wide, arrives)
     ):
         lose(wide, f"live/battles/*/{act}", arrives)
         press(wide, button)
-        expect(wide.locator("#problem")).to_have_text(ENGLISH[problem])
+        expect(wide.locator("#problem")).to_have_text(ENGLISH.text(f"scripts.{problem}"))
         wide.evaluate("dispatchEvent(new Event('online'))")
         phase(wide, then)
         expect(wide.locator("#problem")).to_have_text("")
@@ -366,7 +368,7 @@ def test_a_choice_that_was_on_its_way_when_the_page_was_left_is_sent_once_more(w
     wide.evaluate(NEVER_BY_ITSELF)
     lose(wide, "live/battles/*/choose", arrives=False)
     press(wide, "#choose-b")
-    expect(wide.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+    expect(wide.locator("#problem")).to_have_text(ENGLISH.text("scripts.not_stored"))
     wide.add_init_script(NEVER_BY_ITSELF)
     wide.reload()
     phase(wide, "voted")
@@ -392,10 +394,10 @@ def test_pictures_that_did_not_reach_a_battle_are_sent_once_more(page, live):
     page.fill("#live-text", "What do you see here?")
     lose(page, "live/images", arrives=False)
     page.set_input_files("#live-files", [photo()])
-    expect(page.locator("#live-form-problem")).to_contain_text(ENGLISH["no_answer"])
+    expect(page.locator("#live-form-problem")).to_contain_text(ENGLISH.text("scripts.no_answer"))
     lose(page, "live/battles", arrives=True)
     page.click("#live-send")
-    expect(page.locator("#live-form-problem")).to_have_text(ENGLISH["no_answer"])
+    expect(page.locator("#live-form-problem")).to_have_text(ENGLISH.text("scripts.no_answer"))
     with live.server.silent_after(3):
         page.click("#live-send")
         phase(page, "growing")
@@ -459,16 +461,18 @@ def test_when_both_fail_the_page_says_so_and_can_try_again(browser, tmp_path):
 def test_live_battles_speak_the_visitors_language(browser, live):
     with fresh_page(browser, PHONE, locale="zh-CN") as page:
         page.goto(f"{live.app.address}/own")
-        expect(page.locator(".live-form .lead")).to_have_text(CHINESE["live_lead"])
-        expect(page.locator("#live-text")).to_have_attribute("placeholder", CHINESE["enter"])
+        expect(page.locator(".live-form .lead")).to_have_text(CHINESE.text("own.lead"))
+        expect(page.locator("#live-text")).to_have_attribute(
+            "placeholder", CHINESE.text("own.enter")
+        )
         page.click("#live-send")
         expect(page.locator("#live-form-problem")).to_have_text(
-            CHINESE["Write an instruction first: what should the models do?"]
+            CHINESE.translated("Write an instruction first: what should the models do?")
         )
         send(page)
         phase(page, "open")
-        expect(page.locator("#status")).to_contain_text(CHINESE["which_more"].format(4))
-        expect(page.locator("#choose-a")).to_have_text(CHINESE["choose_a"])
+        expect(page.locator("#status")).to_contain_text(CHINESE.text("live.which_more", left=4))
+        expect(page.locator("#choose-a")).to_have_text(CHINESE.text("vote.choose_a"))
 
 
 def test_a_choice_that_is_on_its_way_keeps_its_battle(page, live):
@@ -477,7 +481,7 @@ def test_a_choice_that_is_on_its_way_keeps_its_battle(page, live):
     see_both(page)
     page.context.set_offline(True)
     page.keyboard.press("b")
-    expect(page.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+    expect(page.locator("#problem")).to_have_text(ENGLISH.text("scripts.not_stored"))
     expect(page.locator("#new")).to_be_hidden()
     expect(page.locator("#leave")).to_be_hidden()
     page.keyboard.press("n")

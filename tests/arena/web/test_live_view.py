@@ -10,12 +10,12 @@ from arena.database import now
 from arena.items.fact_store import FactsSnapshot
 from arena.live.sessions import LiveState
 from arena.live.store import LiveBattle, LiveTurn
+from arena.locale import ENGLISH
 from arena.model_facts import Fact, ModelFacts
 from arena.templates import macros
 from arena.thinking import ShownAnswer
 from arena.types import Names, Phase
 from arena.web.live_view import Revealed, scene
-from arena.web.words import ENGLISH
 
 TURNS = (LiveTurn("What is it?", "left words", "right words"),)
 OPEN = LiveBattle(1, "name.1", None, 1, Phase.OPEN, TURNS, 1, None, None, None, 1)
@@ -31,7 +31,7 @@ def shown(
     facts: FactsSnapshot = NOTHING_KNOWN,
 ) -> dict:
     revealed = names and Revealed(names, facts)
-    return scene(LiveState(battle, growing, 0, {}), revealed, "", ENGLISH)
+    return scene(LiveState(battle, growing, 0, {}), revealed, "")
 
 
 def test_each_side_shows_its_own_words():
@@ -51,17 +51,17 @@ def test_thinking_is_folded_away_on_its_side_and_a_cut_is_said():
     thought = replace(OPEN, turns=(TURNS[0]._replace(thinking=("I see.", ""), cut=(False, True)),))
     parts = shown(thought)["parts"]
     assert "<summary>Thought for 2 words</summary>" in parts["a"] and "I see." in parts["a"]
-    assert "<details" not in parts["b"] and ENGLISH["cut_off"] in parts["b"]
-    assert ENGLISH["cut_off"] not in parts["a"] and "<details open" not in parts["a"]
+    assert "<details" not in parts["b"] and ENGLISH.text("live.cut_off") in parts["b"]
+    assert ENGLISH.text("live.cut_off") not in parts["a"] and "<details open" not in parts["a"]
 
 
 def test_a_stored_answer_is_folded_and_marked_alike():
-    html = macros("battle.html").answer(ShownAnswer("Red.", "I see <b>it</b>.", True), ENGLISH)
+    html = macros("battle.html").answer(ShownAnswer("Red.", "I see <b>it</b>.", True))
     folded, answer = str(html).split("</details>")
     assert "Thought for 3 words" in folded and "I see &lt;b&gt;it&lt;/b&gt;." in folded
-    assert "Red." in answer and ENGLISH["cut_off"] in answer
-    one = macros("battle.html").answer(ShownAnswer("Red.", "Hm"), ENGLISH)
-    assert "Thought for 1 word<" in one and ENGLISH["cut_off"] not in one
+    assert "Red." in answer and ENGLISH.text("live.cut_off") in answer
+    one = macros("battle.html").answer(ShownAnswer("Red.", "Hm"))
+    assert "Thought for 1 word<" in one and ENGLISH.text("live.cut_off") not in one
 
 
 def test_names_and_choice_stand_on_their_sides():
@@ -77,7 +77,7 @@ def test_names_and_choice_stand_on_their_sides():
 def test_a_stop_is_said_of_both_answers_since_one_of_them_may_be_whole():
     stopped = replace(OPEN, turns=(TURNS[0]._replace(stopped=True),))
     parts = shown(stopped)["parts"]
-    assert all("(stopped before both answers had ended)" in parts[side] for side in "ab")
+    assert all("(stopped before both answers were complete)" in parts[side] for side in "ab")
     assert "stopped" not in str(shown(OPEN)["parts"])
 
 
@@ -87,7 +87,7 @@ def test_a_stop_says_that_the_vote_is_outside_the_ranking(phase):
         OPEN, turns=(TURNS[0]._replace(stopped=True),), phase=phase, choice="b", outside="stopped"
     )
     said = shown(stopped, NAMES)
-    assert "outside the ranking" in said["parts"]["status"] and not said["can_go_on"]
+    assert "count in the ranking" in said["parts"]["status"] and not said["can_go_on"]
 
 
 def test_an_undo_is_offered_once():

@@ -30,6 +30,7 @@ from arena.web.cookies import COOKIE, VoterCookies, cookie_hash
 from arena.web.layout import PageLayout
 from arena.web.middleware import RequestMiddleware
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, new_key
+from arena.web.request_locale import RequestLocale
 from arena.web.signer import Signer
 from arena.web.static_files import Links
 from tests.support.oidc_server import CLIENT, SECRET, Fault, OidcServer, Person
@@ -83,6 +84,7 @@ def running_site(folder: Path, environ: Mapping[str, str]) -> Iterator[Site]:
     settings = Settings.from_env(environ)
     known = Operators(settings.operators, voters, by_link=True)
     app = FastAPI()
+    app.add_middleware(RequestLocale)
     eligibility = VoteEligibility(database, settings.counted)
     layout = PageLayout(Links("/style.css", "/script.js"))
     credits = Credits()
@@ -132,7 +134,7 @@ def test_a_login_gives_a_new_cookie_and_takes_what_the_guest_did_along(site, pro
     client = site.visitor()
     before = client.cookies[COOKIE]
     guest = site.voters.voter(cookie_hash(before))
-    assert "on the counted one once you log in" in who(client)
+    assert "Log in to count" in who(client)
     assert 'href="/login"' in who(client)
     answer = log_in(client)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
@@ -155,7 +157,7 @@ def test_a_planted_cookie_is_worth_nothing_after_the_login(site):
     planted = client.cookies[COOKIE]
     log_in(client)
     thief = site.browser(**{COOKIE: planted})
-    assert "Log in with" in who(thief) and "on the counted one once you log in" in who(thief)
+    assert "Log in with" in who(thief) and "Log in to count" in who(thief)
     assert site.operators.of({"cookie": f"{COOKIE}={planted}"}) is None
     assert site.operators.of({"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}) == "Anna"
 
@@ -289,13 +291,13 @@ def test_while_the_provider_is_down_one_votes_as_a_guest(site, provider):
 
 def test_an_attempt_is_over_after_its_time():
     key = new_key()
-    made = Attempt.of(key, "cookie")
-    assert made == Attempt.of(key, "cookie") != Attempt.of(key, "another")
+    made = Attempt.from_key(key, "cookie")
+    assert made == Attempt.from_key(key, "cookie") != Attempt.from_key(key, "another")
     for begun in (time.time() - ATTEMPT_SECONDS - 1, time.time() + 60):
         with pytest.raises(LoginError, match="took too long"):
-            Attempt.of(f"{int(begun):08x}{key[8:]}", "cookie")
+            Attempt.from_key(f"{int(begun):08x}{key[8:]}", "cookie")
     with pytest.raises(LoginError, match="took too long"):
-        Attempt.of("", "cookie")
+        Attempt.from_key("", "cookie")
 
 
 def test_an_attempt_whose_time_was_moved_is_another(site):
@@ -454,14 +456,14 @@ def test_without_a_provider_there_is_no_login(tmp_path):
 def test_a_guest_is_told_when_only_invited_people_count(tmp_path):
     with running_site(tmp_path, {"COUNTS": "campaign", "CAMPAIGNS": "spring"}) as site:
         client = site.visitor()
-        assert "the counted board has those of invited people" in who(client)
+        assert "counts invited voters only" in who(client)
 
 
 def test_a_frame_is_told_that_the_login_is_elsewhere(site):
     """Within a frame a browser keeps other cookies: what was voted there does not come along."""
     client = site.visitor()
     told = client.get("/login/who?framed=yes").text
-    assert "opens a page of its own" in told and "once you log in" not in told
+    assert "That opens a new page" in told
 
 
 def test_on_both_databases_a_person_is_one_voter(database):

@@ -52,7 +52,7 @@ def html(pages: ResultsPages, **query: str) -> str:
     asked = "&".join(f"{name}={quote(value)}" for name, value in query.items())
     address = ResultsAddress.parse(f"/results/test?{asked}")
     choice = address.choose(pages.overview)
-    assert address.strange(choice) == []
+    assert address.ignored(choice) == []
     return pages.html(address, choice)
 
 
@@ -119,7 +119,7 @@ def test_what_makes_no_sense_is_said_to_be_so(pages):
         f"/results/test?open=yes&most=many&facts=2&licence={'x' * 81}&plot=over-time"
     )
     choice = address.choose(pages.overview)
-    told = [part.partition("=")[0] for part in address.strange(choice)]
+    told = [part.partition("=")[0] for part in address.ignored(choice)]
     assert told == ["open", "most", "licence", "facts"]
     assert rows(pages.html(address, choice)).keys() == {*MODELS}
 

@@ -279,7 +279,7 @@ def test_long_answers_are_cut_and_withdrawn_ones_are_not_shown(database, own_pag
 )
 def test_addresses_are_read_whatever_they_are(sent, model, board):
     found = ResultsAddress.parse(sent)
-    assert (found.model, found.asked, found.plot, found.before) == (model, board, "", None)
+    assert (found.model, found.fields, found.plot, found.before) == (model, board, "", None)
 
 
 def test_what_changes_to_nothing_leaves_the_address():
@@ -524,7 +524,7 @@ def test_what_of_an_address_no_board_has_is_said(pages):
         asked = ResultsAddress.parse(address)
         choice = asked.choose(pages.overview)
         assert choice is not None
-        return choice.source, board_query(choice)["images"], list(asked.strange(choice))
+        return choice.source, board_query(choice)["images"], list(asked.ignored(choice))
 
     assert (
         said(

@@ -15,7 +15,6 @@ from arena.items.store import ItemBank
 from arena.templates import macros
 from arena.types import Image, Item
 from arena.web.pictures import routes, shown_images
-from arena.web.words import ENGLISH
 
 
 def test_a_hidden_items_picture_is_served_only_where_another_item_shows_it(database, tmp_path):
@@ -83,5 +82,5 @@ def test_a_long_picture_asks_to_be_enlarged(tmp_path, size, is_long):
     image = Image(picture.sha256, picture.suffix, None, "", "", "")
     item = Item(1, "key", 1, "Color", "What?", (image,), ())
     shown = shown_images(item.images, ScaledPictures(store, tmp_path / "scaled"))
-    page = macros("battle.html").item(item, shown, ENGLISH)
+    page = macros("battle.html").item(item, shown)
     assert ("<span>Enlarge picture</span>" in page) == is_long

@@ -5,13 +5,12 @@ from types import SimpleNamespace
 import pytest
 
 from arena.leaderboard.board import Span
-from arena.web.chinese import CHINESE
+from arena.locale import CHINESE, ENGLISH, speaking
 from arena.web.reveal import _standing
-from arena.web.words import ENGLISH
 
 
 @pytest.mark.parametrize(
-    "words, rank, told",
+    "locale, rank, told",
     [
         (ENGLISH, Span(3, 2, 4), "rank 3 of 1 (places 2 to 4) · 1040 (1020–1066) · 95% intervals"),
         (ENGLISH, Span(3, 3, 3), "rank 3 of 1 · 1040 (1020–1066) · 95% intervals"),
@@ -22,7 +21,8 @@ from arena.web.words import ENGLISH
         ),
     ],
 )
-def test_a_models_places_are_told_in_words_and_the_level_once(words, rank, told):
+def test_a_models_places_are_told_in_words_and_the_level_once(locale, rank, told):
     line = SimpleNamespace(rank=rank, rating=Span(1040, 1020, 1066))
     board = SimpleNamespace(standings=[line])
-    assert _standing(line, board, words) == told
+    with speaking(locale):
+        assert _standing(line, board) == told

@@ -30,7 +30,7 @@ from arena.live.streaming import SideFailure
 from arena.server.hub_backup import BackupState
 from arena.web.admin_auth import MOST_REFUSED, OPERATOR_COOKIE
 from arena.web.cookies import cookie_hash
-from arena.web.run_forms import Said, remember, remembered
+from arena.web.run_forms import Notice, remember, remembered
 from arena.web.run_needs import needs
 from arena.web.run_view import RunInputs, run_html
 from tests.support.axe import faults
@@ -130,12 +130,12 @@ def test_a_planted_message_is_text_in_a_section_or_nothing(desk):
 def test_a_long_message_fits_a_cookie(desk):
     answer = Response()
     scope = {"type": "http", "headers": [], "scheme": "http", "path": "/run"}
-    remember(answer, Said("live", "é" * 9_000), Request(scope))
+    remember(answer, Notice("live", "é" * 9_000), Request(scope))
     cookie = answer.headers["set-cookie"].partition(";")[0]
     assert len(cookie) < 4_000
     scope["headers"] = [(b"cookie", cookie.encode())]
-    said = remembered(Request(scope))
-    assert said and said.place == "live" and said.text.startswith("é" * 1_000)
+    notice = remembered(Request(scope))
+    assert notice and notice.place == "live" and notice.text.startswith("é" * 1_000)
 
 
 def test_what_is_refused_is_said_in_its_section_and_stays_as_it_was_written(desk):
@@ -289,7 +289,7 @@ def test_a_model_that_cannot_be_loaded_needs_an_operator(desk):
     problem = "The disk is full: 1.5 GB are needed. Make room."
     seen = replace(desk.watch.overview(), failed_models={"SmolVLM 256M": problem})
     (need,) = [need for need in needs(seen, []) if need.place == "live"]
-    assert need.what == "Live model SmolVLM 256M"
+    assert need.title == "Live model SmolVLM 256M"
     assert need.text == f"can't be loaded. {problem}"
 
 

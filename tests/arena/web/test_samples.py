@@ -92,15 +92,15 @@ def test_a_writer_whose_captions_name_what_is_known_works(make):
     ann = pages.writer("ann")
     assert (ann.kind, ann.lead) == ("exam", "Practice: task 1 of 3")
     assert 'data-least="5"' in ann.html
-    assert "Describe what is seen" in ann.html
+    assert "Describe the pictures" in ann.html
     ann.fill({"caption-1": POOR, "act": "send"})
     assert "Not enough yet." in ann.html
-    assert "A good description names: dog, red. Yours lacks: dog, red." in ann.html
+    assert "A good description mentions: dog, red. Yours doesn&#39;t mention: dog, red." in ann.html
     assert POOR in ann.html
     describe(ann.get(ann.seat), GOOD)
     ann.fill({"caption-1": GOOD, "act": "send"})
-    assert "Good: this says what is needed." in ann.html
-    assert "Yours lacks" not in ann.html
+    assert "Good: nothing is missing." in ann.html
+    assert "Yours doesn" not in ann.html
     ann.get(ann.seat)
     assert (ann.kind, ann.step) == ("work", "instruction")
     assert pages.project.seat("ann").is_qualified
@@ -112,12 +112,12 @@ def test_a_second_try_asks_other_samples_and_who_fails_it_ends(make, database):
     ann = pages.writer("ann")
     first = {asked(ann), asked(describe(ann, GOOD))}
     describe(ann, POOR)
-    assert "1 of 2 were good, and 2 are needed" in ann.html
+    assert "1 of 2 were good, and you need 2" in ann.html
     second = {asked(ann), asked(describe(ann, GOOD))}
     assert len(first | second) == 4
     form = {**ann.hidden, "caption-1": GOOD, "act": "send"}
     describe(ann, POOR)
-    assert (ann.kind, ann.title) == ("end", "The practice tasks were not passed.")
+    assert (ann.kind, ann.title) == ("end", "You didn't pass the practice tasks.")
     assert pages.project.seat("ann").end == "failed"
     assert ann.code == pages.project.seat("ann").code
     before = given(database)
@@ -134,23 +134,23 @@ def test_a_second_try_asks_other_samples_and_who_fails_it_ends(make, database):
 def test_captions_without_a_known_answer_wait_for_an_operator(make, database):
     pages = make(known=[])
     ann = describe(pages.writer("ann"), POOR, GOOD)
-    assert ann.title == "Your samples are read by the people who run this"
+    assert ann.title == "Your samples are waiting to be read"
     assert given(database) == [(1, 1, None), (1, 2, None)]
     for form in ({"act": "finish"}, {"number": "1.3", "caption-1": GOOD}, {"number": "2.1"}):
         ann.post(ann.seat, form)
-        assert ann.title == "Your samples are read by the people who run this"
-    assert ann.get(f"{ann.seat}?after=1.1").title.startswith("Your samples are read")
+        assert ann.title == "Your samples are waiting to be read"
+    assert ann.get(f"{ann.seat}?after=1.1").title.startswith("Your samples are waiting")
     told = judge(pages, "good", "good")
     seat = pages.project.seat("ann").id
     assert told == [f"Sample {seat}.1.{number} of pets is good." for number in (1, 2)]
-    assert "Good: this says what is needed." in ann.get(f"{ann.seat}?after=1.1").html
+    assert "Good: nothing is missing." in ann.get(f"{ann.seat}?after=1.1").html
     assert (ann.get(ann.seat).kind, ann.step) == ("work", "instruction")
 
 
 def test_who_an_operator_turns_down_tries_once_more(make):
     pages = make(known=[], needed=1)
     ann = describe(pages.writer("ann", "zh"), GOOD, GOOD)
-    assert ann.title == "您的样题由活动的负责人阅读"
+    assert ann.title == "您的样题正等待审阅"
     judge(pages, "poor", "poor")
     assert "有 0 道合格，共 2 道，需要 1 道" in ann.get(ann.seat).html
     describe(ann, GOOD, GOOD)
@@ -289,5 +289,5 @@ def test_a_caption_that_comes_after_the_end_is_not_stored(make, database):
 def test_whoever_enters_reads_how_many_there_are_and_whether_people_read_them(make, known, is_read):
     pages = make(known=known)
     page = Worker(pages.client, operators(pages).link(pages.project.campaign, "ann")).get().html
-    assert "First there are 2 practice tasks. 2 must be good; there are 2 tries." in page
-    assert ("People read some of them" in page) == is_read
+    assert "First, 2 practice tasks. You need 2 good ones and have 2 tries." in page
+    assert ("Some are read by a person" in page) == is_read

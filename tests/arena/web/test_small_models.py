@@ -76,7 +76,7 @@ def test_from_nothing_to_a_vote_on_an_own_picture(browser, hub, speaks, tmp_path
     )
     try:
         with opened(browser, server.address, PHONE) as page:
-            expect(offer(page)).to_contain_text("Your picture can wait here.")
+            expect(offer(page)).to_contain_text("You can add your picture now.")
             expect(offer(page).locator("progress")).to_be_visible()
             assert_fits(page)
             shoot(page, "small-loading")
@@ -88,7 +88,7 @@ def test_from_nothing_to_a_vote_on_an_own_picture(browser, hub, speaks, tmp_path
             hub.go_on()
             server.start()
             page.reload()
-            expect(offer(page)).to_contain_text("no connection to 127.0.0.1")
+            expect(offer(page)).to_contain_text("can't connect to 127.0.0.1")
             expect(page.locator("#live-send")).to_be_hidden()
             shoot(page, "small-offline")
             hub.is_away = False

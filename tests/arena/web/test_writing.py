@@ -15,9 +15,7 @@ from arena.authoring.store import DraftStore
 from arena.budget import DRAFTS, Budget, Ceilings
 from arena.database import Database
 from arena.seats.campaigns import CampaignStore
-from arena.web.words import ENGLISH
 from arena.web.writing_task import KEYS
-from arena.web.writing_words import WRITING_WORDS
 from tests.support.scripted_vlm import ScriptedVLM
 from tests.support.writers import CAPTION, Project, photo
 from tests.support.writing_pages import WritingPages, credited
@@ -45,17 +43,6 @@ def test_four_people_write_an_item_and_nobody_sees_more_than_a_step_needs(pages)
     assert not any("SECRET answer" in page for page in seen.values())
     assert '<details class="captions">' in seen["verify"]  # folded until it is asked for
     assert '<details class="captions" open>' in seen["answer"]
-
-
-def test_a_language_says_every_word_with_the_same_places():
-    english, chinese = WRITING_WORDS["en"], WRITING_WORDS["zh"]
-    assert english.keys() <= chinese.keys()
-    assert [
-        word for word in english if english[word].count("{}") != chinese[word].count("{}")
-    ] == []
-    said = [one for one in chinese if one not in english and one not in ENGLISH]
-    assert [one for one in said if one.count("{}") != chinese[one].count("{}")] == []
-    assert len(english["i_reasons"].split("|")) == len(chinese["i_reasons"].split("|"))
 
 
 def test_pictures_come_by_a_form_and_what_was_typed_stays(pages):

@@ -186,7 +186,7 @@ def test_the_screens_of_an_author_and_a_captioner(app, browser):
         begin(page, app.link(app.fresh, "bob"))
         first = page.locator("[name=caption-1]")
         first.fill("A dog on the grass.")
-        expect(page.locator(".count").first).to_contain_text("5 words, 10 more are needed")
+        expect(page.locator(".count").first).to_contain_text("5 words. Write 10 more")
         send(page)
         expect(page.locator("#problem")).to_contain_text("has 5 words")
         for number in (1, 2):

@@ -19,7 +19,7 @@ from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.multiple_choice.circular_eval import circles
 from scoring.multiple_choice.downloads import audit_lines
 from scoring.multiple_choice.extract import extract
-from scoring.multiple_choice.metrics import compared, differences, share, undecided_is_wrong
+from scoring.multiple_choice.metrics import compared, differences, undecided_is_wrong
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices, read_questions
 from scoring.multiple_choice.types import PASS, Decided
 from scoring.registry import open_upload
@@ -140,12 +140,14 @@ def test_all_three_levels():
     ]
     report = tabulate(decided(file), "strict")
     tree = report.splits[0].circular
-    assert [node.line.name for node in tree.find("L-1")] == ["perception", "reasoning"]
-    assert [node.line.name for node in tree.find("L-2")] == ["CP", "FP-S", "FP-C", "AR", "RR", "LR"]
-    assert [node.line.name for node in tree.find("L-3")] == [ability for _, ability in ABILITIES]
-    assert sum(node.line.n for node in tree.find("L-1")) == tree.line.n == 20
+    assert [node.line.name for node in tree.find("l1")] == ["perception", "reasoning"]
+    assert [node.line.name for node in tree.find("l2")] == ["CP", "FP-S", "FP-C", "AR", "RR", "LR"]
+    assert [node.line.name for node in tree.find("category")] == [
+        ability for _, ability in ABILITIES
+    ]
+    assert sum(node.line.n for node in tree.find("l1")) == tree.line.n == 20
     assert tree.line.mean == 50.0
-    coarse = tree.find("L-2")[0].line
+    coarse = tree.find("l2")[0].line
     assert (coarse.n, coarse.mean) == (5, 40.0) and coarse.low < 40 < coarse.high
 
 
@@ -165,8 +167,8 @@ def test_what_the_spec_says_of_figures_and_abilities_is_what_the_code_counts(tmp
     figures = figure_lines(spec)
     assert figures["CircularEval"].mean == pytest.approx(scores.circular.line.mean)
     assert figures["vanilla accuracy"].mean == pytest.approx(scores.vanilla.line.mean)
-    for column, level in (("l1", "L-1"), ("l2", "L-2"), ("category", "L-3")):
-        lines = {node.line.name: node.line.mean for node in scores.circular.find(level)}
+    for column in ("l1", "l2", "category"):
+        lines = {node.line.name: node.line.mean for node in scores.circular.find(column)}
         groups = grouped_lines(spec, column, "")
         assert {one.name: one.lines["CircularEval"].mean for one in groups} == pytest.approx(lines)
 
@@ -452,12 +454,8 @@ def test_published_rows():
     }  # fmt: skip
 
 
-def test_a_share_without_questions():
-    assert (
-        share("none", ()).mean is None
-        and undecided_is_wrong("mmt-paper")
-        and not undecided_is_wrong("strict")
-    )
+def test_undecided_is_wrong_by_the_papers_alone():
+    assert undecided_is_wrong("mmt-paper") and not undecided_is_wrong("strict")
 
 
 @pytest.mark.parametrize(("protocol", "within"), [("strict", 0.015), ("mmt-paper", 1e-12)])
@@ -665,7 +663,7 @@ def test_a_file_of_the_published_dev_files_groups_gives_the_toolkits_number(
         and 50 < circular.mean < vanilla.mean
     )
     found = {
-        node.line.name: node.line.mean / 100 for node in report.splits[-1].circular.find("L-3")
+        node.line.name: node.line.mean / 100 for node in report.splits[-1].circular.find("category")
     }
     assert found == pytest.approx(abilities, rel=1e-12)
 

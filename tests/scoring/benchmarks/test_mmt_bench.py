@@ -9,11 +9,15 @@ import pytest
 
 from arena.io.tables import read_records
 from scoring.benchmarks import mmt_bench
+from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.multiple_choice.extract import extract
 from scoring.multiple_choice.metrics import success
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices
 from scoring.multiple_choice.types import Clue, Decided, Decision, Rule
+from scoring.registry import open_upload
+from scoring.specs.report import figure_lines, grouped_lines
 from tests.support.choice_reports import choice_report
+from tests.support.choice_tables import row, table_file
 from tests.support.mmt_answers import OPTIONS, answered
 
 
@@ -40,6 +44,11 @@ def whole():
     return rows
 
 
+@pytest.fixture(scope="module")
+def tables(whole):
+    return tabulate(whole)
+
+
 def wanted(keys):
     """Return the mean over these subtasks by exact fractions, in percent."""
     places = {key: place for place, key in enumerate(mmt_bench.subtasks())}
@@ -51,63 +60,67 @@ def wanted(keys):
     return float(100 * sum(shares) / len(shares))
 
 
+def groups_of(column):
+    """The groups of each subtask by its key."""
+    derived = mmt_bench.MMT_BENCH.spec.derive[column]
+    return {key: derived.of(key) for key in mmt_bench.subtasks()}
+
+
 def test_the_facts_are_those_of_the_paper(data):
     facts = {
         (row.values["tsv_category"], row.values["tsv_meta"])
         for row in read_records(data / "mmt-bench" / "tsv_categories.csv")
     }
     subtasks = mmt_bench.subtasks()
+    image_types = groups_of("image_type")
+    capabilities = groups_of("capability")
     assert {(key, one.meta_task) for key, one in subtasks.items()} == facts
     by_name = {one.name: one for one in subtasks.values()}
-    for row in (record.values for record in read_records(data / "mmt-bench" / "subtasks.csv")):
-        one = by_name[row["subtask"]]
-        assert (str(one.samples), "; ".join(one.image_types)) == (
-            row["n_samples"],
-            row["visual_input"],
+    for fact in (record.values for record in read_records(data / "mmt-bench" / "subtasks.csv")):
+        one = by_name[fact["subtask"]]
+        assert (str(one.samples), "; ".join(image_types[one.key])) == (
+            fact["n_samples"],
+            fact["visual_input"],
         )
-        assert "; ".join(one.capabilities) == row["capabilities"]
+        assert "; ".join(capabilities[one.key]) == fact["capabilities"]
     assert (len(subtasks), sum(one.samples for one in subtasks.values())) == (162, 31_325)
     assert (
-        len(mmt_bench.meta_tasks()),
+        len(mmt_bench.META_TASKS),
         sum(bool(one.multi_image) for one in subtasks.values()),
     ) == (32, 28)
-    assert len({kind for one in subtasks.values() for kind in one.image_types}) == 13
-    assert len({kind for one in subtasks.values() for kind in one.capabilities}) == 14
+    assert len({kind for kinds in image_types.values() for kind in kinds}) == 13
+    assert len({kind for kinds in capabilities.values() for kind in kinds}) == 14
     sizes = Counter(one.meta_task for one in subtasks.values())
-    assert (
-        sizes[mmt_bench.VISUAL_RECOGNITION] == 35 and sizes.keys() == mmt_bench.meta_tasks().keys()
-    )
+    assert sizes["visual_recognition"] == 35 and sizes.keys() == mmt_bench.META_TASKS.keys()
 
 
-def test_chosen_accuracies_come_back_exactly(whole):
+def test_chosen_accuracies_come_back_exactly(whole, tables):
     assert len(whole) == 31_325
-    report = tabulate(whole, "strict")
-    scores = report.splits[-1]
+    scores = tables.splits[-1]
     subtasks = mmt_bench.subtasks()
-    assert [one.split for one in report.splits] == ["VAL", "TEST", "ALL"] and not report.problems
+    assert [one.split for one in tables.splits] == ["VAL", "TEST", "ALL"] and not tables.problems
     assert scores.overall.subtasks.mean == pytest.approx(wanted(subtasks), abs=1e-10)
-    star = [key for key, one in subtasks.items() if one.meta_task != mmt_bench.VISUAL_RECOGNITION]
+    star = [key for key, one in subtasks.items() if one.meta_task != "visual_recognition"]
     assert len(star) == 127 and scores.overall.star.mean == pytest.approx(wanted(star), abs=1e-10)
     right = sum(one.samples * place // 162 for place, one in enumerate(subtasks.values()))
     assert scores.overall.samples.mean == pytest.approx(100 * right / 31_325, abs=1e-10)
-    for node in scores.tree.find("meta-task"):
+    for node in scores.tree.find("meta_task"):
         members = [key for key, one in subtasks.items() if one.meta_task == node.line.name]
         assert node.line.mean == pytest.approx(wanted(members), abs=1e-10)
         assert len(node.children) == len(members)
-    assert len(scores.tree.find("subtask")) == 162
+    assert len(scores.tree.find("category")) == 162
 
 
-def test_boards_count_a_subtask_in_each_of_its_groups(whole):
-    scores = tabulate(whole, "strict").splits[-1]
+def test_boards_count_a_subtask_in_each_of_its_groups(tables):
+    scores = tables.splits[-1]
     assert (len(scores.image_types), len(scores.capabilities)) == (13, 14)
     boards = {line.name: line for line in (*scores.image_types, *scores.capabilities)}
-    depth = [key for key, one in mmt_bench.subtasks().items() if "Depth Map" in one.image_types]
+    image_types = groups_of("image_type")
+    depth = [key for key, kinds in image_types.items() if "Depth Map" in kinds]
     assert depth == ["salient_object_detection_rgbd"] and boards["Depth Map"].mean == pytest.approx(
         wanted(depth)
     )
-    natural = [
-        key for key, one in mmt_bench.subtasks().items() if "Natural Image" in one.image_types
-    ]
+    natural = [key for key, kinds in image_types.items() if "Natural Image" in kinds]
     assert len(natural) == 111 and set(depth) < set(natural)
     assert boards["Natural Image"].mean == pytest.approx(wanted(natural))
 
@@ -118,7 +131,7 @@ def test_a_subset_leaves_the_missing_meta_tasks_blank():
         "strict",
     )
     scores = report.splits[-1]
-    metas = {node.line.name: node.line for node in scores.tree.find("meta-task")}
+    metas = {node.line.name: node.line for node in scores.tree.find("meta_task")}
     assert (
         len(metas),
         metas["visual_grounding"].mean,
@@ -208,3 +221,35 @@ def test_a_real_models_file_gives_the_toolkits_numbers(data, protocol, within):
     assert ours[0] == theirs[0] and [line[0] for line in ours] == [line[0] for line in theirs]
     assert float(ours[1][1]) == pytest.approx(float(theirs[1][1]), abs=within)
     assert abs(report.splits[-1].overall.subtasks.mean - 100 * float(theirs[2][1])) < 1.5
+
+
+def test_the_spec_alone_gives_every_number(tmp_path):
+    """Two questions of each subtask, whose answers are right by the digits of their number."""
+    rows = [
+        row(
+            place,
+            "B" if place % 7 < 4 else "C",
+            answer="D" if place % 5 == 0 else "B",
+            category=subtask,
+            split="VAL",
+        )
+        for place, subtask in enumerate(sorted([*mmt_bench.subtasks()] * 2))
+    ]
+    path = table_file(tmp_path / "m.tsv", rows)
+    ours = open_upload(path, benchmark="mmt-bench").report("strict")
+    own = spec_benchmark(OWN, mmt_bench.MMT_BENCH.spec)
+    alone = open_upload(path, benchmark=own).report("strict")
+    scores = mmt_bench.MMT_BENCH.tabulated(ours).splits[-1]
+    overalls = [*scores.overall, *scores.random, *scores.frequency]
+    lines = figure_lines(alone)
+    assert [line.mean for line in lines.values()] == pytest.approx([line.mean for line in overalls])
+    boards = {
+        "meta_task": [node.line for node in scores.tree.find("meta_task")],
+        "image_type": scores.image_types,
+        "capability": scores.capabilities,
+        "cluster": [cluster.own for cluster in scores.clusters],
+    }
+    for column, board in boards.items():
+        groups = grouped_lines(alone, column, "")
+        over_subtasks = {group.name: group.lines[next(iter(lines))].mean for group in groups}
+        assert over_subtasks == pytest.approx({line.name: line.mean for line in board})

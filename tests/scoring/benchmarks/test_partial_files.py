@@ -216,7 +216,7 @@ def test_mmt_bench_is_checked_by_its_subtasks(tmp_path, split, of):
     scores = found.splits[-1]
     unscored = {
         node.line.name: node.line.unscored
-        for node in scores.tree.find("subtask")
+        for node in scores.tree.find("category")
         if node.line.unscored
     }
     assert unscored == dict.fromkeys(lacking, 1) and scores.overall.samples.unscored == 3

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from contextlib import redirect_stdout
-from itertools import takewhile
 
 import pytest
 from typer import Typer
@@ -124,23 +123,3 @@ def test_a_process_that_is_interrupted_says_how_to_go_on(tmp_path):
         process.returncode == 4
         and err == "Stopped. What is judged is kept: give the same command again to go on.\n"
     )
-
-
-def test_the_scoring_example_of_the_readme_prints_what_it_shows(monkeypatch, tmp_path):
-    """Spaces apart; in the README `...` stands for lines that are left out."""
-    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
-    start = next(
-        place for place, line in enumerate(lines) if line.startswith("    python -m scoring score ")
-    )
-    block = takewhile(lambda line: not line or line.startswith("    "), lines[start + 1 :])
-    shown = [line.split() for line in block if line.split() not in ([], ["..."])]
-    *words, out = lines[start].split()[3:]
-    monkeypatch.chdir(ROOT)
-    done = run("scoring", *words, tmp_path / out)
-    assert (done.code, done.err) == (0, "")
-    printed = iter([line.replace(f"{tmp_path}/", "").split() for line in done.out.splitlines()])
-    assert len(shown) > 5
-    assert [line for line in shown if line not in printed] == [], "all of it, in this order"
-    assert not [
-        word for word in ("PARTIAL", "unscored", "not checked", "problem") if word in done.out
-    ]

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from scoring.specs.schema import read_spec
 from tests.support.commands import run
 from tests.support.other_forms import EVAL, TASK, TEMPLATE
 
@@ -36,14 +35,6 @@ def refused(*words: str) -> str:
     done = run("scoring", *words)
     assert done.code == 2 and "Traceback" not in done.err
     return " ".join(done.err.replace("│", " ").split())
-
-
-def test_the_docs_example_prints_what_it_says(folder):
-    section = DOC.split("## Benchmarks in other formats")[1]
-    words = section.split("```")[1].split()[3:]
-    told = section.split("```yaml\n")[1].split("```")[0]
-    digest = read_spec((folder / "animals.yaml").read_bytes()).digest[:8]
-    assert printed(*words) == told.replace("01234567", digest)
 
 
 def test_an_eval_yaml_is_checked_made_a_spec_and_scored(folder):

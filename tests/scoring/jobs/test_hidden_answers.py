@@ -16,7 +16,7 @@ from scoring.benchmarks.hidden import HiddenReport
 from scoring.benchmarks.spec_benchmark import spec_benchmark
 from scoring.jobs.files import FileChoice, JobServiceError
 from scoring.jobs.report_pictures import REPORT_PICTURE
-from scoring.jobs.secret_days import MOST_OF_NETWORK, MOST_OF_OWNER, SECRET_REPORT
+from scoring.jobs.secret_days import MOST_EVER, MOST_OF_NETWORK, MOST_OF_OWNER, SECRET_REPORT
 from scoring.jobs.store import JOB, JobError
 from scoring.registry import BENCHMARKS, benchmark_of
 from scoring.specs.schema import read_spec
@@ -93,9 +93,12 @@ def test_nothing_that_is_written_told_or_logged_has_a_right_answer(
     for left, (chosen, made) in zip((5, 4), mine.items(), strict=True):
         token = desk.brings(made)
         found = desk.service.recognise(desk.owner, token)
+        name = BENCHMARKS[chosen.benchmark].name
         assert found.benchmark == chosen.benchmark and found.scorable
         assert "no judge is asked" in " ".join(found.lines)
-        assert found.lines[-1].endswith(f"left for you today: {left} of 5")
+        assert found.lines[-1].endswith(
+            f"left for you today: {left} of 5; on {name} in all: 10 of 10"
+        )
         assert {row.truth for row in found.rows} == {""}
         assert told_by(repr(found.lines) + repr(found.problems), rows) == []
         job = desk.service.extract(desk.owner, token, chosen, "strict", "my-model")
@@ -174,12 +177,20 @@ def test_five_reports_a_day_for_an_owner_and_twenty_for_a_network(database, ques
         scored(0)
     token = desk.brings(riddle_answers(tmp_path / "again.json", rows))
     lines = desk.service.recognise(desk.owner, token, RIDDLES).lines
-    assert lines[-1] == "Reports on hidden answers left for you today: 0 of 5"
+    assert lines[-1] == (
+        "Reports on hidden answers left for you today: 0 of 5; on Riddles in all: 5 of 10"
+    )
     with database.write() as connection:
         network = connection.scalar(select(SECRET_REPORT.c.network))
         assert network and "192.0.2.1" not in network
         others = [
-            {"kind": "hidden", "owner": f"other {number}", "network": network, "at": now()}
+            {
+                "kind": "hidden",
+                "owner": f"other {number}",
+                "network": network,
+                "benchmark": "Riddles",
+                "at": now(),
+            }
             for number in range(MOST_OF_NETWORK - MOST_OF_OWNER)
         ]
         connection.execute(insert(SECRET_REPORT), others)
@@ -194,4 +205,34 @@ def test_five_reports_a_day_for_an_owner_and_twenty_for_a_network(database, ques
     assert scored(12).state == "done"
     desk.bench.jobs.sweep()
     with database.read() as connection:
-        assert connection.scalars(select(SECRET_REPORT.c.owner)).all() == ["ada"]
+        early = select(SECRET_REPORT.c.network).where(SECRET_REPORT.c.at == yesterday)
+        networks = connection.scalars(early).all()
+    assert (len(networks), {*networks}) == (MOST_OF_NETWORK + 1, {None})
+
+
+def test_ten_reports_on_a_benchmark_for_good(sqlite_tables, questions, tmp_path):
+    """Deleted ones count, and those of earlier days."""
+    path = shutil.copy(sqlite_tables, tmp_path / "arena.db")
+    with closing(Database(f"sqlite:///{path}")) as database:
+        desk = visit(database, tmp_path, questions)
+        rows = riddle_rows()[:20]
+        long_ago = now().replace(year=2020)
+
+        def scored(number: int, chosen=RIDDLES):
+            file = riddle_answers(tmp_path / f"mine-{number}.json", rows)
+            token = desk.brings(file)
+            return desk.service.extract(desk.owner, token, chosen, "strict", f"model {number}")
+
+        for number in range(MOST_EVER):
+            desk.service.delete(desk.owner, scored(number).link)
+            with database.write() as connection:
+                connection.execute(update(SECRET_REPORT).values(at=long_ago))
+            desk.bench.jobs.sweep()
+        with pytest.raises(JobError, match="had your 10 reports on hidden answers of Riddles"):
+            scored(11)
+        token = desk.brings(riddle_answers(tmp_path / "more.json", rows))
+        lines = desk.service.recognise(desk.owner, token, RIDDLES).lines
+        assert lines[-1].endswith("left for you today: 5 of 5; on Riddles in all: 0 of 10")
+        choices = choice_answers(tmp_path / "mine_MMBench_TEST_EN.json", choice_rows())
+        other = desk.service.extract(desk.owner, desk.brings(choices), CHOICES, "strict", "m")
+        assert other.state == "done"

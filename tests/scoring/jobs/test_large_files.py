@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from arena.cache import Cache
 from arena.inference.endpoint import Endpoint
 from arena.io.aside import Aside
 from arena.io.strict_json import RowsError
-from arena.kept import Kept
 from arena.types import Secret
 from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.mm_vet_questions import own_sample
@@ -57,7 +57,7 @@ def aside(helper) -> Counted:
 
 def both(visit: Visit, aside: Aside) -> tuple[Any, Any]:
     """The same desk without and with a helper."""
-    return visit.service, replace(visit.service, aside=aside, kept=Kept(100))
+    return visit.service, replace(visit.service, aside=aside, page_cache=Cache(100))
 
 
 def test_answers_are_read_and_priced_aside_as_they_are_here(database, tmp_path, aside):
@@ -125,7 +125,7 @@ def test_an_own_benchmark_is_read_aside_as_it_is_here(database, tmp_path, aside)
         token = visit.brings(answers, questions, spec)
         here, there = (service.recognise(OWNER, token) for service in both(visit, aside))
         assert here == there and here.lines[0].startswith("Zoo: ")
-        assert {*aside.called} == {"given_files", "recognise"}
+        assert {*aside.called} == {"file_roles", "recognise"}
         spec.write_text("name: Zoo")
         token = visit.brings(answers, questions, spec)
         for service in both(visit, aside):

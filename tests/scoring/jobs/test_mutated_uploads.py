@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from arena.database import Database
+from scoring.jobs.file_roles import file_roles
 from scoring.jobs.files import FileChoice, FileReader, JobServiceError
-from scoring.jobs.given import given_files
 from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import StoredUpload, UploadStore, UploadStoreError
@@ -103,7 +103,7 @@ class Desk:
 
     def scores(self, upload: StoredUpload) -> str:
         """Read an upload and score it under every protocol; return what became of it."""
-        upload = upload.led_by(given_files(upload).name)
+        upload = upload.led_by(file_roles(upload).name)
         found = self.reader.recognise("me", upload)
         if not found.scorable:
             assert all(problem.text for problem in found.problems)

@@ -24,7 +24,7 @@ def jobs(database: Database) -> Jobs:
 
 
 def links(jobs: Jobs, cookie: str) -> set[str]:
-    return {job.link for job in jobs.of_owner(jobs.owners.of(cookie))}
+    return {job.link for job in jobs.of_owner(jobs.owners.owner_of(cookie))}
 
 
 def test_a_code_brings_two_browsers_reports_together(jobs):
@@ -33,23 +33,23 @@ def test_a_code_brings_two_browsers_reports_together(jobs):
     owners = jobs.owners
     owners.enter_code(PHONE, owners.show_code(DESK))
     assert links(jobs, DESK) == links(jobs, PHONE) == {at_desk, on_phone}
-    assert jobs.publish(owners.of(PHONE), at_desk, True).published
+    assert jobs.publish(owners.owner_of(PHONE), at_desk, True).published
     assert links(jobs, TABLET) == set()
     with pytest.raises(JobError):
-        jobs.publish(owners.of(TABLET), at_desk, False)
+        jobs.publish(owners.owner_of(TABLET), at_desk, False)
     # any of them shows a code for a third
     owners.enter_code(TABLET, owners.show_code(PHONE))
     assert links(jobs, TABLET) == {at_desk, on_phone}
     # what is together stays together, whoever goes to whom
     owners.enter_code(DESK, owners.show_code(TABLET))
-    assert owners.of(DESK) == owners.of(PHONE) == owners.of(TABLET) == DESK
+    assert owners.owner_of(DESK) == owners.owner_of(PHONE) == owners.owner_of(TABLET) == DESK
 
 
 def test_browsers_that_are_together_join_others_together(jobs):
     owners = jobs.owners
     owners.enter_code(PHONE, owners.show_code(DESK))
     owners.enter_code(PHONE, owners.show_code(TABLET))
-    assert owners.of(DESK) == owners.of(PHONE) == owners.of(TABLET) == TABLET
+    assert owners.owner_of(DESK) == owners.owner_of(PHONE) == owners.owner_of(TABLET) == TABLET
 
 
 def test_a_code_cannot_be_guessed_is_not_stored_and_is_of_letters_told_apart(jobs):
@@ -70,7 +70,7 @@ def test_a_code_cannot_be_guessed_is_not_stored_and_is_of_letters_told_apart(job
 )
 def test_a_code_is_typed_as_people_type(jobs, typed):
     jobs.owners.enter_code(PHONE, typed(jobs.owners.show_code(DESK)))
-    assert jobs.owners.of(PHONE) == DESK
+    assert jobs.owners.owner_of(PHONE) == DESK
 
 
 def test_a_code_that_was_used_replaced_late_or_made_up_opens_nothing(jobs):
@@ -86,7 +86,7 @@ def test_a_code_that_was_used_replaced_late_or_made_up_opens_nothing(jobs):
     for code in (used, replaced, late, "", "-" * 50, "A" * 20, "é" * 10_000, "' OR 1=1"):
         with pytest.raises(CodeError):
             owners.enter_code(PHONE, code)
-    assert owners.of(PHONE) == PHONE
+    assert owners.owner_of(PHONE) == PHONE
 
 
 ANN = Account("4711", "ann")
@@ -102,7 +102,7 @@ def test_a_login_brings_a_browsers_reports_to_the_account_and_a_logout_leaves_no
     as_guest = jobs.add_done(DESK, mm_vet_report(0.2)).link
     log_in(jobs, DESK, "first login")
     assert links(jobs, "first login") == {as_guest} and links(jobs, DESK) == set()
-    logged_in = jobs.add_done(jobs.owners.of("first login"), mm_vet_report(0.3)).link
+    logged_in = jobs.add_done(jobs.owners.owner_of("first login"), mm_vet_report(0.3)).link
     assert links(jobs, DESK) == set()
     log_in(jobs, PHONE, "on the phone")
     assert links(jobs, "on the phone") == {as_guest, logged_in}

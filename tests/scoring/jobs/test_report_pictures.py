@@ -23,7 +23,8 @@ from scoring.jobs.report_pictures import (
 )
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.uploads import UploadStore
-from scoring.questions.opening import recognised_beside
+from scoring.questions.library import QuestionLibrary
+from scoring.questions.opening import joined, recognised_beside
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import AnyReport
 from tests.support.circular_passes import RIGHT, passes, row
@@ -109,28 +110,24 @@ def test_marked_answers_have_their_pictures_and_several_at_most_four(tmp_path):
     assert found_in(written(tmp_path / "m_GQA.csv", rows)) == {"a/1": about(RED) * MOST_OF_QUESTION}
 
 
-def test_wrong_answers_have_the_pictures_of_the_question_file_beside_them(house, tmp_path):
+@pytest.mark.parametrize("is_on_server", [False, True])
+def test_wrong_answers_have_the_pictures_of_their_question_file(house, tmp_path, is_on_server):
     asked = [
         {"index": str(at), "question": f"{at}?", "answer": "yes", "image": cell}
-        for at, cell in enumerate([picture(RED), "0", picture(BLUE)], 7)
+        for at, cell in enumerate([picture(RED), "107", picture(BLUE)], 105)
     ]
-    asked[1]["image"] = "9"
-    said = [{"index": str(at), "prediction": "no"} for at in (7, 8, 9)]
-    files = [
-        written(tmp_path / "vlm_POPE.csv", said),
-        written(tmp_path / "POPE.tsv", [{**row, "category": "random"} for row in asked]),
-    ]
-    job = house.report_beside(*files)
-    numbers = house.pictures.of(job.link)
-    assert {*numbers} == {"7", "8", "9"}
-    shown = {}
-    for question, (number,) in numbers.items():
-        with Image.open(io.BytesIO(house.pictures.picture(job.link, number))) as image:
-            shown[question] = image.convert("RGB").getpixel((5, 5))
-    assert shown == {
-        "7": pytest.approx(RED, abs=6),
-        "8": pytest.approx(BLUE, abs=6),
-        "9": pytest.approx(BLUE, abs=6),
+    said = [{"index": str(at), "prediction": "no"} for at in (105, 106, 107)]
+    path = written(tmp_path / "vlm_POPE.csv", said)
+    rows = [{**row, "category": "random"} for row in asked]
+    if is_on_server:
+        written(tmp_path / "questions" / "POPE.tsv", rows)
+        job = house.report_on_server(path)
+    else:
+        job = house.report_beside(path, written(tmp_path / "POPE.tsv", rows))
+    assert house.colours(job) == {
+        "105": pytest.approx(RED, abs=6),
+        "106": pytest.approx(BLUE, abs=6),
+        "107": pytest.approx(BLUE, abs=6),
     }
 
 
@@ -167,7 +164,9 @@ class House:
     def __init__(self, database: Database, folder: Path) -> None:
         self.database, self.uploads = database, UploadStore(folder / "uploads")
         self.jobs = Jobs(database)
-        self.pictures = ReportPictures(database, self.jobs, self.uploads)
+        self.library = QuestionLibrary(folder / "questions")
+        (folder / "questions").mkdir()
+        self.pictures = ReportPictures(database, self.jobs, self.uploads, library=self.library)
 
     def report(self, path: Path, owner: str = OWNER) -> Job:
         received(self.uploads, owner, path)
@@ -179,6 +178,21 @@ class House:
         opened = recognised_beside(path, questions)
         assert opened is not None
         return self._kept(OWNER, opened.report("strict"))
+
+    def report_on_server(self, path: Path) -> Job:
+        """A report on answers to a question file of this server."""
+        received(self.uploads, OWNER, path)
+        opened = joined(self.library, path).file
+        assert opened is not None
+        return self._kept(OWNER, opened.report("strict"))
+
+    def colours(self, job: Job) -> dict[str, tuple[int, ...]]:
+        """The colour of each question's only picture."""
+        colours = {}
+        for question, (number,) in self.pictures.numbers(job.link).items():
+            with Image.open(io.BytesIO(self.pictures.picture(job.link, number) or b"")) as image:
+                colours[question] = image.convert("RGB").getpixel((5, 5))
+        return colours
 
     def _kept(self, owner: str, report: AnyReport) -> Job:
         job = self.jobs.add_done(owner, report)
@@ -200,11 +214,11 @@ def house(database, tmp_path) -> Iterator[House]:
 def test_answers_that_people_label_have_their_pictures_too_and_none_twice(house, tmp_path):
     rows = [row(at, "D", image=picture(RED), category="ocr") for at in range(1, 20)]
     job = house.report(written(tmp_path / "a.tsv", rows))
-    shown = house.pictures.of(job.link)
+    shown = house.pictures.numbers(job.link)
     answers = BENCHMARKS["mmbench"].scored_answers(house.jobs.report(job.link))
     for _ in range(2):
         house.pictures.soon(job, answers[:12])
-        kept = house.pictures.of(job.link)
+        kept = house.pictures.numbers(job.link)
         assert shown.items() <= kept.items() and kept.keys() == {
             *shown,
             *(one.id for one in answers[:12]),
@@ -219,11 +233,11 @@ def test_pictures_are_under_their_reports_link_alone_and_go_with_it(house, tmp_p
     second = house.report(
         written(tmp_path / "b.tsv", [{**one, "image": ""} for one in rows]), "e" * 32
     )
-    numbers = house.pictures.of(first.link)
+    numbers = house.pictures.numbers(first.link)
     report = house.jobs.report(first.link)
     shown = wrong_answers(BENCHMARKS["mmbench"].scored_answers(report))
     assert list(numbers) == [one.id for one in shown] and house.kept() == len(shown) == 5
-    assert house.pictures.of(second.link) == {}
+    assert house.pictures.numbers(second.link) == {}
     for number in range(7):
         assert (house.pictures.picture(first.link, number) is None) == (number not in range(1, 6))
         assert house.pictures.picture(second.link, number) is None
@@ -234,8 +248,8 @@ def test_pictures_are_under_their_reports_link_alone_and_go_with_it(house, tmp_p
 
 def test_a_report_that_is_deleted_meanwhile_gets_none(house, tmp_path):
     job = house.report(written(tmp_path / "a.tsv", [row(1, "D", image="")]))
-    assert house.pictures.of(job.link) == {}
+    assert house.pictures.numbers(job.link) == {}
     house.report(written(tmp_path / "a.tsv", [row(1, "D", image=picture(RED))]))
     house.jobs.delete(OWNER, job.link)
     house.pictures.soon(job)
-    assert house.pictures.of(job.link) == {} and house.kept() == 0
+    assert house.pictures.numbers(job.link) == {} and house.kept() == 0

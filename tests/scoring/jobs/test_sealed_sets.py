@@ -171,7 +171,13 @@ def test_five_reports_a_day_for_an_owner_and_twenty_for_a_network(database, tmp_
             network = connection.scalar(select(SECRET_REPORT.c.network))
             assert network and "192.0.2.1" not in network
             others = [
-                {"kind": "sealed", "owner": f"other {number}", "network": network, "at": now()}
+                {
+                    "kind": "sealed",
+                    "owner": f"other {number}",
+                    "network": network,
+                    "benchmark": "",
+                    "at": now(),
+                }
                 for number in range(MOST_OF_NETWORK - MOST_OF_OWNER)
             ]
             connection.execute(insert(SECRET_REPORT), others)

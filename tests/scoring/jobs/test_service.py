@@ -102,7 +102,7 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
             "two questions of MMBench's dev split"
         )
         assert found.lines[0].startswith(
-            "MMBench: 8 answers, 2 questions with rotated passes; 8 with the right letter"
+            "MMBench: 8 answers, 2 questions with rotated passes; 8 can be scored"
         )
         assert [seen(file).benchmark for file in (mmt, marked)] == ["mmt-bench", "okvqa"]
         capable = [{**one, "capability": "rec"} for one in MARKED]

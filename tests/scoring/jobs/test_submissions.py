@@ -40,8 +40,14 @@ from scoring.visit_bench.matches import MatchReport, Response, Verdict
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, labels
 from scoring.web.article import preview_drawing
-from scoring.web.judge_board_view import board_chart, board_sentence
-from scoring.web.judges_page import VISIT, Beside, board_html, family_plot
+from scoring.web.judges_page import (
+    VISIT,
+    Beside,
+    board_chart,
+    board_html,
+    board_sentence,
+    family_plot,
+)
 from scoring.web.visit_bench_view import list_matches
 from tests.support.judging_process import SPEC
 from tests.support.planting import Planted, plant
@@ -809,8 +815,8 @@ def shown_of_copies(folder, kind: str, models: Sequence[str]) -> list[str]:
         report = said_by_text(replace(drafted, created=""))
         blind.store.enter("ada", report)
         (board, *_) = blind.store.board_keys()
-        assert len(blind.shown(report).matches) == len(report.matches)
-        made = [blind.shown(report), replace(blind.board_report(board), created="")]
+        assert len(blind.redact(report).matches) == len(report.matches)
+        made = [blind.redact(report), replace(blind.board_report(board), created="")]
         stored = blind.draft_stored(models[0], "bank", SubmissionRequest(), JUDGE, ADDRESS).report
         standings = blind.store.standings(board)
         told = [
@@ -847,7 +853,7 @@ def test_of_stored_secrets_totals_alone_are_told(database, kind):
     drafted = blind.draft_stored("m1", "bank", SubmissionRequest(), JUDGE, ADDRESS).report
     report = said_by_text(drafted)
     blind.store.enter("ada", report)
-    shown = blind.shown(report)
+    shown = blind.redact(report)
     assert VISIT_BENCH.headline(shown) == VISIT_BENCH.headline(report)
     assert VISIT_BENCH.groups(shown) == VISIT_BENCH.groups(report)
     single = blind.board_report(blind.store.board_keys()[0])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scoring.questions import offered
+from scoring.questions import library
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.opening import joined
 from scoring.registry import BENCHMARKS, OWN_BENCHMARK, benchmark_named
@@ -21,7 +21,7 @@ rule: text
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(offered, "_OFFERED", set())
+    monkeypatch.setattr(library, "_OFFERED", set())
     before = {**BENCHMARKS}
     folder = tmp_path / "questions"
     folder.mkdir()
@@ -91,7 +91,7 @@ def test_what_cannot_be_offered_is_told_and_takes_no_other_ones_place(folder, ca
     before = {*BENCHMARKS}
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            offered.offer_specs(folder)
+            library.offer_specs(folder)
     assert {*BENCHMARKS} == before and BENCHMARKS["pope"] is ours
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 4

@@ -28,7 +28,7 @@ def found(library: QuestionLibrary, file: Path, benchmark: str | None = None) ->
     files = library.files()
     answered = answer_files(file, {known.record.column_names for known in files})
     match = matched(files, answered, benchmark)
-    return match.found.name if match.found else match.unclear
+    return match.file.name if match.file else match.unclear
 
 
 class TestWhoseItIs:
@@ -174,7 +174,7 @@ class TestWhatIsScored:
         (scores,) = tabulated(report).splits
         assert scores.circular.line.mean == pytest.approx(60.0)
         assert scores.vanilla.line.mean == pytest.approx(80.0)
-        abilities = {node.line.name: node.line.mean for node in scores.circular.find("L-3")}
+        abilities = {node.line.name: node.line.mean for node in scores.circular.find("category")}
         assert abilities == {
             "image_topic": 100.0, "image_style": 0.0, "ocr": 0.0,
             "social_relation": 100.0, "future_prediction": 100.0,
@@ -196,7 +196,7 @@ class TestWhatIsScored:
         assert joined(library, file).file.file.scorable
         path.write_text(path.read_text().replace("image_style", "ocr"))
         report = joined(library, file).file.report("strict")
-        names = {node.line.name for node in tabulated(report).splits[0].circular.find("L-3")}
+        names = {node.line.name for node in tabulated(report).splits[0].circular.find("category")}
         assert names == {"image_topic", "ocr", "social_relation", "future_prediction"}
         path.unlink()
         assert joined(library, file).file is None

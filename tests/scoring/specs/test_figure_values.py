@@ -163,11 +163,8 @@ def test_the_ratio_of_two_marks_is_the_toolkits(data):
     assert value({"ratio": "marks"}, toy([0.0] * len(marks), marks=known)) == pytest.approx(ours)
 
 
-def toy(scores, reads=None, truths=None, pictures=None, cells=None, **how):
-    empty = [""] * len(scores)
-    return scored_rows(
-        scores, reads or empty, truths or empty, pictures or empty, cells or {}, **how
-    )
+def toy(scores, reads=(), truths=(), pictures=(), cells=None, **how):
+    return scored_rows(scores, cells or {}, reads, truths, pictures, **how)
 
 
 def test_unread_answers_are_left_out_and_bound_the_value():

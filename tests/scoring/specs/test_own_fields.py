@@ -55,6 +55,15 @@ def test_a_rule_is_guessed_by_the_right_answers(row, rule):
     assert guessed_fields("mine", rows(row, row)).rule == rule
 
 
+def test_columns_are_guessed_by_a_word_in_their_names_if_no_other_has_one():
+    named = {"nr": 1, "Patient asks": "q", "good answer": LONG, "VLM says": "a"}
+    fields = guessed_fields("mine", [named, named])
+    roles = (fields.id, fields.question, fields.truth, fields.answer)
+    assert roles == ("nr", "Patient asks", "good answer", "VLM says")
+    fields = guessed_fields("mine", [{**named, "nurse says": "b"}] * 2)
+    assert (fields.question, fields.answer) == ("Patient asks", "")
+
+
 def test_columns_are_guessed_by_what_files_call_them_and_groups_by_their_values():
     asked = [
         {"case": n, "request": f"q{n}", "topic": "ab"[n % 2], "expected": LONG, "reply": f"r{n}"}

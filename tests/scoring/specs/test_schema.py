@@ -48,9 +48,9 @@ def test_every_problem_is_told_at_once_with_its_place():
         "about: say in a sentence what is measured",
         "columns.id: expected a text, found {}",
         "derive.set: part needs by, the sign between the parts",
-        "derive.pair: say what is made of 'index': part, less, div, mod, names or split",
-        "derive.odd: 'dvi' is none of from, part, by, less, div, mod, names, split; 'div' was meant?; delete or "
-        "correct it",
+        "derive.pair: say what is made of 'index': part, less, div, mod, names, split or list",
+        "derive.odd: 'dvi' is none of from, part, by, less, div, mod, names, others, split, list; 'div' was meant?; "
+        "delete or correct it",
         "groups: 'topic' is named 2 times; keep one",
         "rule: 'leter' is none of letter, yes_no, number, relaxed, anls, text, open, rubric, pairwise; "
         "'letter' was meant?",
@@ -103,6 +103,34 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
         (
             f"{TOY}rule: text\nprotocols: [strict, vlmevalkit]\nheadline: {{lmms-eval: Overall}}",
             "headline: 'lmms-eval' is none of the protocols of this spec",
+        ),
+        (
+            f"{TOY}rule: text\nderive: {{kind: {{from: topic, others: none, part: 1, by: _}}}}",
+            "derive.kind: others needs names, the texts of the known cells",
+        ),
+        (
+            f"{TOY}rule: text\nderive: {{kind: {{from: topic, split: ',', list: ','}}}}",
+            "derive.kind: split and list are two ways of counting; keep one of them",
+        ),
+        (
+            f"{TOY}rule: letter\nfigures: {{x: {{mean: rows, chance: options, frequent: topic}}}}",
+            "figures.x: chance and frequent are two guesses; keep one of them here",
+        ),
+        (
+            f"{TOY}rule: letter\nfigures: {{x: {{all: [topic], chance: options}}}}",
+            "figures.x: a guess has no all; use mean or mean_of",
+        ),
+        (
+            f"{TOY}rule: letter\nfigures: {{x: {{mean: rows, chance: options}}}}",
+            "figures: all of them are guesses under strict; add one",
+        ),
+        (
+            f"{TOY}rule: letter\nheadline: x\nfigures: {{y: mean, x: {{mean: rows, chance: options}}}}",
+            "headline: 'x' is a guess, which stands for no model; choose another figure",
+        ),
+        (
+            f"{TOY}rule: letter\nfigures: {{x: {{mean: rows, chance: options}}, y: {{sum: x}}}}",
+            "figures.y: is made of 'x', a guess; name figures of answers",
         ),
         (f"{TOY}rule: anls\nprotocols: [mmt-paper]", "protocols: anls has no 'mmt-paper'; it has"),
         (

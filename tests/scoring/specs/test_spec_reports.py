@@ -13,11 +13,11 @@ from scoring.benchmarks.spec_benchmark import OWN, SpecBenchmark, spec_benchmark
 from scoring.registry import BENCHMARKS, benchmark_of, open_upload
 from scoring.report import csv_bytes
 from scoring.serialize import read_record, record_json
-from scoring.specs.files import load_folder
+from scoring.specs.files import load_folder, load_spec
 from scoring.specs.problems import SpecError
-from scoring.specs.report import SpecReport, figure_lines, spec_of_report
-from scoring.specs.schema import read_spec
-from tests.support.choice_tables import ChoiceCommand
+from scoring.specs.report import SpecReport, figure_lines, grouped_lines, spec_of_report
+from scoring.specs.schema import read_spec, spec_of
+from scoring.specs.trees import figure_tables, whole_figures
 
 DOC = Path(__file__).parents[3] / "docs" / "add-a-benchmark.md"
 PAIRS = b"""
@@ -70,20 +70,6 @@ def blocks(names):
     """The code blocks of the recipe that follow these words, in order."""
     text = DOC.read_text()
     return [text.split(f"{name}", 1)[1].split("```")[1].partition("\n")[2] for name in names]
-
-
-def test_the_recipe_does_what_it_says(tmp_path, monkeypatch):
-    spec, table, line, printed = blocks(
-        ["`animals.yaml`:", "`animals.csv`:", "## 2. Try it", "prints\n"]
-    )
-    (tmp_path / "animals.yaml").write_text(spec)
-    (tmp_path / "animals.csv").write_text(table)
-    command = ChoiceCommand(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    words = line.split()[3:-2]
-    done = command(*words)
-    wanted = printed.replace("files are in results", f"files are in {command.out}")
-    assert (done.code, done.out.strip()) == (0, wanted.strip())
 
 
 def test_a_yaml_file_is_a_benchmark_without_a_line_of_the_registry(tmp_path):
@@ -200,6 +186,10 @@ def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
     found = opened(answers, plain, questions=known).report("strict")
     caveat = benchmark.caveats(found)[0].text
     assert caveat.endswith("over all of them Accuracy lies between 33.3 and 66.7")
+    assert (
+        "Pairs has no bounds over all of them: a question without"
+        in benchmark.caveats(opened(answers, PAIRS, questions=known).report("strict"))[0].text
+    )
     put(answers, [{"case": "1", "reply": "A", "key": "B"}, {"case": "9", "reply": "B"}])
     text = " ".join(
         problem.text
@@ -260,3 +250,143 @@ def test_every_spec_here_scores_a_made_up_row(tmp_path):
         for protocol in spec.protocols:
             made = found.report(protocol)
             assert benchmark.sheets(made) and benchmark.sentence(made)
+
+
+TASKS = b"""
+name: Tasks
+about: Tasks of several groups, in a table beside the spec.
+derive:
+  topic: {from: task, names: tasks.csv, column: topic, others: ""}
+  image: {from: task, names: tasks.csv, column: images, list: ;}
+groups: [topic, image]
+rule: letter
+figures:
+  Over tasks: {mean_of: task}
+  Without animals: {mean_of: task, without: {topic: animals}}
+  Random: {mean_of: task, chance: options}
+  Frequent: {mean_of: task, frequent: task}
+headline: Over tasks
+"""
+
+
+def tasks_report(folder, answers):
+    """The report of answers by their task; every right answer is A, but for the task `cars`."""
+    (folder / "tasks.yaml").write_bytes(TASKS)
+    (folder / "tasks.csv").write_text(
+        "task,topic,images\ncats,animals,Photo; Drawing\ncars,things,Photo\ncups,things,Drawing\n"
+    )
+    lines = [
+        {
+            **CELLS,
+            "task": task,
+            "C": "a bird" if task == "cups" else "",
+            "answer": truth,
+            "prediction": letter,
+        }
+        for task, truth, letter in answers
+    ]
+    spec = load_spec(folder / "tasks.yaml")
+    return open_upload(put(folder / "m.csv", lines), benchmark=spec_benchmark(OWN, spec)).report(
+        "strict"
+    )
+
+
+def test_tasks_of_a_table_need_no_python(tmp_path):
+    answers = [("cats", "A", "A"), ("cats", "A", "B"), ("cups", "A", "A"), ("owls", "A", "A")]
+    answers += [("cars", truth, "B") for truth in "ABBB"]
+    report = tasks_report(tmp_path, answers)
+    figures = {name: line.mean for name, line in figure_lines(report).items()}
+    assert figures == pytest.approx(
+        {
+            "Over tasks": (50 + 100 + 100 + 75) / 4,
+            "Without animals": (100 + 100 + 75) / 3,
+            "Random": (50 + 100 / 3 + 50 + 50) / 4,
+            "Frequent": (100 + 100 + 100 + 75) / 4,
+        }
+    )
+    groups = {
+        column: {
+            group.name: group.lines["Over tasks"].mean
+            for group in grouped_lines(report, column, "")
+        }
+        for column in ("topic", "image")
+    }
+    assert groups == {
+        "topic": {"animals": 50.0, "things": 87.5, "(none)": 100.0},
+        "image": {"Photo": 62.5, "Drawing": 75.0, "owls": 100.0},
+    }
+    assert figure_lines(report)["Over tasks"].n == len(answers)
+
+
+def test_guesses_are_in_no_hidden_report(tmp_path):
+    report = tasks_report(tmp_path, [("cats", "A", "A"), ("cars", "B", "A")] * 20)
+    assert [line.name for line in whole_figures(report)] == ["Over tasks", "Without animals"]
+    shown = {figure for table in figure_tables(report) for figure in table.trees}
+    assert shown == {"Over tasks"}
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        (
+            None,
+            "derive.topic: there is no file 'tasks.csv' beside the spec; put it there, or leave it out",
+        ),
+        (
+            "task,kind\ncats,animals\n",
+            "has the columns task, kind; name one behind the first as `column`",
+        ),
+        ('task,topic\n"cats', "derive.topic: tasks.csv is no CSV; save it as one"),
+        ("task,topic\n" + "cats,x\n" * 10_000, "tasks.csv has more than 64,000 bytes"),
+    ],
+)
+def test_a_table_that_lacks_what_a_column_needs_says_so(tmp_path, table, told):
+    (tmp_path / "tasks.yaml").write_bytes(TASKS)
+    if table is not None:
+        (tmp_path / "tasks.csv").write_text(table)
+    with pytest.raises(SpecError) as raised:
+        load_spec(tmp_path / "tasks.yaml")
+    assert told in str(raised.value)
+
+
+SPLIT = {"derive": {"tags": {"from": "topic", "split": ","}}, "groups": ["tags"]}
+UNBOUNDED = {
+    "f1": ({"figures": {"F": {"f1": "Yes"}}}, "how many of the other right answers are Yes"),
+    "mean_of": ({"figures": {"F": {"mean_of": "topic"}}}, "the others' groups aren't known"),
+    "all": ({"figures": {"F": {"all": ["topic"]}}}, "can undo others that it counts together"),
+    "sum": (
+        {"figures": {"a": "mean", "F": {"sum": ["a"], "over": "topic"}}, "headline": "F"},
+        "the others' groups aren't known",
+    ),
+    "where": (
+        {"figures": {"F": {"mean": "rows", "where": {"topic": "pets"}}}},
+        "it counts only some questions",
+    ),
+    "split cells": ({**SPLIT, "figures": {"F": "mean"}}, "once in each of its groups"),
+}
+
+
+@pytest.mark.parametrize("fields, why", UNBOUNDED.values(), ids=UNBOUNDED)
+def test_a_partial_file_says_why_its_figure_has_no_bounds(tmp_path, fields, why):
+    text = partial_caveat(tmp_path, fields)
+    assert ". F has no bounds over all of them: " in text and why in text
+
+
+def test_a_partial_file_bounds_the_share_of_answers_above_a_score(tmp_path):
+    text = partial_caveat(tmp_path, {"figures": {"F": {"above": 0}}})
+    assert text.endswith("over all of them F lies between 25.0 and 75.0")
+
+
+def partial_caveat(folder, fields):
+    """What is said of two answers, one of them right, to four questions."""
+    spec = spec_of({"name": "Toy", "about": "A toy.", "rule": "yes_no", **fields})
+    benchmark = spec_benchmark(OWN, spec)
+    asked = [
+        {"index": str(at), "question": "Is it?", "answer": "Yes", "topic": "pets"}
+        for at in range(4)
+    ]
+    known = benchmark.own_questions(put(folder / "q.csv", asked))
+    said = [{"index": "0", "prediction": "Yes"}, {"index": "1", "prediction": "No"}]
+    answers = put(folder / "m.csv", said)
+    found = open_upload(answers, benchmark=benchmark, questions=known).report("strict")
+    return benchmark.caveats(found)[0].text

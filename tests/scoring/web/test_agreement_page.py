@@ -163,16 +163,18 @@ def poll_of(*chosen: tuple[int, int], texts: tuple[str, str] = ("a b c", "a b"))
 def test_a_agreement_is_found_once_for_all_visitors(tmp_path):
     polls = Counted(poll_of((5, 0), (4, 1)))
     kept = AgreementService(polls, polls, UploadStore(tmp_path))
-    assert kept.of("one") is kept.of("one")
+    assert kept.agreement("one") is kept.agreement("one")
     assert polls.read == 1
     fresh = AgreementService(polls, polls, UploadStore(tmp_path), every=0)
-    one = fresh.of("one")
-    assert fresh.of("one") is one, "the same votes: nothing is reckoned anew"
+    one = fresh.agreement("one")
+    assert fresh.agreement("one") is one, "the same votes: nothing is reckoned anew"
     polls.poll_now = poll_of((5, 0), (1, 4))
-    other = fresh.of("one")
+    other = fresh.agreement("one")
     assert other == people_agreement(polls.poll_now) != one
     polls.poll_now = poll_of((5, 0), (1, 4), texts=("a", "a b"))
-    assert fresh.of("one") == people_agreement(polls.poll_now) != other, "a new text is scored anew"
+    assert fresh.agreement("one") == people_agreement(polls.poll_now) != other, (
+        "a new text is scored anew"
+    )
 
 
 async def chunks(path: Path) -> AsyncIterator[bytes]:
@@ -189,11 +191,11 @@ def test_other_metrics_stand_beside_the_kept_ones_for_who_asks(tmp_path):
         ("i1", "m2"): 1.0,
         ("i2", "m1"): 0.5,
     }
-    found = kept.of("one", {"mine": scores})
+    found = kept.agreement("one", {"mine": scores})
     assert found == people_agreement(polls.poll_now, {"mine": scores})
     (mine,) = (one for one in found.reproductions if one.measure == "mine")
     assert (mine.overall.hits, mine.overall.n, mine.missing) == (1, 2, 1)
-    assert "mine" not in {one.measure for one in kept.of("one").reproductions}, (
+    assert "mine" not in {one.measure for one in kept.agreement("one").reproductions}, (
         "they are kept for nobody"
     )
     assert kept.answers("one") == [
@@ -217,7 +219,7 @@ def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
     assert "=mine</b> (1 of 2 pairs), <b>&lt;b&gt;</b> (0 of 2 pairs)." in AGREEMENT.own(own)
     assert "must be called as in the file" in AGREEMENT.own(own[1:]) and AGREEMENT.own(()) == ""
     assert "\n'=mine," in as_csv(measure_sheet(found))
-    assert service.of("one") == people_agreement(polls.poll_now)
+    assert service.agreement("one") == people_agreement(polls.poll_now)
     for owner, other in (("bob", token), ("ada", "forged")):
         with pytest.raises(UploadStoreError, match="no longer here"):
             service.beside("one", owner, other)
@@ -283,7 +285,9 @@ def test_the_boards_judges_stand_beside_the_people(bank, tmp_path):
     items = list(ItemBank(bank).bank().items.values())[:4]
     plant(bank, [vote for item in items for vote in votes_on(item.id, "m1", "m2", 3, 0)])
     SubmissionStore(bank).enter("me", judged_by("https://judge.test/v1", items))
-    found = AgreementService(Polls(bank), SubmissionStore(bank), UploadStore(tmp_path)).of("test")
+    found = AgreementService(Polls(bank), SubmissionStore(bank), UploadStore(tmp_path)).agreement(
+        "test"
+    )
     (judge,) = (one for one in found.reproductions if "gpt-4" in one.measure)
     tie = coin(Contest(items[2].key, "m1", "m2")) == "first"
     assert (judge.overall.hits, judge.overall.n, judge.ties, judge.missing) == (1 + tie, 3, 1, 1)
@@ -301,7 +305,7 @@ def test_a_judges_inner_address_is_on_no_page_and_in_no_file(database, tmp_path,
         submissions.store.board_keys(),
         AgreementService(Polls(database), submissions.store, UploadStore(tmp_path)),
     )
-    shown = [str(labels(key.judging for key in boards)), page_of_found(service.of("test"))]
+    shown = [str(labels(key.judging for key in boards)), page_of_found(service.agreement("test"))]
     shown += [
         board_html(key, submissions.store.standings(key), Beside({}, None), {}) for key in boards
     ]

@@ -9,13 +9,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from arena.database import Database, now
+from arena.locale import CHINESE
 from arena.seats.links import Arrival
 from arena.seats.seats import SeatStore
 from arena.web.cookies import COOKIE, cookie_hash
 from scoring.jobs.store import Jobs
+from scoring.people.errors import ERROR_KINDS
 from scoring.people.marking import Marking
 from scoring.people.store import MarkEntry
-from scoring.web.marking_words import MARKING_WORDS
 from tests.support.blindness import told
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.open_answers import open_report
@@ -315,12 +316,10 @@ def test_a_chinese_page_says_in_chinese_what_was_wrong(owner):
         headers = {**chinese, "content-type": "application/x-www-form-urlencoded"}
         page = httpx.post(owner.url, content=form, headers=headers).text
         assert sentence in page, form
-    for kind in MARKING_WORDS["labels"]["zh"], MARKING_WORDS["labels"]["en"]:
-        assert (
-            (kind["knowledge_title"] in page)
-            == (kind["knowledge_definition"] in page)
-            == ("缺" in kind["knowledge_title"])
-        )
+    kind = ERROR_KINDS["knowledge"]
+    for text in (kind.title, kind.definition):
+        assert CHINESE.translated(text) in page
+        assert text not in page
 
 
 def test_strangers_read_and_change_nothing(app):

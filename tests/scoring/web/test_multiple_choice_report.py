@@ -98,7 +98,7 @@ def circular():
 @pytest.fixture(scope="module")
 def mmt():
     """Three samples of each subtask; the k-th meta-task's subtasks have k % 4 of them right."""
-    metas = {key: place for place, key in enumerate(mmt_bench.meta_tasks())}
+    metas = {key: place for place, key in enumerate(mmt_bench.META_TASKS)}
     return report(
         [
             answered(3 * place + sample, one.key, sample < metas[one.meta_task] % 4)

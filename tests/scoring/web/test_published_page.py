@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import select
 
 from arena.admin.actions import ACT
+from arena.cache import Cache
 from arena.database import Database, now
-from arena.kept import Kept
 from arena.markdown import answer_html
 from arena.web.cookies import COOKIE, cookie_hash
 from arena.web.layout import PageLayout
@@ -322,10 +322,10 @@ def test_the_list_is_there_before_every_report_was_read(tmp_path, monkeypatch):
         jobs = Jobs(database)
         link = jobs.add_done("owner", mm_vet_report(0.2, title="<late>")).link
         jobs.publish("owner", link, True)
-        reports = PublishedReports.of(jobs, PublishedJobs(database))
+        reports = PublishedReports.from_jobs(jobs, PublishedJobs(database))
         layout = PageLayout(Links("/read.css", "/read.js"))
         app = FastAPI()
-        app.include_router(published_page.routes(PublishedPages(jobs, reports, layout, Kept(10))))
+        app.include_router(published_page.routes(PublishedPages(jobs, reports, layout, Cache(10))))
         client = TestClient(app)
         late = client.get("/reports").text
         assert ">&lt;late&gt;</a>" in late and "32.5" not in late

@@ -1,5 +1,6 @@
 """Answers to questions that lie on the server, by the page alone: MMBench's official upload, and answers alone."""
 
+import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -12,6 +13,7 @@ from arena.io.tables import read_records
 from scoring.benchmarks.mmbench import L2_OF, published
 from scoring.registry import offered
 from tests.support.choice_tables import table_file
+from tests.support.commands import run
 from tests.support.question_files import answers, circular, questions
 from tests.support.scoring_page import choose_benchmark, scoring_visitor, upload
 from tests.support.screens import PHONE, assert_fits, shoot
@@ -91,6 +93,8 @@ def test_a_chosen_benchmark_says_what_it_measures_and_leads_to_its_page(visitor,
     expect(about).to_contain_text("Twenty abilities on three levels")
     choose_benchmark(visitor, "POPE")
     expect(about).to_contain_text("Whether a named object is in the picture")
+    row = about.locator("tr", has_text="The right answer")
+    expect(row).to_have_text(re.compile(r"answer\s*The right answer\s*Yes"))
     shoot(visitor, "benchmark-chosen", whole=True)
     with visitor.expect_popup() as opened:
         about.get_by_role("link").click()
@@ -100,7 +104,13 @@ def test_a_chosen_benchmark_says_what_it_measures_and_leads_to_its_page(visitor,
     page.get_by_role("link", name="Benchmarks").click()
     line = page.locator(".benchmarks li", has_text="MMBench")
     expect(line).to_contain_text("1,164 (dev)")
-    expect(line).to_contain_text("questions are here")
+    expect(line).to_contain_text("questions: here")
+    page.locator("#benchmark-search").fill("yes mit")
+    shown = page.locator(".benchmarks li:visible")
+    line = "POPE · 9,000 questions · F1 of yes · questions: not here, can be given · MIT"
+    expect(shown).to_have_text([line])
+    expect(page.locator("section.kind h2:visible")).to_have_text(["Yes or no"])
+    page.locator("#benchmark-search").fill("")
     shoot(page, "benchmarks", whole=True)
     assert_fits(page, PHONE)
 
@@ -109,10 +119,27 @@ def test_each_benchmark_has_a_page_with_its_facts_and_an_own_one_has_none(scorin
     for key, benchmark in offered().items():
         page = unescape(httpx.get(f"{scoring.address}/benchmarks/{key}").text)
         lacking = [fact.text for fact in benchmark.facts() if fact.text not in page]
+        lacking += [column for column in benchmark.columns() if column.cell not in page]
         assert (key, lacking) == (key, [])
         assert all(sheet.title in page for sheet in benchmark.published_sheets())
     for key in ("own", "hidden", f"own:{'0' * 16}"):
         assert httpx.get(f"{scoring.address}/benchmarks/{key}").status_code == 404
+
+
+def test_the_choice_and_the_command_list_what_the_page_lists(visitor, scoring, folder):
+    upload(visitor, official(folder, circular(IDS, wrong=[])))
+    visitor.get_by_role("button", name="Details").click()
+    visitor.locator("#benchmark input").click()
+    own, *chosen = visitor.get_by_role("option").all_inner_texts()
+    assert own.startswith("Your benchmark")
+    visitor.goto(f"{scoring.address}/benchmarks")
+    listed = visitor.locator(".benchmarks li").all_inner_texts()
+    assert [line.removeprefix("✓").strip() for line in chosen] == listed
+    command = run("scoring", "benchmarks", environ={"QUESTIONS_PATH": str(folder)})
+    lines = [line for line in command.out.splitlines() if line.startswith(" ")]
+    headings = [line for line in command.out.splitlines() if line and line not in lines]
+    assert [line.split(maxsplit=1)[1] for line in lines] == listed
+    assert headings == visitor.locator(".kind h2").all_inner_texts()
 
 
 @pytest.mark.soak

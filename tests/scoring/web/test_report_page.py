@@ -270,7 +270,7 @@ def test_a_comparison_says_who_is_better_only_where_it_is_clear():
 
 
 def test_an_address_of_answers_keeps_what_is_chosen():
-    chosen = Chosen.of("/report/x/answers", {"show": "a & b", "group": "é", "page": "3"})
+    chosen = Chosen.from_query("/report/x/answers", {"show": "a & b", "group": "é", "page": "3"})
     assert chosen.page == 3
     assert chosen.address() == "/report/x/answers?show=a+%26+b&group=%C3%A9"
     assert chosen.address(show="", group="", page=2) == "/report/x/answers?page=2"

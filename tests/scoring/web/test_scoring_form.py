@@ -33,19 +33,22 @@ def written(path: Path, answers: dict[str, Any]) -> Path:
 def test_a_file_of_no_benchmark_here_can_be_scored_by_none(person, tmp_path):
     form, sent = person.reads(written(tmp_path / "other.json", {"q1": "a cat", "q2": "a dog"}))
     tab = person.tab
-    assert "Read as " in form[tab.found] and "it is a file of another benchmark" in form[tab.found]
+    assert (
+        "Read as " in form[tab.file_summary]
+        and "it is a file of another benchmark" in form[tab.file_summary]
+    )
     assert not form[tab.check]["interactive"]
     sent[tab.settings.benchmark] = BENCHMARKS["pope"].name
     chosen = person.in_thread(tab.on_benchmark, sent, person.request)
-    assert "POPE" in chosen[tab.found] and not chosen[tab.check]["interactive"]
+    assert "POPE" in chosen[tab.file_summary] and not chosen[tab.check]["interactive"]
 
 
 def test_an_incomplete_file_is_offered_as_vanilla(person, tmp_path):
     rows = [row for row in mmbench_rows() if row["index"] != "3000001"]
     form, _ = person.reads(write_csv(tmp_path / "gap.csv", rows))
     tab = person.tab
-    assert "question 1 lacks pass 3" in form[tab.found]
-    assert "This keeps the file from CircularEval" in form[tab.found]
+    assert "question 1 lacks pass 3" in form[tab.file_summary]
+    assert "This keeps the file from CircularEval" in form[tab.file_summary]
     assert form[tab.check]["value"] == "Score it as vanilla (free)"
 
 
@@ -62,8 +65,8 @@ def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(pe
     ]
     form, sent = person.reads(write_csv(tmp_path / "thinker_TextVQA_VAL.csv", rows))
     tab = person.tab
-    assert "TextVQA: 4 answers" in form[tab.found]
-    assert "is no answer of a model (reasoning without an end): id 34604." in form[tab.found]
+    assert "TextVQA: 4 answers" in form[tab.file_summary]
+    assert "is no answer of a model (reasoning without an end): id 34604." in form[tab.file_summary]
     shown = person.opened(person.in_thread(tab.on_check, sent, person.request)[tab.link])
     assert "(Overall over 3 of 4 answers, 95% interval" in shown
     assert "over all 4: 50.0 to 75.0" in shown
@@ -83,9 +86,11 @@ def test_ten_options_in_one_column_are_read_to_the_last(person, tmp_path):
     ]
     form, sent = person.reads(write_csv(tmp_path / "ten-options.csv", rows))
     tab = person.tab
-    assert "This is multiple choice: 4 answers;" in form[tab.found]
-    assert "<b>J</b>. colour 10" in form[tab.found] or "J. colour 10" in form[tab.found]
-    assert "CircularEval" not in form[tab.found]
+    assert "This is multiple choice: 4 answers;" in form[tab.file_summary]
+    assert (
+        "<b>J</b>. colour 10" in form[tab.file_summary] or "J. colour 10" in form[tab.file_summary]
+    )
+    assert "CircularEval" not in form[tab.file_summary]
     assert form[tab.check]["value"] == "Score by rules (free)"
     link = person.in_thread(tab.on_check, sent, person.request)[tab.link]
     assert "reaches 75.0" in person.opened(link)
@@ -97,7 +102,7 @@ def test_grades_become_a_report_without_a_judge(person, tmp_path):
     grades = written(tmp_path / "m_j-1-grade-1runs.json", dict.fromkeys(answers, graded))
     form, sent = person.reads(grades)
     tab = person.tab
-    assert "grades of j-1 for 16 questions, runs: 1" in form[tab.found]
+    assert "grades of j-1 for 16 questions, runs: 1" in form[tab.file_summary]
     assert form[tab.check]["value"] == "Make the report (free)"
     for field in (tab.offers, tab.settings.judge, tab.settings.protocol):
         assert not form[field]["visible"]

@@ -10,8 +10,7 @@ from arena.drawings import svg_file
 from scoring.report import Grade, Report
 from scoring.web.article import preview_drawing, shared_drawing
 from scoring.web.badges import WITHDRAWN, Badge, badge_svg
-from scoring.web.share_sheet import SHARE
-from scoring.web.share_texts import badge_markdown, latex, markdown, shared
+from scoring.web.share_texts import SHARE, badge_markdown, latex, markdown, share_record
 from tests.support.markup import PAYLOADS
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.mmt_reports import mmt_report
@@ -21,7 +20,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def texts(report, slug: str = "llava-mm-vet-3f2a") -> list[str]:
-    shown = replace(shared(report, slug), base=HOST)
+    shown = replace(share_record(report, slug), base=HOST)
     return [badge_markdown(shown), markdown(shown), latex(shown), str(SHARE.frame(shown))]
 
 

@@ -1,6 +1,6 @@
-"""What an upload gives: a file of answers, maybe the questions beside it, and the spec by which it is scored.
+"""Roles of an upload's files: the answers, maybe the questions beside them, and the spec by which they are scored.
 
-Which table is which is told by its columns. A spec opens the files of its upload alone, and no address in it is asked.
+The columns of a table show which one it is. A spec opens files of its own upload alone, and fetches no address in it.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,13 +22,13 @@ from scoring.specs.reading import has_answers, has_questions
 from scoring.specs.schema import Spec, spec_of
 
 
-class GivenFilesError(ValueError):
-    """The files of an upload don't make one of answers; the message says what to do."""
+class FileRolesError(ValueError):
+    """An upload's files don't add up to a file of answers; the message says what to do."""
 
 
 @dataclass(frozen=True)
-class GivenFiles:
-    """The files of an upload by what they are, each with its owner's name for it."""
+class FileRoles:
+    """The files of an upload by their roles, with their owner's names for them."""
 
     answers: Path
     name: str
@@ -37,9 +37,9 @@ class GivenFiles:
     spec: Spec | None = None
 
     def own(self, key: str, spec: str) -> SpecBenchmark | None:
-        """The benchmark that is brought: by this JSON of a spec, else by the upload; None if another `key` is chosen.
+        """The user's own benchmark, by this JSON of a spec or else by the upload's; None if `key` is another one.
 
-        Raises GivenFilesError, SpecError and RowsError.
+        Raises FileRolesError, SpecError and RowsError.
         """
         if key and not is_own(key):
             return None
@@ -48,17 +48,17 @@ class GivenFiles:
         if self.spec is not None:
             return own_benchmark(self.spec)
         if key:
-            raise GivenFilesError(
+            raise FileRolesError(
                 f"A benchmark of your own needs a benchmark.yaml. Drop it together with {self.name}"
             )
         return None
 
 
-def given_files(upload: StoredUpload) -> GivenFiles:
-    """What the files of an upload are. Raises GivenFilesError, SpecError and RowsError."""
+def file_roles(upload: StoredUpload) -> FileRoles:
+    """Returns the roles of an upload's files. Raises FileRolesError, SpecError and RowsError."""
     specs = [file for file in upload.files if file.path.suffix in SPEC_ENDINGS]
     if len(specs) > 1:
-        raise GivenFilesError(f"{_named(specs)} each say how to score. Drop one of them")
+        raise FileRolesError(f"{_names(specs)} each say how to score. Drop one of them")
     spec = None
     used: set[str] = set()
     if specs:
@@ -71,78 +71,80 @@ def given_files(upload: StoredUpload) -> GivenFiles:
         spec = own_spec(specs[0].path, specs[0].name, beside)
     tables = _tables([file for file in upload.files if file not in specs and file.name not in used])
     if not tables and spec is not None:
-        raise GivenFilesError(
+        raise FileRolesError(
             f"{specs[0].name} says how to score {spec.name}. Drop your answers together with it"
         )
     if not tables:
-        raise GivenFilesError("There are no answers in it. Drop your model's answers")
+        raise FileRolesError("There are no answers in it. Drop your model's answers")
     if len(tables) > 2:
-        raise GivenFilesError(
-            f"{_named(tables)} are {len(tables)} tables. Drop one with a model's answers, and one with the "
+        raise FileRolesError(
+            f"{_names(tables)} are {len(tables)} tables. Drop one with a model's answers, and one with the "
             "questions if they are in a file of their own"
         )
     if len(tables) == 1:
-        return GivenFiles(tables[0].path, tables[0].name, spec=spec)
-    answers, questions = _apart(tables, spec)
-    return GivenFiles(answers.path, answers.name, questions.path, questions.name, spec)
+        return FileRoles(tables[0].path, tables[0].name, spec=spec)
+    answers, questions = _answers_and_questions(tables, spec)
+    return FileRoles(answers.path, answers.name, questions.path, questions.name, spec)
 
 
 def _tables(files: Sequence[UploadedFile]) -> list[UploadedFile]:
-    """These files, which are tables all. Raises GivenFilesError."""
+    """Returns these files if all are tables. Raises FileRolesError."""
     for file in files:
         if file.path.suffix not in SUFFIXES:
-            raise GivenFilesError(
+            raise FileRolesError(
                 f"No benchmark.yaml beside {file.name} names it, so nothing reads it. Leave it out, or name it there"
             )
     return [*files]
 
 
-def _apart(tables: Sequence[UploadedFile], spec: Spec | None) -> tuple[UploadedFile, UploadedFile]:
-    """Which of two tables is the answers, and which the questions. Raises GivenFilesError and RowsError."""
+def _answers_and_questions(
+    tables: Sequence[UploadedFile], spec: Spec | None
+) -> tuple[UploadedFile, UploadedFile]:
+    """Returns two tables with the answers first, then the questions. Raises FileRolesError and RowsError."""
     names = own_benchmark(spec).column_names if spec else USUAL_NAMES
     columns = {file: [*first_row(file.path, PAGE, file.name, names).values] for file in tables}
     answers = [file for file in tables if has_answers(columns[file], spec)]
     called = spec.columns.answer if spec else "prediction"
     if len(answers) > 1:
-        raise GivenFilesError(
-            f"{_named(tables)} both have a model's answers, in a column {called!r}. Drop one of them, and the "
+        raise FileRolesError(
+            f"{_names(tables)} both have a model's answers, in a column {called!r}. Drop one of them, and the "
             "questions without such a column"
         )
     if not answers:  # beside questions they may be called as the right ones are
         answers = [file for file in tables if not has_questions(columns[file], spec)]
     if len(answers) != 1:
-        raise GivenFilesError(
-            f"Neither of {_named(tables)} has a column {called!r} with a model's answers. Rename the column that has "
+        raise FileRolesError(
+            f"Neither of {_names(tables)} has a column {called!r} with a model's answers. Rename the column that has "
             "them"
         )
-    questions = next(file for file in tables if file not in answers)
+    (questions,) = (file for file in tables if file not in answers)
     return answers[0], questions
 
 
-def opened_given(
-    given: GivenFiles,
+def open_with_questions(
+    roles: FileRoles,
     questions: Path,
     benchmark: FileBenchmark[Any] | None,
     wanted: Callable[[], bool],
 ) -> OpenedFile:
-    """Answers with the questions that came with them, of a benchmark if one is known.
+    """Answers opened with the questions of the same upload, as a benchmark if one is chosen.
 
-    Raises GivenFilesError, RowsError and ChoicesError.
+    Raises FileRolesError, RowsError and ChoicesError.
     """
     if benchmark is not None:
         return opened_beside(
-            given.answers, questions, benchmark, PAGE, given.name, given.questions_name, wanted
+            roles.answers, questions, benchmark, PAGE, roles.name, roles.questions_name, wanted
         )
-    found = recognised_beside(
-        given.answers, questions, PAGE, given.name, given.questions_name, wanted
+    opened = recognised_beside(
+        roles.answers, questions, PAGE, roles.name, roles.questions_name, wanted
     )
-    if found is None:
-        raise GivenFilesError(
-            f"No benchmark is known by {given.questions_name}. Choose it below, under Details, drop a benchmark.yaml "
+    if opened is None:
+        raise FileRolesError(
+            f"No benchmark is known by {roles.questions_name}. Choose it below, under Details, drop a benchmark.yaml "
             "with both files, or drop the answers alone"
         )
-    return found
+    return opened
 
 
-def _named(files: Sequence[UploadedFile]) -> str:
+def _names(files: Sequence[UploadedFile]) -> str:
     return either((file.name for file in files), "and")

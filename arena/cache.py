@@ -1,4 +1,4 @@
-"""Cache in memory, bounded in weight and time; its keys are digests, so it never holds texts of visitors as keys."""
+"""A cache in memory, bounded in weight and time. Its keys are digests: it holds no texts of visitors as keys."""
 
 import ctypes
 import hashlib
@@ -13,13 +13,14 @@ from weakref import WeakSet
 
 T = TypeVar("T")
 
-_ALL: "WeakSet[Kept[Any]]" = WeakSet()
+_ALL: "WeakSet[Cache[Any]]" = WeakSet()
 
 
-class Kept(Generic[T]):
-    """Values by the digest of their sources; above a weight of `most`, the least recently used are dropped.
+class Cache(Generic[T]):
+    """A cache of values by the digest of their sources.
 
-    The next `tidy` drops values that were not used for `seconds`.
+    Above a weight of `most`, the least recently used values are dropped. `tidy` drops values that weren't used for
+    `seconds`.
     """
 
     def __init__(
@@ -33,14 +34,18 @@ class Kept(Generic[T]):
         self._weight = 0
         _ALL.add(self)
 
-    def of(self, source: object, make: Callable[[], T]) -> T:
-        """Returns the value for a source: texts, numbers, records and tuples of them, which `repr` tells apart."""
+    def get(self, source: object, make: Callable[[], T]) -> T:
+        """Returns the value for a source, which `make` computes if it isn't cached.
+
+        `source`: texts, numbers, records, and tuples of them. Equal sources have an equal `repr`.
+        """
         key = hashlib.blake2b(repr(source).encode("utf-8", "replace"), digest_size=16).digest()
         with self._lock:
-            if entry := self._values.get(key):
-                self._values[key] = (entry[0], entry[1], time.monotonic())
+            if key in self._values:
+                value, weight, _ = self._values[key]
+                self._values[key] = (value, weight, time.monotonic())
                 self._values.move_to_end(key)
-                return entry[0]
+                return value
         value = make()
         weight = self._weigh(value)
         with self._lock:
@@ -59,11 +64,13 @@ class Kept(Generic[T]):
     def drop_old(self) -> None:
         oldest = time.monotonic() - self._seconds
         with self._lock:
-            for key in [key for key, (_, _, used) in self._values.items() if used < oldest]:
+            old = [key for key, (_, _, used_at) in self._values.items() if used_at < oldest]
+            for key in old:
                 self._drop(key)
 
     def _drop(self, key: bytes) -> None:
-        self._weight -= self._values.pop(key)[1]
+        _, weight, _ = self._values.pop(key)
+        self._weight -= weight
 
 
 def tidy() -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from arena.io.tables import RowsError
-from scoring.jobs.given import GivenFilesError, given_files
+from scoring.jobs.file_roles import FileRolesError, file_roles
 from scoring.jobs.uploads import StoredUpload, UploadedFile
 from scoring.specs.problems import SpecError
+from scoring.specs.schema import spec_of
 
 ANSWERS = "index,prediction\n1,A\n2,B\n"
 QUESTIONS = "index,question,A,B,answer\n1,Which?,x,y,A\n2,And?,x,y,A\n"
@@ -52,7 +53,7 @@ def no_network(monkeypatch):
 @pytest.mark.parametrize("order", [1, -1])
 def test_answers_and_questions_are_told_apart_by_their_columns(tmp_path, order):
     files = {"m_csv": ANSWERS, "q_tsv": QUESTIONS.replace(",", "\t")}
-    found = given_files(upload(tmp_path, **dict([*files.items()][::order])))
+    found = file_roles(upload(tmp_path, **dict([*files.items()][::order])))
     assert (found.name, found.questions_name, found.spec) == ("m.csv", "q.tsv", None)
     assert found.answers.read_text() == ANSWERS and found.questions is not None
 
@@ -70,18 +71,18 @@ def test_answers_and_questions_are_told_apart_by_their_columns(tmp_path, order):
 )
 def test_answers_may_be_called_as_toolkits_do(tmp_path, answers):
     name = "m_csv" if answers.startswith(("i", "I")) else "m_json"
-    found = given_files(upload(tmp_path, q_csv=QUESTIONS, **{name: answers}))
+    found = file_roles(upload(tmp_path, q_csv=QUESTIONS, **{name: answers}))
     assert found.name.startswith("m.") and found.questions_name == "q.csv"
 
 
 def test_one_table_is_the_answers_whatever_it_holds(tmp_path):
     for content in (ANSWERS, QUESTIONS, "x"):
-        assert given_files(upload(tmp_path, m_csv=content)).name == "m.csv"
+        assert file_roles(upload(tmp_path, m_csv=content)).name == "m.csv"
 
 
 def test_a_spec_comes_with_the_files_that_it_names_and_calls_the_answers_as_it_likes(tmp_path):
     files = {"grade_txt": PROMPT, "q_csv": CASES, "zoo_yaml": SPEC, "paper_csv": PAPER}
-    found = given_files(upload(tmp_path, **files, a_csv=REPLIES))
+    found = file_roles(upload(tmp_path, **files, a_csv=REPLIES))
     assert (found.name, found.questions_name) == ("a.csv", "q.csv")
     assert found.spec and found.spec.name == "Zoo" and found.spec.published[0].score == 61.5
     assert found.spec.rule[0].rule.names == ("answer",)
@@ -99,8 +100,8 @@ def test_a_spec_comes_with_the_files_that_it_names_and_calls_the_answers_as_it_l
     ],
 )
 def test_what_is_missing_or_too_much_is_told(tmp_path, files, why):
-    with pytest.raises(GivenFilesError) as error:
-        given_files(upload(tmp_path, **files))
+    with pytest.raises(FileRolesError) as error:
+        file_roles(upload(tmp_path, **files))
     assert why in str(error.value)
 
 
@@ -136,7 +137,7 @@ def test_what_is_missing_or_too_much_is_told(tmp_path, files, why):
 )
 def test_each_problem_of_a_spec_is_told_with_its_place(tmp_path, files, problems):
     with pytest.raises(SpecError) as error:
-        given_files(upload(tmp_path, **files))
+        file_roles(upload(tmp_path, **files))
     assert error.value.file == "zoo.yaml"
     for problem, (place, text) in zip(error.value.problems, problems, strict=True):
         assert problem.place == place and text in problem.text
@@ -144,4 +145,17 @@ def test_each_problem_of_a_spec_is_told_with_its_place(tmp_path, files, problems
 
 def test_a_table_that_cannot_be_read_is_told_by_its_name(tmp_path):
     with pytest.raises(RowsError, match=r"^b\.csv: expected data, found an empty file"):
-        given_files(upload(tmp_path, a_csv=ANSWERS, b_csv=""))
+        file_roles(upload(tmp_path, a_csv=ANSWERS, b_csv=""))
+
+
+def test_an_equal_spec_is_read_once_and_a_changed_one_anew(tmp_path):
+    own = upload(tmp_path, m_csv=REPLIES, z_yaml=SPEC, grade_txt=PROMPT, paper_csv=PAPER)
+    first = file_roles(own).spec
+    assert first is not None
+    assert file_roles(own).spec is first
+    assert spec_of(json.loads(first.json_text)) is spec_of(json.loads(first.json_text))
+    (prompt,) = (file.path for file in own.files if file.name == "grade.txt")
+    prompt.write_text("Is {answer} a plant?")
+    changed = file_roles(own).spec
+    assert changed is not None
+    assert changed.digest != first.digest

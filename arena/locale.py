@@ -1,0 +1,197 @@
+"""Locale: what pages say, in the language of the request that is being answered.
+
+`arena/web/locales/` has a file for each language: tables by page, of keys and texts. `t("pick.pictures", count=3)`
+returns a text in the current language, in Python and in templates, where `t` is a global. The middleware makes the
+request's language current. That is a context variable, which the request's threads and tasks inherit, so views, macros
+(imported without a context) and handlers of Gradio's events (answered within their requests, as they aren't queued)
+needn't be told. Outside of a request it is English: commands and background tasks. A cache needs the language in its
+key. `speaking` makes another locale current.
+
+`gr.I18n` follows the browser's language, not the switch of the page, so it isn't used: a page of Gradio with labels
+made in Python is built once a language, within `speaking`.
+
+A text is plain, and escaped where templates print it. One with a link has a placeholder for it: given `Markup`, `t`
+returns HTML with the text and all other values escaped. A text that depends on a number is a table
+`{one = ..., other = ...}`, chosen by `count`.
+
+Layers below the pages raise and return English sentences. `[sentences]` of another language translates them, with `{}`
+for each value. `translated` finds them: a `VoterError` by its sentence, other text by the fixed parts.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from markupsafe import Markup, escape
+
+from arena.errors import VoterError
+
+FOLDER = Path(__file__).parent / "web/locales"
+MOST_SENTENCE = 4_000
+"""Most characters of a sentence that is translated; longer ones stay English."""
+_FORMS = {"one", "other"}
+_MOST_COOKIES = 8_000
+_MOST_ACCEPTED = 200
+
+Text = str | Mapping[str, str]
+"""A text, or its forms for one and for other numbers."""
+
+
+class Pattern(NamedTuple):
+    """A sentence with places for values: its fixed parts, and its translation."""
+
+    parts: Sequence[str]
+    translation: str
+
+    def values(self, text: str) -> list[str] | None:
+        """Returns the values of a text that has these fixed parts; None for another text. Linear in the text."""
+        first, *middle, last = self.parts
+        if not text.startswith(first):
+            return None
+        end = len(text) - len(last)
+        start = len(first)
+        values = []
+        for part in middle:
+            place = text.find(part, start, end)
+            if place < 0:
+                return None
+            values.append(text[start:place])
+            start = place + len(part)
+        if start > end or not text.endswith(last):
+            return None
+        return [*values, text[start:end]]
+
+
+@dataclass(frozen=True)
+class Locale:
+    """The texts of a language, in which those of `tasks` come first: what a worker does words a page in its own way."""
+
+    language: str
+    name: str
+    """As its speakers call it."""
+    texts: Mapping[str, Text]
+    sentences: Mapping[str, str]
+    patterns: Sequence[Pattern]
+    tasks: Sequence[str] = ()
+
+    @classmethod
+    def read(cls, language: str) -> "Locale":
+        """Reads a language's file."""
+        tables = tomllib.loads((FOLDER / f"{language}.toml").read_text("utf-8"))
+        sentences: Mapping[str, str] = tables.pop("sentences", {})
+        name = tables.pop("name")
+        return cls(language, name, dict(_flat(tables)), sentences, _patterns(sentences))
+
+    def of_tasks(self, *tasks: str) -> "Locale":
+        """Returns the locale of a worker's task: `tasks` are the tables looked into first."""
+        return replace(self, tasks=tasks)
+
+    def text(self, key: str, /, **values: object) -> str:
+        """Returns a text with its values; without any, as it stands in the file.
+
+        HTML among the values (`Markup`) makes it HTML, with the text and all other values escaped.
+        """
+        text = self._text(key)
+        if isinstance(text, Mapping):
+            text = text["one" if values["count"] == 1 and "one" in text else "other"]
+        if not values:
+            return text
+        if any(isinstance(value, Markup) for value in values.values()):
+            return escape(text).format(**values)
+        return text.format(**values)
+
+    def _text(self, key: str) -> Text:
+        for task in self.tasks:
+            if (text := self.texts.get(f"{task}.{key}")) is not None:
+                return text
+        return self.texts[key]
+
+    def table(self, name: str) -> Mapping[str, Text]:
+        """Returns the texts of a table by their keys in it, as scripts get them."""
+        begin = f"{name}."
+        return {
+            key.removeprefix(begin): text
+            for key, text in self.texts.items()
+            if key.startswith(begin)
+        }
+
+    def translated(self, told: Exception | str) -> str:
+        """Returns an error, or a sentence from below the pages, in this language; in English if it has none for it."""
+        if isinstance(told, VoterError) and told.values:
+            values = map(self._known, told.values)
+            return self.sentences.get(told.sentence, told.sentence).format(*values)
+        sentence = str(told)
+        known = self.sentences.get(sentence)
+        if known is not None or len(sentence) > MOST_SENTENCE:
+            return known or sentence
+        for pattern in self.patterns:
+            if (values := pattern.values(sentence)) is not None:
+                return pattern.translation.format(*map(self._known, values))
+        return sentence
+
+    def _known(self, value: object) -> object:
+        return self.sentences.get(value, value) if isinstance(value, str) else value
+
+
+def _flat(tables: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Text]]:
+    """Yields the texts of nested tables by their dotted keys."""
+    for name, value in tables.items():
+        if isinstance(value, str) or value.keys() <= _FORMS:
+            yield f"{above}{name}", value
+        else:
+            yield from _flat(value, f"{above}{name}.")
+
+
+def _patterns(sentences: Mapping[str, str]) -> Sequence[Pattern]:
+    """Returns the sentences with plain places, those with the most fixed text first."""
+    found = [
+        Pattern(sentence.split("{}"), translation)
+        for sentence, translation in sentences.items()
+        if "{}" in sentence and sentence.strip("{} .:")
+    ]
+    return sorted(found, key=lambda pattern: -sum(map(len, pattern.parts)))
+
+
+LOCALES: Mapping[str, Locale] = {language: Locale.read(language) for language in ("en", "zh")}
+ENGLISH = LOCALES["en"]
+CHINESE = LOCALES["zh"]
+_CURRENT: ContextVar[Locale] = ContextVar("locale", default=ENGLISH)
+
+
+def current_locale() -> Locale:
+    """Returns the locale of the request that is being answered; English outside of one."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def speaking(locale: Locale) -> Iterator[None]:
+    """Makes a locale the current one."""
+    token = _CURRENT.set(locale)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def t(key: str, /, **values: object) -> str:
+    """Returns a text in the current language."""
+    return current_locale().text(key, **values)
+
+
+def translated(told: Exception | str) -> str:
+    """Returns an error, or a sentence from below the pages, in the current language."""
+    return current_locale().translated(told)
+
+
+def locale_of(headers: Mapping[str, str]) -> Locale:
+    """Returns the locale of a request: that of the page's switch, else the first that its browser asks for."""
+    cookies = headers.get("cookie", "")[:_MOST_COOKIES].split(";")
+    chosen = [cookie.strip().removeprefix("language=") for cookie in cookies]
+    accepted = headers.get("accept-language", "")[:_MOST_ACCEPTED].split(",")
+    asked = [language.partition(";")[0].strip()[:2].lower() for language in accepted]
+    known = (LOCALES[language] for language in (*chosen, *asked) if language in LOCALES)
+    return next(known, ENGLISH)

@@ -1,0 +1,174 @@
+"""Columns of a benchmark's files: the name and contents of each, with the cell of one made-up row."""
+
+import json
+from collections.abc import Container, Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from arena.sheets import Sheet, plain_sheet
+from scoring.multiple_choice.types import LETTERS
+from scoring.rules.base import NamedColumn, RuleExample
+from scoring.rules.letter import EXAMPLE_OPTIONS, LetterRule
+from scoring.specs.derived import Derived
+from scoring.specs.schema import Case, Spec
+
+_OPTION = "An option; further ones are in further letters"
+_OPTIONAL = "; can be left out"
+
+
+class FileColumn(NamedTuple):
+    """A column of a file of answers."""
+
+    name: str
+    holds: str
+    """Its contents in words."""
+    cell: str
+    """The cell of the made-up row."""
+
+
+def columns_sheet(columns: Sequence[FileColumn], note: str = "") -> Sheet:
+    """The columns of a file as a table, with one made-up row."""
+    heads = ("Column", "Holds", "One made-up row")
+    return plain_sheet("columns", "Columns of the file", heads, columns, note=note)
+
+
+def enough_with_questions(spec: Spec) -> str:
+    """The columns of a file whose questions are on the server, as a sentence."""
+    columns = spec.columns
+    return f"If the questions are on the server, {columns.id} and {columns.answer} are enough."
+
+
+def spec_columns(spec: Spec) -> list[FileColumn]:
+    """The columns that a file of a spec's answers holds, each once, the model's answer last."""
+    example = example_case(spec).rule.example
+    named = [*_question_columns(spec, example), *_columns_of_rules(spec), *_grouping_columns(spec)]
+    answer = FileColumn(spec.columns.answer, "The model's answer", example.answer)
+    first = {column.name: column for column in reversed(named) if column.name != answer.name}
+    ordered = dict.fromkeys(column.name for column in named)
+    return [*(first[name] for name in ordered if name in first), answer]
+
+
+def example_case(spec: Spec) -> Case:
+    """The case of the rule that the made-up row is of: the first that no empty cell decides."""
+    return next(
+        (case for case in spec.rule if all((case.when or {}).values())),
+        spec.rule[0],
+    )
+
+
+def _question_columns(spec: Spec, example: RuleExample) -> Iterator[FileColumn]:
+    columns = spec.columns
+    yield FileColumn(columns.id, "The question's id", _id_cell(spec))
+    yield FileColumn(columns.question, "The question", example.question)
+    yield from _option_columns(spec)
+    rules = [case.rule for case in spec.rule]
+    if columns.truth is not None and any(
+        rule.is_compared or "truth" in rule.needed for rule in rules
+    ):
+        yield FileColumn(columns.truth, "The right answer", example.truth)
+
+
+def _option_columns(spec: Spec) -> Iterator[FileColumn]:
+    """Yield the columns of the options, if a rule reads letters from them."""
+    letters = [case.rule for case in spec.rule if isinstance(case.rule, LetterRule)]
+    if all(rule.options is not None for rule in letters):
+        return
+    names = spec.columns.options
+    if names is not None and len(names) == 1:
+        yield FileColumn(names[0], "All options, as a list", json.dumps(EXAMPLE_OPTIONS))
+        return
+    known = names or LETTERS[: len(EXAMPLE_OPTIONS)]
+    holds = "An option" if names else _OPTION
+    for name, option in zip_longest(known, EXAMPLE_OPTIONS, fillvalue=""):
+        yield FileColumn(name, holds, option)
+
+
+def _columns_of_rules(spec: Spec) -> Iterator[FileColumn]:
+    """Yield the columns that the rules' cases, parameters and prompts name."""
+    chosen = example_case(spec)
+    cases = [chosen, *(case for case in spec.rule if case is not chosen)]
+    for case in cases:
+        for name, cell in (case.when or {}).items():
+            if cell or case is chosen:
+                yield FileColumn(name, "The kind of question, by which its rule is chosen", cell)
+    for case in cases:
+        yield from (_of_rule(column) for column in case.rule.named_columns)
+        for name in case.rule.mentioned:
+            yield FileColumn(name, f"A text for the judge's prompt{_OPTIONAL}", _cell(spec, name))
+
+
+def _of_rule(column: NamedColumn) -> FileColumn:
+    return FileColumn(*column)
+
+
+def _grouping_columns(spec: Spec) -> Iterator[FileColumn]:
+    """Yield the columns of groups, splits, figures and pictures."""
+    for column in map(spec.source_of, spec.groups):
+        yield _grouping(spec, column, "Its group, which has scores of its own")
+    if spec.splits is not None:
+        yield _grouping(spec, spec.source_of(spec.splits), "Its split, which is scored apart")
+    for figure in spec.figures.values():
+        for column in map(spec.source_of, figure.columns):
+            yield _grouping(spec, column, "The same in rows that count together")
+        for column in map(spec.source_of, figure.condition_columns):
+            yield _grouping(spec, column, "Which scores the row counts in")
+    for column in map(spec.source_of, spec.columns.images or ()):
+        yield _grouping(spec, column, "Its picture's name, the same in rows that share it")
+
+
+def _grouping(spec: Spec, column: str, holds: str) -> FileColumn:
+    optional = "" if _is_needed(spec, column) else _OPTIONAL
+    return FileColumn(column, f"{holds}{optional}", _cell(spec, column))
+
+
+def _is_needed(spec: Spec, column: str) -> bool:
+    """Whether a protocol has no figure without a column."""
+    others = _AllBut(column)
+    return not all(spec.figures_under(protocol, others) for protocol in spec.protocols)
+
+
+class _AllBut(Container[str]):
+    """Every column but one."""
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+
+    def __contains__(self, column: object) -> bool:
+        return column != self._column
+
+
+def _id_cell(spec: Spec) -> str:
+    made = [derived for derived in spec.derive.values() if derived.source == spec.columns.id]
+    return _source_cell(made) or "1"
+
+
+def _cell(spec: Spec, column: str) -> str:
+    """A made-up cell that the spec's derived columns and figures can be made of."""
+    if column == spec.columns.id:
+        return _id_cell(spec)
+    if column == spec.splits:
+        return next(filter(None, (file.split for file in spec.questions)), "test")
+    for figure in spec.figures.values():
+        for name, cell in (figure.where or {}).items():
+            if name == column and cell:
+                return cell
+        if figure.over == column and figure.among is not None:
+            return figure.among[0]
+    made = [derived for derived in spec.derive.values() if derived.source == column]
+    return _source_cell(made) or f"{column} 1"
+
+
+def _source_cell(made: Sequence[Derived]) -> str:
+    """A cell that these derived columns can be made of; "" if any text will do."""
+    for derived in made:
+        if derived.names:
+            return next(iter(derived.names))
+        sign = derived.split or derived.list
+        if sign is not None and derived.part is None:
+            return f"one{sign}two"
+    numbered = [derived for derived in made if derived.part is not None]
+    if numbered:
+        parts = max(derived.part or 1 for derived in numbered)
+        return (numbered[0].by or "").join(["1"] * parts)
+    has_number = any((each.less, each.div, each.mod) != (None, None, None) for each in made)
+    return "1" if has_number else ""

@@ -1,0 +1,65 @@
+"""Every answer of a spec's report, as its page lists them."""
+
+from dataclasses import replace
+
+from scoring.benchmarks.spec_benchmark import own_benchmark
+from scoring.registry import open_upload
+from scoring.rules.base import Reading
+from scoring.specs.schema import spec_of
+from scoring.web.answer_list import Chosen
+from scoring.web.spec_view import READINGS
+from tests.support.choice_tables import table_file
+
+PAIRS = own_benchmark(
+    spec_of(
+        {
+            "name": "Pairs",
+            "about": "A toy.",
+            "columns": {"truth": None},
+            "rule": {
+                "kind": "pairwise",
+                "baseline": "old_model",
+                "prompt": "{question} {answer_a} {answer_b}",
+                "verdicts": {"A>B": -2, "A=B": 0, "B>A": 2},
+            },
+        }
+    )
+)
+COLUMNS = ["index", "question", "old_model", "prediction"]
+VERDICTS = [2.0, 0.0, -2.0]
+
+
+def compared(folder):
+    """A report of three answers that were better than the baseline's, as good, and worse."""
+    rows = [
+        {
+            "index": str(number),
+            "question": f"What is {number}?",
+            "old_model": f"<i>old</i> {number}",
+            "prediction": f"new {number}",
+        }
+        for number in range(3)
+    ]
+    opened = open_upload(table_file(folder / "m.csv", rows, COLUMNS), benchmark=PAIRS)
+    report = opened.report("strict")
+    readings = [Reading(verdict, "verdict", "the judge's verdict") for verdict in VERDICTS]
+    judged = [
+        replace(row, reading=reading) for row, reading in zip(report.rows, readings, strict=True)
+    ]
+    return replace(report, rows=tuple(judged))
+
+
+def test_a_comparison_shows_the_baselines_answer_beside_the_models(tmp_path):
+    html = READINGS.body(compared(tmp_path), Chosen("/answers"))
+    for number in range(3):
+        assert f"<h5>A: the baseline's</h5><p>&lt;i&gt;old&lt;/i&gt; {number}</p>" in html
+        assert f"<h5>B: the model's</h5><p>new {number}</p>" in html
+    places = [html.index(f"<small>{word}</small>") for word in ("better", "as good", "worse")]
+    assert places == sorted(places)
+
+
+def test_the_best_and_the_worst_verdict_are_found_by_the_filters(tmp_path):
+    report = compared(tmp_path)
+    shown = [READINGS.body(report, Chosen("/answers", show)) for show in ("right", "wrong")]
+    assert ["1 of 3 answers" in html for html in shown] == [True, True]
+    assert ["new 0" in shown[0], "new 2" in shown[1]] == [True, True]
