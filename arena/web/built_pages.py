@@ -38,8 +38,12 @@ _TITLE = f'"title":{json.dumps(NAME)}'
 """The page's title in its configuration, which Gradio's script shows in the browser's tab."""
 _CONFIG = "window.gradio_config = "
 _API_INFO = "window.gradio_api_info"
-_EVERY_ADDRESS = 'gradio_config.page[""] = gradio_config.page[gradio_config.current_page];'
-"""Makes Gradio's script take the page that it got for an address that it doesn't know."""
+_EVERY_ADDRESS = (
+    'for (const path of ["", ...Object.keys(gradio_config.page)]) '
+    "gradio_config.page[path] = gradio_config.page[gradio_config.current_page];"
+)
+"""Gradio's script finds the page that it was sent at any address: it doesn't know all of them, and in another language
+a page has another path."""
 _BEGINNING = re.compile(
     r'<link rel="manifest"[^<>]*>\s*<script type="module" crossorigin src="\./(assets/index-[\w-]+\.js)"></script>\s*'
     r'<link rel="stylesheet" crossorigin href="\./(assets/index-[\w-]+\.css)">'

@@ -27,6 +27,7 @@ from scoring.benchmarks.article import (
     score_total,
     sentence,
 )
+from scoring.benchmarks.listing import Listing
 from scoring.benchmarks.submission import ServerSubmission, these_questions
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
@@ -36,8 +37,7 @@ from scoring.report import DATA, NO_SCORE, AnyReport, QuestionStamp, ScoreLine
 from scoring.score_sheets import TreeTable, line_sheet
 from scoring.small_groups import LEAST
 from scoring.specs.facts import BenchmarkFact
-from scoring.specs.file_columns import FileColumn
-from scoring.specs.schema import UNKNOWN, QuestionFile
+from scoring.specs.schema import QuestionFile
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed", "hidden"]
 """questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
@@ -105,7 +105,7 @@ class BenchmarkOptions(BaseModel):
 
 
 @dataclass(frozen=True)
-class Benchmark(ABC, Generic[R]):
+class Benchmark(Listing, ABC, Generic[R]):
     """A benchmark: its form, and pure functions on its type of report."""
 
     key: str
@@ -144,35 +144,6 @@ class Benchmark(ABC, Generic[R]):
     """Why two reports cannot be compared answer by answer."""
     options: type[BenchmarkOptions] = BenchmarkOptions
     """What only this benchmark lets its user choose on the command line."""
-
-    @property
-    def kinds(self) -> Sequence[str]:
-        """The kinds of its rules."""
-        return ()
-
-    @property
-    def size(self) -> str:
-        """The number of its questions, in words; "" if unknown."""
-        return ""
-
-    @property
-    def measure(self) -> str:
-        """The figure that stands for a report, in a few words."""
-        return ""
-
-    @property
-    def licence(self) -> str:
-        """The licence of its questions."""
-        return UNKNOWN
-
-    def columns(self) -> Sequence[FileColumn]:
-        """The columns of a file of answers, with one made-up row."""
-        return ()
-
-    @property
-    def columns_note(self) -> str:
-        """A sentence on the columns; "" for none."""
-        return ""
 
     def facts(self) -> Iterator[BenchmarkFact]:
         """Yield what is known of it beside its name and its sentence."""

@@ -1,21 +1,61 @@
-"""The list of benchmarks: grouped by kind of rule, with a line for each."""
+"""What a list of benchmarks says of each, and the list itself: grouped by kind of rule, with a line for each."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from arena.types import grouped
-from scoring.benchmarks.base import Benchmark
 from scoring.rules.kinds import KINDS
+from scoring.specs.file_columns import FileColumn
 from scoring.specs.schema import UNKNOWN
 
 MIXED = "Several kinds of rule"
-"""Heading of the benchmarks with more than one kind."""
+OTHER = "Rules of their own"
+"""Headings of the benchmarks with more than one kind, and with none of them."""
 
 
-def by_kind(benchmarks: Iterable[Benchmark[Any]]) -> Mapping[str, list[Benchmark[Any]]]:
+class Listing:
+    """What a list of benchmarks, and the page of each, say of it."""
+
+    name: str
+    way: str
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        """The kinds of its rules."""
+        return ()
+
+    @property
+    def size(self) -> str:
+        """The number of its questions, in words; "" if unknown."""
+        return ""
+
+    @property
+    def measure(self) -> str:
+        """The figure that stands for a report, in a few words."""
+        return ""
+
+    @property
+    def licence(self) -> str:
+        """The licence of its questions."""
+        return UNKNOWN
+
+    def columns(self) -> Sequence[FileColumn]:
+        """The columns of a file of answers, with one made-up row."""
+        return ()
+
+    @property
+    def columns_note(self) -> str:
+        """A sentence on the columns; "" for none."""
+        return ""
+
+
+L = TypeVar("L", bound=Listing)
+
+
+def by_kind(benchmarks: Iterable[L]) -> Mapping[str, list[L]]:
     """Benchmarks by the heading of their kind of rule, both in the order of the list."""
     groups = grouped((_heading(benchmark), benchmark) for benchmark in benchmarks)
-    headings = [*(kind.heading for kind in KINDS.values()), MIXED]
+    headings = [*(kind.heading for kind in KINDS.values()), MIXED, OTHER]
     return {
         heading: sorted(groups[heading], key=lambda benchmark: benchmark.name.casefold())
         for heading in headings
@@ -23,17 +63,19 @@ def by_kind(benchmarks: Iterable[Benchmark[Any]]) -> Mapping[str, list[Benchmark
     }
 
 
-def _heading(benchmark: Benchmark[Any]) -> str:
+def _heading(benchmark: Listing) -> str:
     kinds = benchmark.kinds
+    if not kinds:
+        return OTHER
     return KINDS[kinds[0]].heading if len(kinds) == 1 else MIXED
 
 
-def benchmark_line(benchmark: Benchmark[Any], is_here: bool) -> str:
+def benchmark_line(benchmark: Listing, is_here: bool) -> str:
     """A benchmark in a line: name, size, main figure, questions, licence. `is_here`: this server has the questions."""
     return f"{benchmark.name} · {facts_line(benchmark, is_here)}"
 
 
-def facts_line(benchmark: Benchmark[Any], is_here: bool) -> str:
+def facts_line(benchmark: Listing, is_here: bool) -> str:
     """The line without the benchmark's name."""
     licence = benchmark.licence if benchmark.licence != UNKNOWN else "licence unknown"
     parts = [
@@ -45,7 +87,7 @@ def facts_line(benchmark: Benchmark[Any], is_here: bool) -> str:
     return " · ".join(filter(None, parts))
 
 
-def _where(benchmark: Benchmark[Any], is_here: bool) -> str:
+def _where(benchmark: Listing, is_here: bool) -> str:
     """Where a benchmark's questions are."""
     if benchmark.way in ("compare", "sealed"):
         return "items of this server"

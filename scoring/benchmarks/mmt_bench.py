@@ -268,25 +268,29 @@ def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
 
 def meta_task(question: ChoiceQuestion) -> str:
     """Key of a question's meta-task: the paper's for a known subtask, else the file's own."""
-    return str(_cells(question.named_category, question.group)["meta_task"])
+    known = _SPEC.derive["meta_task"].of(question.named_category)
+    return str(known) or question.group or NO_CATEGORY
 
 
-@cache
-def _cells(subtask: str, group: str) -> Cells:
-    """The groups of a subtask's questions, of which the file names the subtask and the meta-task."""
+def _cells(subtask: str, meta_task: str) -> Cells:
+    """The groups of a subtask's questions; the meta-task is that of a subtask which the paper doesn't have."""
     (derived,) = derived_rows(_SPEC, {"category": subtask})
     cells = {column: derived[column] for column in _SPEC.groups}
-    return {**cells, "meta_task": cells["meta_task"] or group or NO_CATEGORY}
+    return {**cells, "meta_task": cells["meta_task"] or meta_task}
 
 
 def _split_scores(
     split: str, answered: Sequence[Decided], protocol: Protocol, missing: Counter[str]
 ) -> MMTBenchScores:
     """The accuracies of a split's answers, with `missing` samples by subtask, and both baselines."""
+    cells = {subtask: _cells(subtask, NO_CATEGORY) for subtask in missing}
+    by_subtask = grouped((row.question.named_category, row.question) for row in answered)
+    for subtask, questions in by_subtask.items():
+        cells[subtask] = _cells(subtask, meta_task(questions[0]))
     rows = choice_rows(
         answered,
-        [_cells(row.question.named_category, row.question.group) for row in answered],
-        [_cells(subtask, "") for subtask in missing.elements()],
+        [cells[row.question.named_category] for row in answered],
+        [cells[subtask] for subtask in missing.elements()],
     )
     figures = ChoiceFigures(_SPEC.figures, protocol)
     over_subtasks, over_samples, _ = _OVERALLS

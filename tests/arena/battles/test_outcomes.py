@@ -8,6 +8,7 @@ from arena.clock import FINAL_SECONDS
 from arena.database import now
 from arena.items.ingest import Ingest
 from arena.items.store import ANSWER, SOURCE
+from arena.thinking import ShownAnswer
 from arena.types import REFERENCE
 from tests.support.planting import let_pass
 from tests.support.servers import drafts
@@ -67,9 +68,7 @@ def test_a_finished_battle_is_told_to_everybody_once_its_vote_is_final(arena):
     told = outcomes.finished(mine.link)
     names, won = (told.names, told.choice)
     assert (won, told.alike, told.people, told.reference is None) == ("a", 1, 1, REFERENCE in names)
-    assert tuple(answer.text for answer in told.answers) == tuple(
-        f"{name} says 0" for name in names
-    )
+    assert told.answers == tuple(ShownAnswer(f"{name} says 0") for name in names)
     assert (
         told.verdict == f"One person has compared the two here, and chose {names.a} over {names.b}."
     )

@@ -195,7 +195,9 @@ def test_one_label_of_each_group_has_an_interval_too():
 def test_where_every_error_is_labelled_nothing_is_left_to_chance():
     known = known_errors([ScoredAnswer(str(n), "Q", "T", "a", "", 0.0, ("g",)) for n in range(4)])
     labels = [Label(str(n), "g", "a", "perception" if n else "refuse") for n in range(4)]
-    assert error_shares(labels, known).kinds["perception"].weighted == (0.75, 0.75, 0.75)
+    shares = error_shares(labels, known)
+    assert shares.kinds["perception"].weighted == (0.75, 0.75, 0.75)
+    assert (shares.labelled, shares.wrong, shares.covered) == (4, 4, 4)
 
 
 def test_labels_of_more_than_a_groups_errors_are_refused():
@@ -215,6 +217,17 @@ def test_several_people_make_one_label():
     assert merged(three[:2])[0].main == "perception", "of two, the last word"
     again = [*three, Label("1", "g", "b", "refuse", round=2)]
     assert merged(again)[0].main == "refuse", "a later round takes the place of an earlier one"
+
+
+def test_further_kinds_are_those_that_half_of_the_people_see():
+    labels = [
+        Label("1", "g", "a", "perception", ("reasoning",)),
+        Label("1", "g", "b", "perception", ("reasoning", "knowledge")),
+        Label("1", "g", "c", "refuse"),
+    ]
+    (label,) = merged(labels)
+    assert (label.main, label.further) == ("perception", ("reasoning",))
+    assert merged(labels[1:])[0].further == ("perception", "reasoning", "knowledge"), "one of two"
 
 
 def test_wrong_questions_bound_the_score():
