@@ -7,26 +7,25 @@ from collections.abc import Sequence
 from arena.cli.lazy_group import Command, LazyGroup
 
 COMMANDS = {
-    "items": Command("bring items and answers in", "arena.cli.items"),
-    "models": Command("the models, and what is known of them", "arena.cli.models"),
+    "items": Command("Import items and answers.", "arena.cli.items"),
+    "models": Command("Name models, and state facts about them.", "arena.cli.models"),
     "campaign": Command(
-        "paid judgements: campaigns, their links, pay sheets and votes", "arena.cli.campaign"
+        "Run campaigns of paid voters: links, pay sheets and votes.", "arena.cli.campaign"
     ),
-    "drafts": Command(
-        "items that people write: projects, their boards and exports", "arena.cli.drafts"
+    "drafts": Command("Have people write items: projects, boards and exports.", "arena.cli.drafts"),
+    "plan": Command("Estimate what paid votes cost for a given precision.", "arena.cli.plan"),
+    "answer": Command("Have a model answer the items.", "arena.cli.answer"),
+    "rate": Command(
+        "Rank models from a file of votes, with intervals and plots.", "arena.cli.rate"
     ),
-    "plan": Command(
-        "what paid votes cost for a wanted precision, before any vote", "arena.cli.plan"
-    ),
-    "answer": Command("let a model of the catalogue answer the items", "arena.cli.answer"),
-    "rate": Command("a board, plots and their parameters from a file of votes", "arena.cli.rate"),
-    "votes": Command("votes from and to the formats that people hold", "arena.cli.votes"),
+    "votes": Command("Import and export votes in common formats.", "arena.cli.votes"),
     "export": Command(
-        "this arena's votes for the public: Parquet, JSONL and a data card", "arena.cli.votes"
+        "Export this arena's votes for the public: Parquet, JSONL and a data card.",
+        "arena.cli.votes",
     ),
-    "backup": Command("a copy of the SQLite file, also while the server runs", "arena.cli.backup"),
-    "forget": Command("delete a visitor's data on request", "arena.cli.votes"),
-    "deploy": Command("this folder as a Hugging Face Space", "arena.cli.deploy"),
+    "backup": Command("Copy the SQLite file, even while the server runs.", "arena.cli.backup"),
+    "forget": Command("Delete a visitor's data on request.", "arena.cli.votes"),
+    "deploy": Command("Deploy this folder as a Hugging Face Space.", "arena.cli.deploy"),
 }
 
 

@@ -8,38 +8,39 @@ import typer
 from arena.cli.lazy_group import INTERRUPTED, Command, LazyGroup
 
 COMMANDS = {
-    "score": Command("score a file of a benchmark's outputs", "scoring.cli.score"),
-    "benchmarks": Command("list the benchmarks, or describe one", "scoring.cli.benchmarks"),
+    "score": Command("Score a file of a model's answers.", "scoring.cli.score"),
+    "benchmarks": Command("List the benchmarks, or describe one.", "scoring.cli.benchmarks"),
     "check": Command(
-        "check a benchmark that is a YAML file, and how it reads answers", "scoring.cli.benchmarks"
+        "Check a benchmark's YAML file, and how it reads answers.", "scoring.cli.benchmarks"
     ),
-    "visit-board": Command("make a board of a file of votes or battles", "scoring.cli.visit_bench"),
+    "visit-board": Command(
+        "Make a board from a file of votes or battles.", "scoring.cli.visit_bench"
+    ),
     "visit-withdraw": Command(
-        "delete the texts of a submission; its results stay", "scoring.cli.visit_bench"
+        "Delete the texts of a submission; its results stay.", "scoring.cli.visit_bench"
     ),
     "agreement": Command(
-        "how far people agree, and which judges and metrics follow them", "scoring.cli.agreement"
+        "Measure how far people agree, and which judges and metrics agree with them.",
+        "scoring.cli.agreement",
     ),
     "calibrate": Command(
-        "how far judges are from people who marked the same answers", "scoring.cli.calibrate"
+        "Measure how far judges are from people on the same answers.", "scoring.cli.calibrate"
     ),
-    "errors": Command("which errors a model makes, by labels of people", "scoring.cli.errors"),
+    "errors": Command("Sort a model's errors by people's labels.", "scoring.cli.errors"),
     "extraction": Command(
-        "how often extractors of letters choose what people choose", "scoring.cli.extraction"
+        "Measure how often letters are read as people read them.", "scoring.cli.extraction"
     ),
     "task-map": Command(
-        "a map of tasks, of LoRA adapters that learned one task each", "scoring.cli.task_map"
+        "Map tasks by LoRA adapters that learned one task each.", "scoring.cli.task_map"
     ),
     "task-vectors": Command(
-        "train an adapter for each task of a question file", "scoring.cli.task_map"
+        "Train an adapter for each task of a question file.", "scoring.cli.task_map"
     ),
-    "answer": Command(
-        "let a model of the catalogue answer a benchmark's questions", "scoring.cli.answer"
-    ),
+    "answer": Command("Have a model answer a benchmark's questions.", "scoring.cli.answer"),
     "publish": Command(
-        "offer a published score to a model's repository on the Hub", "scoring.cli.publish"
+        "Offer a published score to a model's repository on the Hub.", "scoring.cli.publish"
     ),
-    "fetch": Command("download a benchmark's questions from its authors", "scoring.cli.fetch"),
+    "fetch": Command("Download a benchmark's questions from its authors.", "scoring.cli.fetch"),
 }
 
 

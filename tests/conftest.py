@@ -16,7 +16,7 @@ import certifi
 import pgserver
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from hypothesis import settings
+from hypothesis import Phase, settings
 from playwright.sync_api import Browser, Expect, Page
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
@@ -41,8 +41,12 @@ from tests.support.servers import AppServer, PostgresqlPool, drafts
 # importing and collecting make much that stays: looking through it takes long
 gc.set_threshold(100_000, 50, 50)
 
+FIRST_FAILURE = (Phase.explicit, Phase.generate)
+"""Without making a failing example smaller, which takes minutes."""
+
 settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile("soak", deadline=None, max_examples=300)
+settings.register_profile("mutants", settings.get_profile("suite"), phases=FIRST_FAILURE)
 settings.load_profile("suite")
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import ceil
 
 from arena.admin.campaigns import check_sources
 from arena.admin.seat_admin import SeatAdmin, noted
@@ -98,12 +99,12 @@ class ProjectStanding:
     """The samples to read, the oldest first."""
 
 
-def _fetched(name: str) -> bytes:
-    """Returns a picture that a project names. Raises OSError."""
-    if not name.startswith("https://"):
+def _fetch_example(address: str) -> bytes:
+    """Returns the picture of a project's example. Raises OSError."""
+    if not address.startswith("https://"):
         raise OSError("give its https address")
     try:
-        return fetch(name)
+        return fetch(address)
     except FetchError as error:
         raise OSError(str(error)) from error
 
@@ -128,7 +129,7 @@ class ProjectAdmin(SeatAdmin):
         self.pictures = pictures
 
     def make(
-        self, operator: str, content: bytes, picture: Callable[[str], bytes] = _fetched
+        self, operator: str, content: bytes, picture: Callable[[str], bytes] = _fetch_example
     ) -> Campaign:
         """Makes a project from a TOML file; `picture` reads one of its examples. Raises CampaignError."""
         spec = read_spec(ProjectSpec, content)
@@ -146,7 +147,7 @@ class ProjectAdmin(SeatAdmin):
         seat = spec.seat
         people = spec.people
         steps = items * people
-        seats = -(-steps // seat.votes)
+        seats = ceil(steps / seat.votes)
         families = len(spec.families)
         pay = f"{seats * seat.pay:,.2f} {seat.currency}"
         noun = "question" if spec.is_choice else "item"
@@ -161,12 +162,11 @@ class ProjectAdmin(SeatAdmin):
         ]
 
     def _price(self, spec: ProjectSpec) -> str:
+        """Returns a sentence on the models that a project asks, and their most cost."""
         if not spec.first_model:
-            return (
-                "No model tries the questions without their pictures: blind_model is empty."
-                if spec.is_choice
-                else "People write the answers: no model is named."
-            )
+            if spec.is_choice:
+                return "No model tries the questions without their pictures: blind_model is empty."
+            return "People write the answers: no model is named."
         options = ("x" * MOST_OPTION,) * MOST_OPTIONS if spec.is_choice else ()
         longest = Instruction(text="x" * LONGEST["instruction"], pictures=(), options=options)
         try:
@@ -175,20 +175,23 @@ class ProjectAdmin(SeatAdmin):
             )
             unpriced = " and ".join(self.drafting.unpriced(spec))
         except CatalogueError as error:
-            without = "Nobody tries the questions without their pictures"
-            return f"{without if spec.is_choice else 'People write the answers'}, since a model can't be used: {error}."
-        blind = f", and {spec.blind_model} blindly" if spec.blind_model else ""
-        act = f"{spec.model} drafts answers{blind}"
-        each = "an item with the longest texts of one picture"
+            without = "People write the answers"
+            if spec.is_choice:
+                without = "Nobody tries the questions without their pictures"
+            return f"{without}, since a model can't be used: {error}."
         if spec.is_choice:
             act = f"{spec.blind_model} answers without the picture"
-            each = "a question with the longest texts"
+            unit = "a question with the longest texts"
+        else:
+            blind = f", and {spec.blind_model} blindly" if spec.blind_model else ""
+            act = f"{spec.model} drafts answers{blind}"
+            unit = "an item with the longest texts of one picture"
         if unpriced:
             return (
                 f"{act}. The models file has no price for {unpriced}, so the cost isn't known and the budget can't "
                 "limit it."
             )
-        return f"{act}: ${most / 1e6:.4f} at most for {each}, ${spec.budget:,.2f} at most in all."
+        return f"{act}: ${most / 1e6:.4f} at most for {unit}, ${spec.budget:,.2f} at most in all."
 
     def reject(
         self, operator: str, name: str, number: str, why: str, fault: Fault = "picture"
@@ -269,11 +272,12 @@ class ProjectAdmin(SeatAdmin):
         at: datetime,
     ) -> Mapping[int, SeatWork]:
         """Returns the work of each seat; a writer with an unread sample counts as present now."""
-        last = self._qualification.last_answers(campaign)
-        last |= {sample.answer.seat: at for sample in unread}
-        work = seat_work(drafts, seats)
+        qualified_at = self._qualification.last_answers(campaign)
+        qualified_at |= {sample.answer.seat: at for sample in unread}
+        work_by_seat = seat_work(drafts, seats)
         return {
-            seat: done._replace(last=done.last or last.get(seat)) for seat, done in work.items()
+            seat: work._replace(last=work.last or qualified_at.get(seat))
+            for seat, work in work_by_seat.items()
         }
 
     def standings(self, most: int | None = None) -> list[ProjectStanding]:
@@ -310,6 +314,7 @@ class ProjectAdmin(SeatAdmin):
 
 
 def _judgement(value: str) -> Judged | None:
+    """Returns the key of CHECKS that a form sent; None for any other text."""
     for judgement in CHECKS:
         if judgement == value:
             return judgement

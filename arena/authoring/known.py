@@ -17,12 +17,15 @@ def words(text: str) -> str:
 
     A sign of a script without blanks is a word; letters keep their accents and vowel signs.
     """
-    plain = normalize("NFKC", normalize("NFKC", text).casefold())
-    parted = _SIGN.sub(r" \g<0> ", plain)
-    return f" {' '.join(''.join(map(_plain_sign, parted)).split())} "
+    folded = normalize("NFKC", text).casefold()
+    composed = normalize("NFKC", folded)  # casefold can leave letters and accents apart.
+    parted = _SIGN.sub(r" \g<0> ", composed)
+    plain = "".join(map(_plain_sign, parted))
+    return f" {' '.join(plain.split())} "
 
 
 def _plain_sign(sign: str) -> str:
+    """Returns a letter, mark or digit unchanged, nothing for an invisible sign, and a blank for any other."""
     kind = category(sign)
     if kind == "Cf":
         return ""
@@ -30,10 +33,11 @@ def _plain_sign(sign: str) -> str:
 
 
 def alternatives(known: str) -> list[str]:
+    """Returns the phrases of a known answer, any of which will do."""
     return [phrase.strip() for phrase in known.split(_BETWEEN)]
 
 
-def is_known(known: str) -> bool:
+def is_known_answer(known: str) -> bool:
     """Returns whether each alternative has a word that a text can name."""
     return all(words(phrase).strip() for phrase in alternatives(known))
 
@@ -44,5 +48,5 @@ def lacking(text: str, known: Sequence[str]) -> list[str]:
     return [
         answer
         for answer in known
-        if not any(words(part) in text_words for part in alternatives(answer))
+        if not any(words(phrase) in text_words for phrase in alternatives(answer))
     ]

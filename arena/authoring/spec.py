@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from arena.authoring.choices import MOST_OPTION, MOST_OPTIONS
-from arena.authoring.known import is_known
+from arena.authoring.known import is_known_answer
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec, SpecPart, worded
 from arena.validation import must_be, number, whole
@@ -57,7 +57,7 @@ MOST_SAMPLES = 20
 Known = Annotated[
     str,
     Field(max_length=200),
-    must_be("words or a short phrase, as in 'bus|coach' where either will do", is_known),
+    must_be("words or a short phrase, as in 'bus|coach' where either will do", is_known_answer),
 ]
 
 

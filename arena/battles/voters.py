@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from sqlalchemy import (
     BindParameter,
@@ -74,6 +75,14 @@ class Account:
         return hashlib.sha256(self.subject.encode()).hexdigest()
 
 
+class LoggedIn(NamedTuple):
+    """The person of a cookie's login."""
+
+    subject_hash: str
+    """The account's `PERSON.subject`."""
+    name: str
+
+
 class Voters:
     """Voters by the hash of their cookie; login and logout.
 
@@ -91,67 +100,72 @@ class Voters:
         values = {"cookie_hash": cookie_hash, "since": since or now()}
         with self._database.write() as connection:
             connection.execute(self._database.insert(VOTER).values(values).on_conflict_do_nothing())
-            return connection.execute(_of_guest(cookie_hash)).scalar_one()
+            return connection.execute(_guest_query(cookie_hash)).scalar_one()
 
     def known(self, cookie_hash: str, _since: datetime | None = None) -> int:
-        """Returns the voter of a cookie; NOBODY if it has none yet."""
+        """Returns the voter of a cookie; NOBODY if it has none yet. Callers can use it in place of `voter`."""
         with self._database.read() as connection:
-            return connection.scalar(_KNOWN, _of_cookie(cookie_hash)) or NOBODY
+            return connection.scalar(_VOTER_QUERY, _cookie_parameters(cookie_hash)) or NOBODY
 
-    def account(self, cookie_hash: str) -> tuple[str, str] | None:
-        """Returns the account of a cookie's login, by `PERSON.subject`, and its user name; None for a guest."""
+    def account(self, cookie_hash: str) -> LoggedIn | None:
+        """Returns the person of a cookie's login; None for a guest."""
         with self._database.read() as connection:
-            login = connection.execute(_ACCOUNT, _of_cookie(cookie_hash)).first()
-            return login and (login.subject, login.name)
+            login = connection.execute(_LOGIN_QUERY, _cookie_parameters(cookie_hash)).first()
+            return LoggedIn(login.subject, login.name) if login else None
 
     def name(self, cookie_hash: str) -> str | None:
         """Returns the user name of a cookie's login; None for a guest."""
         account = self.account(cookie_hash)
-        return account and account[1]
+        return account.name if account else None
 
     def logged_in(self, voters: Collection[int]) -> frozenset[int]:
         """Returns the voters among these who are logged in anywhere."""
         if not voters:
             return frozenset()
-        holds = LOGIN.c.ended_at.is_(None) & (LOGIN.c.since > now() - LOGIN_AGE)
+        is_valid = LOGIN.c.ended_at.is_(None) & (LOGIN.c.since > now() - LOGIN_AGE)
         with self._database.read() as connection:
-            query = select(LOGIN.c.voter_id).where(LOGIN.c.voter_id.in_(voters), holds)
+            query = select(LOGIN.c.voter_id).where(LOGIN.c.voter_id.in_(voters), is_valid)
             return frozenset(connection.scalars(query))
 
-    def log_in(self, account: Account, before: str, fresh: str) -> int:
-        """Logs an account in with a fresh cookie, by its hash, and ends the one before; returns the person's voter."""
+    def log_in(self, account: Account, old_hash: str, new_hash: str) -> int:
+        """Logs an account in with a new cookie, and ends the browser's old one; returns the person's voter.
+
+        Both cookies are given by their hashes.
+        """
         with self._database.write() as connection:
             take_turn(connection, PERSON)
             person = self._person(connection, account.hashed)
-            guest = connection.scalar(_of_guest(before))
+            guest = connection.scalar(_guest_query(old_hash))
             if guest is not None:
-                values = {"guest": guest, "person": person, "until": now()}
+                adoption = {"guest": guest, "person": person, "until": now()}
                 connection.execute(
-                    self._database.insert(ADOPTION).values(values).on_conflict_do_nothing()
+                    self._database.insert(ADOPTION).values(adoption).on_conflict_do_nothing()
                 )
-            _end(connection, before)
-            values = {
-                "cookie_hash": fresh,
+            _end_login(connection, old_hash)
+            login = {
+                "cookie_hash": new_hash,
                 "voter_id": person,
                 "name": account.name,
                 "since": now(),
             }
-            connection.execute(LOGIN.insert().values(values))
+            connection.execute(LOGIN.insert().values(login))
         return person
 
     def log_out(self, cookie_hash: str) -> None:
         """Ends the login of a cookie; the same cookie is a new guest afterwards."""
         with self._database.write() as connection:
-            _end(connection, cookie_hash)
+            _end_login(connection, cookie_hash)
 
     def _person(self, connection: Connection, subject: str) -> int:
+        """Returns the voter of an account, by `PERSON.subject`; makes it at the account's first login."""
         known = connection.scalar(select(PERSON.c.voter_id).where(PERSON.c.subject == subject))
         if known is not None:
             return known
         values = {"cookie_hash": person_key(subject), "since": now()}
-        made = connection.execute(VOTER.insert().values(values).returning(VOTER.c.id)).scalar_one()
-        connection.execute(PERSON.insert().values(voter_id=made, subject=subject, since=now()))
-        return made
+        insert = VOTER.insert().values(values).returning(VOTER.c.id)
+        voter = connection.execute(insert).scalar_one()
+        connection.execute(PERSON.insert().values(voter_id=voter, subject=subject, since=now()))
+        return voter
 
 
 def person_key(subject: str) -> str:
@@ -161,20 +175,20 @@ def person_key(subject: str) -> str:
 
 def key_of(connection: Connection, cookie_hash: str) -> str:
     """Returns the key of the person who is logged in with a cookie; for a guest, the hash itself."""
-    account = connection.execute(_ACCOUNT, _of_cookie(cookie_hash)).first()
+    account = connection.execute(_LOGIN_QUERY, _cookie_parameters(cookie_hash)).first()
     return person_key(account.subject) if account else cookie_hash
 
 
-_LOCKED = select(VOTER.c.id).where(VOTER.c.id == bindparam("voter")).with_for_update()
+_LOCK_QUERY = select(VOTER.c.id).where(VOTER.c.id == bindparam("voter")).with_for_update()
 
 
-def _of_guest(cookie_hash: str | BindParameter[str]) -> Select:
+def _guest_query(cookie_hash: str | BindParameter[str]) -> Select:
     return select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)
 
 
 def lock(connection: Connection, voter: int) -> None:
     """Serialises the transactions of a voter, also on PostgreSQL, for several tabs or devices."""
-    connection.execute(_LOCKED, {"voter": voter})
+    connection.execute(_LOCK_QUERY, {"voter": voter})
 
 
 def selves(voter: int | ColumnElement[int]) -> CompoundSelect:
@@ -183,31 +197,31 @@ def selves(voter: int | ColumnElement[int]) -> CompoundSelect:
     return select(own).union_all(select(ADOPTION.c.guest).where(ADOPTION.c.person == voter))
 
 
-def _of_cookie(cookie_hash: str) -> Mapping[str, object]:
-    """Returns the parameters of _KNOWN and _ACCOUNT."""
+def _cookie_parameters(cookie_hash: str) -> Mapping[str, object]:
+    """Returns the parameters of _VOTER_QUERY and _LOGIN_QUERY."""
     return {"cookie": cookie_hash, "oldest": now() - LOGIN_AGE}
 
 
 _COOKIE = bindparam("cookie", type_=Text)
-_HOLDS = and_(
+_IS_VALID = and_(
     LOGIN.c.cookie_hash == _COOKIE,
     LOGIN.c.ended_at.is_(None),
     LOGIN.c.since > bindparam("oldest", type_=Moment),
 )
-_ACCOUNT = (
+_LOGIN_QUERY = (
     select(PERSON.c.subject, LOGIN.c.name)
     .join(LOGIN, LOGIN.c.voter_id == PERSON.c.voter_id)
-    .where(_HOLDS)
+    .where(_IS_VALID)
 )
-_KNOWN = select(
+_VOTER_QUERY = select(
     func.coalesce(
-        select(LOGIN.c.voter_id).where(_HOLDS).scalar_subquery(),
-        _of_guest(_COOKIE).scalar_subquery(),
+        select(LOGIN.c.voter_id).where(_IS_VALID).scalar_subquery(),
+        _guest_query(_COOKIE).scalar_subquery(),
     )
 )
 """The person who has logged in with a cookie, or else its guest; made once, since every event needs it."""
 
 
-def _end(connection: Connection, cookie_hash: str) -> None:
-    mine = (LOGIN.c.cookie_hash == cookie_hash) & LOGIN.c.ended_at.is_(None)
-    connection.execute(LOGIN.update().where(mine).values(ended_at=now()))
+def _end_login(connection: Connection, cookie_hash: str) -> None:
+    is_open = (LOGIN.c.cookie_hash == cookie_hash) & LOGIN.c.ended_at.is_(None)
+    connection.execute(LOGIN.update().where(is_open).values(ended_at=now()))

@@ -43,11 +43,15 @@ def drawn_check(
     """Returns a check if the seat's next battle is one, otherwise None."""
     votes = spec.seat.votes
     left = wanted_checks(spec.checks, votes, len(checks)) - progress.checks
-    drawn_items = {battle.item for battle in taken}
-    new = [item for item in checks if item.id not in drawn_items and len(item.contestants) == 2]
-    if left <= 0 or not new or not is_check_due(max(0, votes - progress.votes), left, _COIN):
+    judged_items = {battle.item for battle in taken}
+    new_checks = [
+        item for item in checks if item.id not in judged_items and len(item.contestants) == 2
+    ]
+    if left <= 0 or not new_checks:
         return None
-    item = _COIN.choice(new)
+    if not is_check_due(max(0, votes - progress.votes), left, _COIN):
+        return None
+    item = _COIN.choice(new_checks)
     return _sided(item.id, item.contestants[0], item.contestants[1], 1.0)._replace(
         kind=CHECK, probability=None
     )
@@ -66,9 +70,10 @@ def drawn_battle(
     layout = state.layout
     if is_full(connection, seat.campaign, state):
         return None
-    assigned = _assigned(layout, _drawn(connection, seat.id))
+    assigned = _assigned_tuples(layout, _seat_battles(connection, seat.id))
     size = len(assigned) + spec.seat.votes - progress.votes  # Skipped tuples come on top.
-    served = _for_worker(state.served, layout, taken, spec)
+    served = _open_to_worker(state.served, layout, taken, spec)
+    # The state lags behind the database: a tuple that others have filled meanwhile is marked, and the next one drawn.
     while (choice := _next(spec, served, assigned, size, state, coin)) is not None:
         item = layout.items[choice.item]
         battle = ItemPair(item.id, layout.models[choice.low], layout.models[choice.high])
@@ -79,7 +84,7 @@ def drawn_battle(
             answers = layout.answers[choice.item]
             return _sided(item.id, answers[battle.low], answers[battle.high], choice.probability)
         state.fill(place)
-        served.wanted[place] = False
+        served.wanted[place] = False  # `served` may be a copy.
     return None
 
 
@@ -101,34 +106,37 @@ def _next(
 ) -> Assigned | None:
     """Returns the next tuple by the design; started tuples are finished before others begin."""
 
-    def by_design(some: Served) -> Assigned | None:
+    def by_design(candidates: Served) -> Assigned | None:
         if spec.design == "fixed":
-            return fixed(some, assigned, state.layout.tuples)
+            return fixed(candidates, assigned, state.layout.tuples)
         if spec.design == "settle":
-            return settle(some, assigned, state.looked.gains if state.looked else None, coin)
-        return balanced(some, assigned, size, coin) or settle(some, assigned, None, coin)
+            gains = state.looked.gains if state.looked else None
+            return settle(candidates, assigned, gains, coin)
+        balanced_draw = balanced(candidates, assigned, size, coin)
+        return balanced_draw or settle(candidates, assigned, None, coin)
 
     return finishing_first(served, by_design)
 
 
 def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> bool:
     """Returns whether a tuple lacks votes that a seat may still give, even if others hold it or the seat skipped it."""
-    mine = connection.execute(judged(seat.voter)).all()
+    judged_rows = connection.execute(judged(seat.voter)).all()
     cast = state.collected.cast
     if cast.sum() >= battle_spec(seat.campaign).stop.votes:
         return False
     lacking = replace(state.served, wanted=cast < state.layout.wanted)
-    taken = frozenset(ItemPair.of_row(row) for row in mine)
-    open_ = _for_worker(lacking, state.layout, taken, seat.campaign.spec)
-    drawn = [ItemPair.of_row(row) for row in mine if row.seat_id == seat.id]
-    return bool(open_.tuples_left(_assigned(state.layout, drawn)).any())
+    taken = frozenset(ItemPair.of_row(row) for row in judged_rows)
+    open_tuples = _open_to_worker(lacking, state.layout, taken, seat.campaign.spec)
+    battles = [ItemPair.of_row(row) for row in judged_rows if row.seat_id == seat.id]
+    return bool(open_tuples.tuples_left(_assigned_tuples(state.layout, battles)).any())
 
 
-def _for_worker(
+def _open_to_worker(
     served: Served, layout: Layout, taken: frozenset[ItemPair], spec: CampaignSpec
 ) -> Served:
-    """Returns the served tuples without those that this worker judged in any campaign, and without pairs that the
-    worker had often enough.
+    """Returns the served tuples that this worker may still judge.
+
+    Tuples that the worker judged in any campaign are closed, and so are pairs that the worker has had often enough.
     """
     places = [place for battle in taken if (place := layout.place(battle))]
     if not places:
@@ -136,28 +144,32 @@ def _for_worker(
     wanted = served.wanted.copy()
     rows, columns = np.array(places).T
     wanted[rows, columns] = False
-    often = np.bincount(rows, minlength=len(wanted))
+    times_judged = np.bincount(rows, minlength=len(wanted))
     most = np.maximum(PAIR_SHARE * layout.wanted.sum(1), ceil(2 * spec.seat.votes / len(wanted)))
-    wanted[often >= most] = False
+    wanted[times_judged >= most] = False
     return replace(served, wanted=wanted)
 
 
-def _drawn(connection: Connection, seat: int) -> list[ItemPair]:
+def _seat_battles(connection: Connection, seat: int) -> list[ItemPair]:
+    """Returns all battles drawn for a seat, except checks."""
     query = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
-    mine = query.where(BATTLE.c.seat_id == seat, BATTLE.c.draw != CHECK)
-    return [ItemPair.of_row(row) for row in connection.execute(mine)]
+    query = query.where(BATTLE.c.seat_id == seat, BATTLE.c.draw != CHECK)
+    return [ItemPair.of_row(row) for row in connection.execute(query)]
 
 
-def _assigned(layout: Layout, drawn: Sequence[ItemPair]) -> list[Assigned]:
+def _assigned_tuples(layout: Layout, battles: Sequence[ItemPair]) -> list[Assigned]:
     """Returns the battles by the layout's codes, except those that are none of its tuples."""
     assigned = []
-    for battle in drawn:
+    for battle in battles:
         if layout.place(battle) is not None:
-            low, high = sorted((layout.model_code[battle.low], layout.model_code[battle.high]))
+            codes = (layout.model_code[battle.low], layout.model_code[battle.high])
+            low, high = sorted(codes)
             assigned.append(Assigned(low, high, layout.item_code[battle.item], 0.0))
     return assigned
 
 
 def _sided(item: int, first: Contestant, second: Contestant, probability: float) -> Draw:
-    a, b = (first, second) if _COIN.random() < 0.5 else (second, first)
+    """Returns a draw with both contestants on sides by lot."""
+    sides = [first, second] if _COIN.random() < 0.5 else [second, first]
+    a, b = sides
     return Draw(item, a.model, b.model, a.answer, b.answer, "campaign", probability)

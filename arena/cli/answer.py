@@ -26,7 +26,9 @@ _NOT_IN_A_NAME = re.compile(r"[^0-9A-Za-z.-]+")
 
 @app.command()
 def answer(
-    model: Annotated[str, Option(metavar="CARD", help="name of a model in the catalogue (MODELS)")],
+    model: Annotated[
+        str, Option(metavar="CARD", help="a model's name in the models file (MODELS)")
+    ],
 ) -> Iterator[str]:
     settings = Settings.from_env()
     models = Models(

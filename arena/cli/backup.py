@@ -15,7 +15,7 @@ app = Typer(rich_markup_mode=None)
 
 @app.command()
 def backup(
-    file: Annotated[Path, Argument(callback=output_file, help="the copy, which is not there yet")],
+    file: Annotated[Path, Argument(callback=output_file, help="the copy to write, a new file")],
 ) -> Iterator[str]:
     back_up(Settings.from_env().database_url, file)
     yield f"written: {file}, with every vote stored so far"

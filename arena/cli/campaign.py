@@ -84,7 +84,7 @@ def printed(sheet: Sheet) -> Iterator[str]:
 Address = Annotated[
     str | None,
     Option(
-        help="where workers reach this arena, as in https://arena.example.org; left out: this machine"
+        help="address at which workers reach this arena, as in https://arena.example.org; by default this machine"
     ),
 ]
 
@@ -93,11 +93,11 @@ Address = Annotated[
 def new(
     file: Path,
     tuples: Annotated[
-        Path | None, Option(help="of design = 'fixed': a table of item (key), model_a, model_b")
+        Path | None, Option(help="for design = 'fixed': a table of item (key), model_a, model_b")
     ] = None,
     address: Address = None,
 ) -> Iterator[str]:
-    """Make a campaign of a TOML file."""
+    """Make a campaign from a TOML file."""
     admin, _ = admins()
     with named_spec(file), row_errors(tuples.name if tuples else None):
         made = admin.make(
@@ -116,12 +116,12 @@ def links(
     workers: Annotated[
         Path | None,
         Option(
-            help="of a plain campaign: a worker's name on each line, or a CSV, TSV or XLSX with a column `worker`"
+            help="for a plain campaign: a worker's name on each line, or a CSV, TSV or XLSX with a column `worker`"
         ),
     ] = None,
     address: Address = None,
 ) -> Iterator[str]:
-    """Its signed links: a CSV of one for each worker; or the one for all who log in, for Prolific or for MTurk."""
+    """Print a campaign's signed links: a CSV with one for each worker, or the one for logins, Prolific or MTurk."""
     admin = _admin_of(name)
     target = admin.store.get(name)
     here = _address(address)
@@ -140,7 +140,7 @@ def links(
 
 @campaign.command("list")
 def list_campaigns() -> Iterator[str]:
-    """The campaigns, with how far each is."""
+    """List the campaigns with their progress."""
     battles, projects = admins()
     for standing in battles.standings():
         pending = f" ({standing.pending:,} pending)" if standing.pending else ""
@@ -162,30 +162,30 @@ def _standing(standing: CampaignStanding | ProjectStanding, numbers: str) -> str
 
 @campaign.command()
 def end(name: str) -> Iterator[str]:
-    """End a campaign; whoever is at work is told, and is paid."""
+    """End a campaign; workers who are still active see a notice and are paid."""
     yield _admin_of(name).end(COMMAND_LINE, name)
 
 
 @campaign.command()
 def participants(name: str, file: Path) -> Iterator[str]:
-    """Bring in the platform's own list: Prolific's export, MTurk's batch results, or a table with `worker`."""
+    """Import the platform's own list: Prolific's export, MTurk's batch results, or a table with `worker`."""
     with row_errors(file.name):
         yield _admin_of(name).bring_participants(COMMAND_LINE, name, read_records(file))
 
 
 @campaign.command()
 def sheet(name: str) -> Iterator[str]:
-    """Whom to pay, as CSV: each worker's state, votes, time, checks, flags, and a proposal with its reason."""
+    """Print the pay sheet as CSV: each worker's state, votes, time, checks, flags, and a proposal with its reason."""
     return printed(_admin_of(name).sheet(name))
 
 
 @campaign.command()
 def quality(name: str) -> Iterator[str]:
-    """How good answers are, as CSV: checks, agreement, Dawid-Skene; a second opinion, never a board's number."""
+    """Print each worker's quality as CSV: checks, agreement, Dawid-Skene; a second opinion, never a board's number."""
     return _of_battles(name, "quality")
 
 
 @campaign.command()
 def votes(name: str) -> Iterator[str]:
-    """Every answer with its worker, as CSV, for operators alone."""
+    """Print every answer with its worker as CSV, for operators only."""
     return _of_battles(name, "votes")

@@ -45,17 +45,15 @@ app = Typer(rich_markup_mode=None)
 
 @app.command()
 def deploy(
-    space: Annotated[
-        str, Option(metavar="USER/NAME", help="the Space, made where it is not there")
-    ],
+    space: Annotated[str, Option(metavar="USER/NAME", help="the Space; made if it doesn't exist")],
     private: Annotated[
-        bool, Option("--private", help="make it private; one that is there stays as it is")
+        bool, Option("--private", help="make a new Space private; an existing one stays as it is")
     ] = False,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="only say what would be done; nothing is sent")
+        bool, Option("--dry-run", help="show what would be done, and send nothing")
     ] = False,
 ) -> Iterator[str]:
-    """Upload this folder as a Hugging Face Space; running it again after a failure is safe."""
+    """Upload this folder as a Hugging Face Space. You can safely run it again."""
     if not _NAME.fullmatch(space):
         raise DeployError(f"--space is {space[:120]!r}; it must be USER/NAME, as in ada/arena")
     _check_card(ROOT / "README.md")
@@ -66,9 +64,7 @@ def deploy(
         yield from files
     else:
         if get_token() is None:
-            raise DeployError(
-                "There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN"
-            )
+            raise DeployError("No token of the Hub found. Run `hf auth login`, or set HF_TOKEN")
         logging.set_verbosity_error()  # it would report every attempt
         send_again()
         write(HfApi(), space, copy, private)
@@ -78,7 +74,7 @@ def deploy(
     yield f"  secret    HF_TOKEN         needed: a fine-grained token that may write to {copy}, and to nothing else"
     yield "  variable  MODELS           hub, unless you set another: visitors compare models with their own credits"
     yield "  variable  OPERATORS        needed for the operator's page: Hugging Face names, with commas"
-    yield "  variable  TRUSTED_HOPS     only if proxies of yours stand before the Space's own, which counts as 1"
+    yield "  variable  TRUSTED_HOPS     only if your own proxies are in front of the Space's, which counts as 1"
     yield "  variable  JUDGE_MODEL      only if you lend a judge; with it the secret OPENAI_API_KEY"
     yield "  secret    DATABASE_URL     only for PostgreSQL, which a Space reaches at port 443 or 8080"
 
@@ -122,7 +118,7 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
         api.create_repo(copy, repo_type="dataset", private=True, exist_ok=True)
         if not api.dataset_info(copy).private:
             raise DeployError(
-                f"The dataset {copy} is public; make it private, votes and workers stand in it"
+                f"The dataset {copy} is public. Make it private: it has votes and workers"
             )
         if not there:
             api.create_repo(

@@ -33,7 +33,7 @@ app = Typer(rich_markup_mode=None)
 drafts = Typer()
 brought = Typer()
 app.add_typer(drafts, name="drafts")
-drafts.add_typer(brought, name="import", help="Finished items of elsewhere.")
+drafts.add_typer(brought, name="import", help="Import finished items from elsewhere.")
 
 
 class OpenProjects:
@@ -49,7 +49,7 @@ class OpenProjects:
 
 @drafts.command()
 def new(file: Path) -> Iterator[str]:
-    """Make a project of a TOML file; its examples' pictures lie beside it."""
+    """Make a project from a TOML file, with its examples' pictures in the same folder."""
     _, admin = admins()
     with named_spec(file):
         made = admin.make(
@@ -62,7 +62,7 @@ def new(file: Path) -> Iterator[str]:
 
 @drafts.command()
 def board(project: str) -> Iterator[str]:
-    """How far it is: families, yield beside the paper's, minutes, and what each worker gave."""
+    """Show a project's progress: families, yield next to the paper's, minutes, and each worker's part."""
     _, admin = admins()
     standing = admin.standing(admin.store.get(project))
     for sheet in project_sheets(standing):
@@ -82,11 +82,11 @@ def reject(
     project: str,
     item: int,
     fault: Annotated[
-        Fault, Option(help="what is wrong with it; picture: also a licence that was withdrawn")
+        Fault, Option(help="what is wrong with it; `picture` includes a withdrawn licence")
     ],
     why: Annotated[str, Option(help="a note for operators")],
 ) -> Iterator[str]:
-    """Take an item out, also one that was accepted; what was written stays stored."""
+    """Take an item out, even an accepted one; its texts stay stored."""
     _, admin = admins()
     yield admin.reject(COMMAND_LINE, project, str(item), why, fault)
 
@@ -103,7 +103,7 @@ class UnreadRow(NamedTuple):
 
 @drafts.command()
 def samples(project: str) -> Iterator[str]:
-    """The captions of its sample tasks that wait to be read, as CSV, the oldest first."""
+    """Print the sample captions that wait for you as CSV, the oldest first."""
     _, admin = admins()
     rows = [
         UnreadRow(
@@ -121,10 +121,10 @@ def samples(project: str) -> Iterator[str]:
 @drafts.command()
 def judge(
     project: str,
-    sample: Annotated[str, Argument(help="as the list names it, as 17.1.3")],
+    sample: Annotated[str, Argument(help="its name in the list, as in 17.1.3")],
     verdict: Annotated[str, Argument(metavar="good|poor")],
 ) -> Iterator[str]:
-    """Say whether a writer's sample is good; the writer's page goes on."""
+    """Judge a writer's sample; the writer's page then goes on."""
     _, admin = admins()
     yield admin.judge(COMMAND_LINE, project, sample, verdict)
 
@@ -144,7 +144,7 @@ class UncheckedRow(NamedTuple):
 
 @drafts.command()
 def questions(project: str) -> Iterator[str]:
-    """The multiple-choice questions that wait for your check, as CSV: half of each category's, at most 100."""
+    """Print the multiple-choice questions that wait for your check as CSV: half of each category, at most 100."""
     _, admin = admins()
     standing = admin.standing(admin.store.get(project))
     rows = [_unchecked(draft, admin.pictures) for draft in standing.unchecked]
@@ -169,19 +169,20 @@ def _unchecked(draft: Draft, pictures: PictureStore) -> UncheckedRow:
 @drafts.command()
 def check(
     project: str,
-    question: Annotated[str, Argument(help="its number, as the list has it")],
+    question: Annotated[str, Argument(help="its number in the list")],
     verdict: Annotated[str, Argument(metavar="|".join(CHECKS))],
 ) -> Iterator[str]:
-    """Say what you found in a question; anything but correct takes it out."""
+    """Store your check of a question; anything but `correct` takes it out."""
     _, admin = admins()
     yield admin.check(COMMAND_LINE, project, question, verdict)
 
 
 @brought.command("visit")
 def import_finished(
-    file: Path, project: Annotated[str, Option(help="made where it is not there")] = "visit-bench"
+    file: Path,
+    project: Annotated[str, Option(help="the project; made if it doesn't exist")] = "visit-bench",
 ) -> Iterator[str]:
-    """VisIT-Bench's table of multi-image items, with who said what of GPT-4's answers."""
+    """Import VisIT-Bench's table of multi-image items, with people's verdicts on GPT-4's answers."""
     here = OpenProjects()
     note = noted(COMMAND_LINE, "made a campaign", project)
     imported, new_items = import_visit(here.campaigns, here.drafts, file, project, note)
@@ -196,8 +197,8 @@ def export(
         Form,
         Option(
             "--as",
-            help="a folder for `items folder`; a dataset of the Hub; VisIT-Bench's CSV; of multiple-choice questions "
-            "the toolkit's TSV",
+            help="bank: a folder for `items folder`; hub: a dataset for the Hub; visit: VisIT-Bench's CSV; "
+            "tsv: multiple-choice questions for toolkits",
         ),
     ],
     out: Annotated[Path, Option(metavar="DIR", callback=output_folder, help="a new folder")],
@@ -205,19 +206,22 @@ def export(
         bool,
         Option(
             "--with-texts",
-            help="also a sealed project's captions, references and keys; keep them private",
+            help="include a sealed project's captions, references and right answers; keep them private",
         ),
     ] = False,
-    language: Annotated[str, Option(help="of --as hub: the items' language, as en")] = "",
+    language: Annotated[str, Option(help="for --as hub: the items' language, as in en")] = "",
     contact: Annotated[
-        str, Option(help="of --as hub: an e-mail address or page for who wants a picture out")
+        str,
+        Option(
+            help="for --as hub: an e-mail address or page for anyone who wants a picture removed"
+        ),
     ] = "",
     push: Annotated[
-        str | None, Option(metavar="OWNER/NAME", help="of --as hub: the dataset to make or renew")
+        str | None, Option(metavar="OWNER/NAME", help="for --as hub: the dataset to make or update")
     ] = None,
-    private: Annotated[bool, Option("--private/--public", help="of --push")] = True,
+    private: Annotated[bool, Option("--private/--public", help="for --push")] = True,
 ) -> Iterator[str]:
-    """Its accepted items: for this arena's bank, for the Hub, or as a benchmark's table."""
+    """Export a project's accepted items: for this arena, for the Hub, or as a benchmark's table."""
     here = OpenProjects()
     campaign = here.campaigns.get(project)
     if push and form != "hub":

@@ -19,7 +19,7 @@ MOST_PROBLEMS = 20
 app = Typer(rich_markup_mode=None)
 items = Typer(rich_markup_mode=None)
 app.add_typer(items, name="items")
-FolderName = Annotated[str | None, Option(help="name of the source; the folder's name if left out")]
+FolderName = Annotated[str | None, Option(help="name of the source; by default the folder's name")]
 
 
 def _bar(members: Iterable, title: str) -> Iterable:
@@ -65,19 +65,19 @@ class OpenBank:
 
 @items.command()
 def demo() -> Iterator[str]:
-    """The built-in demo bank."""
+    """Import the demo items."""
     return OpenBank().bring_in(ItemImporter.demo)
 
 
 @items.command()
 def visit(
     file: Path,
-    name: Annotated[str, Option(help="name of the source and its board")] = "VisIT-Bench",
+    name: Annotated[str, Option(help="name of the source and its boards")] = "VisIT-Bench",
     fetch: Annotated[
         bool, Option("--fetch-images", help="download the images (https, public addresses)")
     ] = False,
 ) -> Iterator[str]:
-    """VisIT-Bench's CSV, single- or multi-image."""
+    """Import VisIT-Bench's CSV, with one or several images an item."""
     return OpenBank().bring_in(
         lambda importer: importer.visit(file, name, fetch), "rated incorrect, left out"
     )
@@ -85,7 +85,7 @@ def visit(
 
 @items.command("folder")
 def items_folder(folder: Path, name: FolderName = None) -> Iterator[str]:
-    """A folder with items.jsonl and images, or a dataset of the Hub with data/*.parquet."""
+    """Import a folder with items.jsonl and images, or a dataset of the Hub with data/*.parquet."""
     return OpenBank().bring_in(
         lambda importer: importer.folder(folder, name or folder.resolve().name)
     )
@@ -93,7 +93,7 @@ def items_folder(folder: Path, name: FolderName = None) -> Iterator[str]:
 
 @items.command()
 def checks(folder: Path, name: FolderName = None) -> Iterator[str]:
-    """A folder of attention tests, each with a right and an unrelated answer."""
+    """Import a folder of attention tests, each with a right and an unrelated answer."""
     return OpenBank().bring_in(
         lambda importer: importer.folder(folder, name or folder.resolve().name, "check")
     )
@@ -103,10 +103,10 @@ def checks(folder: Path, name: FolderName = None) -> Iterator[str]:
 def answers(
     file: Path,
     model: Annotated[
-        str | None, Option(help='the model, where no column is named "<model name> prediction"')
+        str | None, Option(help='the model, if no column is named "<model name> prediction"')
     ] = None,
 ) -> Iterator[str]:
-    """One model's predictions file."""
+    """Import a file of one model's answers."""
     left_out = "rows of items not in the bank, left out"
     return OpenBank().bring_in(lambda importer: importer.answers(file, model), left_out)
 
@@ -115,16 +115,16 @@ def answers(
 def withdraw(
     file: Path,
     model: Annotated[
-        str | None, Option(help="whose file, where files of several models have this name")
+        str | None, Option(help="the file's model, if files of several models have this name")
     ] = None,
 ) -> Iterator[str]:
-    """Take a predictions file back; votes stay."""
+    """Withdraw a file of answers; votes on them stay."""
     yield f"{OpenBank().ingest.withdraw(file.name, model)} answers withdrawn; votes on them stay."
 
 
 @items.command("list")
 def list_items() -> Iterator[str]:
-    """The sources with their items, and the predictions files."""
+    """List the sources with their items, and the files of answers."""
     store = OpenBank().items
     bank = store.bank()
     for source in bank.sources:

@@ -32,7 +32,7 @@ app.add_typer(models, name="models")
 
 @models.command("list")
 def list_models() -> Iterator[str]:
-    """Names."""
+    """List the models' names."""
     for model in OpenBank().items.models():
         display = f", shown as {model.display}" if model.display != model.name else ""
         yield f"{model.name}{display}{', retired' if model.retired else ''}"
@@ -55,11 +55,13 @@ def retire(model: str) -> Iterator[str]:
 @models.command()
 def facts(
     file: Annotated[
-        Path | None, Argument(help="a TOML file with a table [[models]] for each model")
+        Path | None, Argument(help="a TOML file with a [[models]] table for each model")
     ] = None,
-    export: Annotated[bool, Option("--export", help="print what is known, as such a file")] = False,
+    export: Annotated[
+        bool, Option("--export", help="print all known facts as such a file")
+    ] = False,
 ) -> Iterator[str]:
-    """Take in what a file states of models: maker, licence, size, day, price, link."""
+    """Import facts about models from a file: maker, licence, size, date, price, link."""
     if (file is None) is not export:
         raise FactError("Name a file with facts, or print those there are with --export")
     store = _store()
@@ -69,15 +71,15 @@ def facts(
     stated = read_stated(file)
     store.state(stated)
     count = sum(len(facts.values) for facts in stated.values())
-    yield f"Taken in: {plural(count, 'fact')} of {plural(len(stated), 'model')}."
+    yield f"Imported {plural(count, 'fact')} about {plural(len(stated), 'model')}."
 
 
 @models.command()
 def link(model: str, repository: Annotated[str, Argument(metavar="OWNER/REPO")]) -> Iterator[str]:
-    """Name a model's repository on the Hugging Face Hub, and read what it shows."""
+    """Link a model to its repository on the Hugging Face Hub, and read its facts."""
     if not is_repository(repository):
         raise FactError(
-            f"{repository[:120]!r} is no model on the Hub; it must be OWNER/REPO, as in Qwen/Qwen3-VL-8B"
+            f"{repository[:120]!r} isn't a model on the Hub; it must be OWNER/REPO, as in Qwen/Qwen3-VL-8B"
         )
     store = _store()
     linked = store.find(model)._replace(repository=repository)
@@ -88,10 +90,10 @@ def link(model: str, repository: Annotated[str, Argument(metavar="OWNER/REPO")])
 
 @models.command()
 def unlink(model: str) -> Iterator[str]:
-    """Drop a model's repository, and what the Hub showed of it."""
+    """Drop a model's repository and the facts read from it."""
     store = _store()
     store.unlink(store.find(model))
-    yield f"What the Hub showed of {model} is dropped."
+    yield f"The facts that the Hub showed about {model} are removed."
     left = store.find(model).repository
     if left:
         yield f"The models file names {left}, which a running server reads again."
@@ -102,11 +104,11 @@ def read_stated(file: Path) -> dict[str, StatedFacts]:
     with file.open("rb") as opened:
         data = opened.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise FactError(f"{file.name} has over {MAX_BYTES:,} bytes; it is no file of facts")
+        raise FactError(f"{file.name} has over {MAX_BYTES:,} bytes; choose a file of facts")
     try:
         content = tomllib.loads(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FactError(f"{file.name} is no TOML: {error}") from error
+        raise FactError(f"{file.name} isn't TOML: {error}") from error
     tables = content.pop("models", None)
     are_tables = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
     if content or not are_tables:

@@ -18,7 +18,8 @@ from arena.sheets import Sheet, as_text, plain_sheet
 
 app = Typer(rich_markup_mode=None)
 Correlation = Annotated[
-    float | None, Option(min=0, max=1, help="of votes; if left out: of --votes, or an assumed one")
+    float | None,
+    Option(min=0, max=1, help="correlation of votes; by default from --votes, or assumed"),
 ]
 COLUMNS = ("per tuple", "votes", "tuples", "workers", "hours", "money", "half width")
 NOTE = "Half width: that of the models' 95% intervals, on average, in rating points."
@@ -26,29 +27,32 @@ NOTE = "Half width: that of the models' 95% intervals, on average, in rating poi
 
 @app.command()
 def plan(
-    models: Annotated[int, Option(min=2, max=300, help="to be compared")],
-    items: Annotated[int, Option(min=1, max=1_000_000, help="that all models answered")],
+    models: Annotated[int, Option(min=2, max=300, help="number of models to compare")],
+    items: Annotated[
+        int, Option(min=1, max=1_000_000, help="number of items that all models answered")
+    ],
     half_width: Annotated[
-        float | None, Option(min=0.1, help="mean of the 95% intervals, in points")
+        float | None, Option(min=0.1, help="mean half width of the 95% intervals, in points")
     ] = None,
     gap: Annotated[
-        float | None, Option(min=0.1, help="of two neighbours, in points, that shall be clear")
+        float | None,
+        Option(min=0.1, help="smallest gap between two neighbours that should be clear, in points"),
     ] = None,
-    each: Annotated[
-        list[int], Option(min=1, max=100, help="votes per tuple; may be given again")
-    ] = [1, 5],  # noqa: B006
+    each: Annotated[list[int], Option(min=1, max=100, help="votes per tuple; repeatable")] = [1, 5],  # noqa: B006
     votes: Annotated[
         Path | None,
-        Option(help="own votes: their correlations, and how far their models lie apart"),
+        Option(help="a file of votes: use its correlations and its spread of ratings"),
     ] = None,
     within_tuple: Correlation = None,
     within_item: Correlation = None,
     within_worker: Correlation = None,
-    seat: Annotated[int, Option(min=1, max=10_000, help="votes of a worker")] = 20,
-    seconds: Annotated[float, Option(min=1, max=86_400, help="of a vote")] = planner.SECONDS,
-    pay: Annotated[float, Option(min=0, max=1e6, help="of an hour")] = 12,
+    seat: Annotated[int, Option(min=1, max=10_000, help="votes of one worker")] = 20,
+    seconds: Annotated[
+        float, Option(min=1, max=86_400, help="seconds for one vote")
+    ] = planner.SECONDS,
+    pay: Annotated[float, Option(min=0, max=1e6, help="pay for an hour")] = 12,
     fee: Annotated[
-        float, Option(min=0, max=10, help="of the platform, as a share of the pay")
+        float, Option(min=0, max=10, help="the platform's fee as a share of the pay")
     ] = 0.428,
 ) -> Iterator[str]:
     spread = planner.SPREAD

@@ -24,12 +24,12 @@ from arena.sheets import as_text
 
 app = Typer(rich_markup_mode=None)
 CountBothBad = Annotated[BothBad, Option(help='how "both bad" counts')]
-FileFormat = Annotated[FormatName | None, Option(help="told from the content if left out")]
+FileFormat = Annotated[FormatName | None, Option(help="by default recognised from the content")]
 
-Named = Annotated[bool, Option("--named", help="rate votes cast with the names in view, too")]
+Named = Annotated[bool, Option("--named", help="include votes cast with the names in view")]
 Aliases = Annotated[
     list[str] | None,
-    Option("--alias", metavar="OLD=NEW", help="one model under two names; may be repeated"),
+    Option("--alias", metavar="OLD=NEW", help="merge two names of one model; repeatable"),
 ]
 
 
@@ -49,15 +49,17 @@ def rate(
     format: FileFormat = None,
     method: Method = "all",
     bootstrap: Annotated[
-        int, Option(min=0, max=100_000, help="orders of the votes for Elo; 0: no spread of Elo")
+        int, Option(min=0, max=100_000, help="random orders of the votes for Elo; 0: no spread")
     ] = 1000,
-    cluster: Annotated[ClusterChoice, Option(help="what counts as independent")] = "picture",
+    cluster: Annotated[
+        ClusterChoice, Option(help="what intervals treat as independent")
+    ] = "picture",
     prior: Annotated[
         float,
         Option(
             parser=_prior,
             metavar="NUMBER",
-            help="tied games with a mean model; 0: maximum likelihood",
+            help="the prior's wins and losses against a mean model: 0.5 is one tied game, 0 is maximum likelihood",
         ),
     ] = PRIOR,
     both_bad: CountBothBad = "half",

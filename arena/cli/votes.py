@@ -32,17 +32,17 @@ def import_votes(
     file: Path,
     format: FileFormat = None,
     source: Annotated[
-        str | None, Option(help="the name of its boards; the file's if left out")
+        str | None, Option(help="name of its boards; by default the file's name")
     ] = None,
     into_live: Annotated[
-        bool, Option("--into-live", help="count votes on this arena's items beside its own too")
+        bool, Option("--into-live", help="also count votes on this arena's items on its own boards")
     ] = False,
     both_bad: CountBothBad = "half",
-    judge: Annotated[bool, Option("--judge", help="a judge model chose, and no people")] = False,
+    judge: Annotated[bool, Option("--judge", help="a judge model chose, not people")] = False,
     named: Named = False,
     alias: Aliases = None,
 ) -> Iterator[str]:
-    """A file in any format into this arena, with boards of its own."""
+    """Import a file of votes in any format, with boards of its own."""
     battles = ranked(read(file, format), named, aliases_of(alias or ()))
     yield f"votes: {len(battles):,}, format: {battles.format or 'none'}"
     yield from battles.notices
@@ -52,16 +52,16 @@ def import_votes(
 @votes.command("export")
 def export_votes(
     out: Annotated[Path, Option(callback=output_file)],
-    file: Annotated[Path | None, Argument(help="left out: the votes of this arena")] = None,
+    file: Annotated[
+        Path | None, Argument(help="a file of votes; by default this arena's votes")
+    ] = None,
     source: Annotated[
         str | None,
-        Option(
-            help="the bank or the import that the votes are of; may be left out if there is one"
-        ),
+        Option(help="the votes' source or import; needed only if there are several"),
     ] = None,
     format: FormatName = "stereoscope",
 ) -> Iterator[str]:
-    """This arena's votes, or a file of votes, to a format that others read."""
+    """Export this arena's votes, or convert a file of votes."""
     check_unread([out], file)
     battles = read(file) if file else stored_votes(source)
     lost = write(battles, out, format)
@@ -71,16 +71,16 @@ def export_votes(
 
 @app.command()
 def forget(
-    voter: Annotated[str, Option(help="the code that /you tells a visitor, or a voter's number")],
+    voter: Annotated[str, Option(help="the code shown at /you, or a voter's number")],
 ) -> Iterator[str]:
     settings = Settings.from_env()
     with closing(Database(settings.database_url)) as database:
         images = OwnImages(database, settings.own_dir)
         erasure = Erasure(database, images, settings.uploads_dir)
         erasure.forget(erasure.find(voter), COMMAND_LINE)
-    yield "Forgotten: images, words and what told who it was are deleted; votes and reports stay without a person."
-    yield "A running server writes its public files anew; write those that you published elsewhere anew with `export`."
-    yield "Copies of the database made before (`backup`, pg_dump) still tell it; delete them."
+    yield "Forgotten: pictures, texts and everything that led to the person are deleted. Votes and reports stay."
+    yield "A running server updates its public files. Use `export` to update those you published elsewhere."
+    yield "Older copies of the database (`backup`, pg_dump) still have this data. Delete them."
 
 
 @app.command()

@@ -9,7 +9,8 @@ from scoring.specs.file_columns import FileColumn
 from scoring.specs.schema import UNKNOWN
 
 MIXED = "Several kinds of rule"
-"""Heading of the benchmarks with more than one kind."""
+OTHER = "Rules of their own"
+"""Headings of the benchmarks with more than one kind, and with none of them."""
 
 
 class Listing:
@@ -54,7 +55,7 @@ L = TypeVar("L", bound=Listing)
 def by_kind(benchmarks: Iterable[L]) -> Mapping[str, list[L]]:
     """Benchmarks by the heading of their kind of rule, both in the order of the list."""
     groups = grouped((_heading(benchmark), benchmark) for benchmark in benchmarks)
-    headings = [*(kind.heading for kind in KINDS.values()), MIXED]
+    headings = [*(kind.heading for kind in KINDS.values()), MIXED, OTHER]
     return {
         heading: sorted(groups[heading], key=lambda benchmark: benchmark.name.casefold())
         for heading in headings
@@ -64,6 +65,8 @@ def by_kind(benchmarks: Iterable[L]) -> Mapping[str, list[L]]:
 
 def _heading(benchmark: Listing) -> str:
     kinds = benchmark.kinds
+    if not kinds:
+        return OTHER
     return KINDS[kinds[0]].heading if len(kinds) == 1 else MIXED
 
 

@@ -52,11 +52,11 @@ def _metrics(names: str) -> str:
 @app.command(cls=MetricNames)
 def agreement(
     files: Annotated[
-        list[Path], Argument(metavar="FILE...", help="votes of people and verdicts of judges")
+        list[Path], Argument(metavar="FILE...", help="files of people's votes and judges' verdicts")
     ],
     out: progress.Out,
     answers: Annotated[
-        Path | None, Option(metavar="FILE", help="what the models said: item, model, answer")
+        Path | None, Option(metavar="FILE", help="the models' answers: item, model, answer")
     ] = None,
     scores: Annotated[
         Path | None, Option(metavar="FILE", help="other metrics: item, model, metric, score")
@@ -66,7 +66,7 @@ def agreement(
         Option(
             callback=_metrics,
             metavar="NAME...",
-            help=f"of the answers' texts, from {', '.join(METRICS)}",
+            help=f"text metrics to compute, from {', '.join(METRICS)}",
         ),
     ] = ",".join(INSTALLED),
 ) -> Iterator[str]:

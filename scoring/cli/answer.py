@@ -60,18 +60,21 @@ LONGEST_NAME = 255
 @app.command()
 def answer(
     benchmark: Annotated[
-        str, Argument(help=f"{', '.join(SUFFIXES)}, or a spec: a key of ours or a YAML file")
+        str, Argument(help=f"{', '.join(SUFFIXES)}, or a YAML benchmark: its key or its file")
     ],
-    model: Annotated[str, Option(metavar="CARD", help="name of a model in the catalogue (MODELS)")],
-    out: Annotated[Path, Option(callback=output_file, help="the prediction file")],
+    model: Annotated[
+        str, Option(metavar="CARD", help="a model's name in the models file (MODELS)")
+    ],
+    out: Annotated[Path, Option(callback=output_file, help="the file of answers to write")],
     questions: Annotated[
         Path | None, Option(help="the benchmark's question file; mm-vet: its folder")
     ] = None,
     images: Annotated[
-        Path | None, Option(help="visit-bench: folder of images; else they are fetched")
+        Path | None, Option(help="visit-bench: a folder of images; by default they're downloaded")
     ] = None,
     early_stop: Annotated[
-        bool, Option("--early-stop", help="mmbench: ask no pass after a wrong one")
+        bool,
+        Option("--early-stop", help="mmbench: skip a question's other passes after a wrong one"),
     ] = False,
     modes: Annotated[
         str,
@@ -88,10 +91,12 @@ def answer(
     ] = None,
     choose_by: Annotated[
         ChosenBy,
-        Option(help="mmbench, mmt-bench: the option that a local model writes, or finds likeliest"),
+        Option(
+            help="mmbench, mmt-bench: the option that the model writes, or that a local model finds likeliest"
+        ),
     ] = "text",
 ) -> Iterator[str]:
-    """Ask the model what it has not answered yet and write the prediction file, one for each mode."""
+    """Ask the model all questions that it hasn't answered yet, and write its answers to a file, one for each mode."""
     _check_options(benchmark, out, early_stop, prompt_prefix)
     prefix = prompt_text(PREFIXES[prompt_prefix]) if prompt_prefix else ""
     chosen = _modes(benchmark, modes)

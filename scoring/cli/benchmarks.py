@@ -41,7 +41,7 @@ _LONGEST = 100
 _WIDTH = 18
 
 
-Task = Annotated[str | None, Option(metavar="NAME", help="which of several tasks of an eval.yaml")]
+Task = Annotated[str | None, Option(metavar="NAME", help="one of several tasks of an eval.yaml")]
 
 
 @app.command()
@@ -49,8 +49,8 @@ def benchmarks(
     name: Annotated[
         str | None,
         Argument(
-            help="describe this one, or a file: a spec, the Hub's eval.yaml or a task of lmms-eval; a line for each "
-            "of ours without"
+            help="a benchmark to describe, or a file: a spec, the Hub's eval.yaml or a task of lmms-eval; "
+            "by default lists all"
         ),
     ] = None,
     form: Annotated[
@@ -63,11 +63,11 @@ def benchmarks(
     ] = None,
     questions: Annotated[
         Path | None,
-        Option(metavar="FILE", help="its questions; a tsv needs them, an eval.yaml their columns"),
+        Option(metavar="FILE", help="its question file, needed for tsv and eval.yaml"),
     ] = None,
     out: Annotated[
         Path | None,
-        Option(metavar="FILE", callback=output_file, help="write it there; printed without"),
+        Option(metavar="FILE", callback=output_file, help="a file to write; by default printed"),
     ] = None,
     task: Task = None,
 ) -> Iterator[str]:
@@ -99,7 +99,9 @@ def check(
             help="a benchmark as a YAML file, or the Hub's eval.yaml, or a task of lmms-eval",
         ),
     ],
-    file: Annotated[Path | None, Argument(help="answers to it; three are read")] = None,
+    file: Annotated[
+        Path | None, Argument(help="a file of answers, of which three are read")
+    ] = None,
     task: Task = None,
 ) -> Iterator[str]:
     loaded_spec = load_benchmark(spec, task).spec if file is not None else None

@@ -40,13 +40,14 @@ app = Typer(rich_markup_mode=None)
 @app.command("calibrate")
 def run(
     files: Annotated[
-        list[Path], Argument(metavar="FILE...", help="-audit.jsonl of reports on the same answers")
+        list[Path],
+        Argument(metavar="FILE...", help="-audit.jsonl files of reports on the same answers"),
     ],
     marks: Annotated[
         Path | None,
         Option(
             metavar="FILE",
-            help="people's marks: item, marker, score (0 to 1), maybe prediction_sha256",
+            help="people's marks: item, marker, score (0 to 1), optionally prediction_sha256",
         ),
     ] = None,
     out: Annotated[
@@ -57,7 +58,7 @@ def run(
         str,
         Option(
             metavar="N[,N...]",
-            help="have a judge mark again, shown so many of MM-Vet's seven examples: 0,2,4,5,6,7",
+            help="have a judge grade again with this many of MM-Vet's seven examples: 0,2,4,5,6,7",
         ),
     ] = "",
     judge: progress.JudgeModel = "",

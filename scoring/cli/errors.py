@@ -47,11 +47,11 @@ Outputs = Annotated[
     Path,
     Argument(
         metavar="FILE",
-        help="the model's outputs, as `score` takes them, or a judged report's -audit.jsonl",
+        help="the model's answers, as for `score`, or a judged report's -audit.jsonl",
     ),
 ]
 Protocol = Annotated[
-    str, Option(metavar="NAME", help="how letters are read; the benchmark's default without")
+    str, Option(metavar="NAME", help="protocol for reading letters; by default the benchmark's")
 ]
 
 
@@ -63,13 +63,13 @@ def draws(
         Option(
             metavar="FILE",
             callback=output_file,
-            help="CSV of the drawn answers, to label in its column main",
+            help="a CSV of the drawn answers; label them in its column main",
         ),
     ],
     k: Annotated[
-        int, Option(min=1, max=1000, help="wrong answers of each group at most")
+        int, Option(min=1, max=1000, help="at most this many wrong answers of each group")
     ] = PER_GROUP,
-    seed: Annotated[int, Option(help="the same seed draws the same questions, of every model")] = 0,
+    seed: Annotated[int, Option(help="the same seed draws the same questions for every model")] = 0,
     protocol: Protocol = "",
 ) -> Iterator[str]:
     """Draw up to k wrong answers of each group, as MMT-Bench's authors did."""
@@ -93,22 +93,24 @@ def proposes(
         Option(
             metavar="FILE",
             callback=output_file,
-            help="CSV of the proposals, for `errors shares --proposals`",
+            help="a CSV of the proposals, for `errors shares --proposals`",
         ),
     ],
     drawn: Annotated[
-        Path | None, Option(metavar="FILE", help="for the answers of this draw alone")
+        Path | None, Option(metavar="FILE", help="propose only for the answers of this draw")
     ] = None,
     images: Annotated[
         Path | None,
-        Option(metavar="DIR", help="pictures by their names, or by item; those in FILE without"),
+        Option(
+            metavar="DIR", help="a folder of pictures, by name or by item; by default those in FILE"
+        ),
     ] = None,
     protocol: Protocol = "",
     base_url: progress.BaseUrl = None,
     yes: progress.Yes = False,
     budget: progress.Dollars = None,
 ) -> Iterator[str]:
-    """Have rules, then a judge that sees the pictures, propose kinds of error. They are no labels of people."""
+    """Propose kinds of error by rules and by a judge that sees the pictures. Proposals aren't people's labels."""
     check_unread([out], file, drawn)
     serving = progress.CommandJudge(Settings.from_env(), judge, base_url, False, yes, budget)
     answers = _answers(file, protocol)
@@ -148,7 +150,7 @@ def proposes(
 @errors.command("shares")
 def gives_shares(
     labels: Annotated[
-        Path, Argument(help="labels: item, main, and maybe labeller, round, further, note")
+        Path, Argument(help="labels: item, main, and optionally labeller, round, further, note")
     ],
     file: Outputs,
     protocol: Protocol = "",
@@ -159,10 +161,11 @@ def gives_shares(
         ),
     ] = None,
     proposals: Annotated[
-        Path | None, Option(metavar="FILE", help="of `errors propose`, to be set beside")
+        Path | None,
+        Option(metavar="FILE", help="a file of `errors propose`, to compare with the labels"),
     ] = None,
 ) -> Iterator[str]:
-    """Give the share of each kind of error: of the sample, as the paper, and weighted to all errors."""
+    """Print the share of each kind of error: of the sample, as in the paper, and weighted to all errors."""
     if doubted:
         check_unread([doubted], labels, file, proposals)
     known = _errors(file, _answers(file, protocol))

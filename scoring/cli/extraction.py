@@ -20,35 +20,34 @@ from scoring.people.readings import between_people
 from scoring.registry import open_upload
 
 app = Typer(rich_markup_mode=None)
-extraction = Typer(help="how often extractors of letters choose what people choose")
+extraction = Typer(help="measure how often letters are read as people read them")
 app.add_typer(extraction, name="extraction")
 
 
 @extraction.command("draw")
 def draws(
-    file: Annotated[
-        Path, Argument(help="the model's multiple-choice outputs, as `score` takes them")
-    ],
+    file: Annotated[Path, Argument(help="the model's multiple-choice answers, as for `score`")],
     out: Annotated[
         Path,
         Option(
             metavar="FILE",
             callback=output_file,
-            help="CSV of the drawn answers, to fill in its column option",
+            help="a CSV of the drawn answers; fill in its column option",
         ),
     ],
     n: Annotated[
-        int, Option(min=1, max=12_000, help="answers at most; MMBench's people read 376")
+        int, Option(min=1, max=12_000, help="at most this many answers; MMBench's people read 376")
     ] = DRAWN,
-    seed: Annotated[int, Option(help="the same seed draws the same questions, of every model")] = 0,
+    seed: Annotated[int, Option(help="the same seed draws the same questions for every model")] = 0,
     protocol: Annotated[
         str,
         Option(
-            metavar="NAME", help="whose rules leave answers open; the benchmark's default without"
+            metavar="NAME",
+            help="the protocol whose rules leave answers open; by default the benchmark's",
         ),
     ] = "",
 ) -> Iterator[str]:
-    """Draw answers that rules leave open, without what an extractor chose and what is right."""
+    """Draw answers that rules leave open, without the extractor's choice and the right answer."""
     if out.exists():
         raise RowsError(
             "is there already, maybe with people's readings; choose another --out", out.name
@@ -71,21 +70,23 @@ def draws(
 def aligns(
     readings: Annotated[
         Path,
-        Argument(help="people's choices: item, answer_sha256, option, and maybe reader, round"),
+        Argument(
+            help="people's choices: item, answer_sha256, option, and optionally reader, round"
+        ),
     ],
     files: Annotated[
         list[Path],
         Argument(
             metavar="AUDIT...",
-            help="-audit.jsonl of multiple-choice reports, of any models and judges",
+            help="-audit.jsonl files of multiple-choice reports, of any models and judges",
         ),
     ],
     out: Annotated[
         Path | None,
-        Option(metavar="FILE", callback=output_file, help="also write where they differ as CSV"),
+        Option(metavar="FILE", callback=output_file, help="also write the differences as CSV"),
     ] = None,
 ) -> Iterator[str]:
-    """Give the share of answers for which an extractor chooses what people choose, and how the others differ."""
+    """Print how often an extractor chooses what people choose, and how the others differ."""
     if out:
         check_unread([out], readings, *files)
     extracted = extracted_files(files)

@@ -23,15 +23,18 @@ app = Typer(rich_markup_mode=None)
 
 @app.command()
 def fetch(
-    name: Annotated[str, Argument(help="as `python -m scoring benchmarks` lists it")],
+    name: Annotated[str, Argument(help="a key from `python -m scoring benchmarks`")],
     folder: Annotated[
-        Path | None, Argument(help="where to; QUESTIONS_PATH without. MM-Vet needs one of its own")
+        Path | None,
+        Argument(
+            help="a folder to write to; by default QUESTIONS_PATH. MM-Vet needs a folder of its own"
+        ),
     ] = None,
     file: Annotated[
-        str | None, Option(metavar="NAME", help="this one of its files; all of them without")
+        str | None, Option(metavar="NAME", help="one of its files; by default all")
     ] = None,
     pictures: Annotated[bool, Option("--pictures", help="keep the columns of pictures")] = False,
-    yes: Annotated[bool, Option("--yes", help="accept size and licence")] = False,
+    yes: Annotated[bool, Option("--yes", help="accept size and licence without asking")] = False,
 ) -> Iterator[str]:
     """Download a benchmark's questions from its authors."""
     if name == MM_VET.key:
@@ -51,9 +54,9 @@ def fetch(
         _agree()
     for question_file in chosen:
         path = load(benchmark.key, question_file, licence, target, pictures, time.sleep)
-        yield f"{path} is there, and is as its authors published it."
+        yield f"{path} is downloaded, and is the file that its authors published."
     if folder is not None:
-        yield f"Set QUESTIONS_PATH to {folder}, and answers alone are scored beside it."
+        yield f"Set QUESTIONS_PATH to {folder} to score files that have answers alone."
 
 
 def _benchmark(name: str) -> FileBenchmark[Any]:
@@ -84,8 +87,8 @@ def _files(benchmark: FileBenchmark[Any], name: str | None) -> Sequence[Question
 
 def _agree() -> None:
     try:
-        agreed = input("Load it? [y/N] ").strip().lower() in ("y", "yes")
+        agreed = input("Download? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError as error:
-        raise DeclinedError("Nothing was loaded: give --yes where nobody can answer.") from error
+        raise DeclinedError("Nothing was downloaded. Add --yes where nobody can answer.") from error
     if not agreed:
-        raise DeclinedError("Nothing was loaded.")
+        raise DeclinedError("Nothing was downloaded.")

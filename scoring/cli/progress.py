@@ -46,18 +46,23 @@ Lines: TypeAlias = Generator[str, None, T]
 """Lines to print as they become known; returns the result at the end."""
 
 JudgeModel = Annotated[
-    str, Option("--judge", metavar="MODEL", help="its key is read from OPENAI_API_KEY")
+    str, Option("--judge", metavar="MODEL", help="the judge; its key is read from OPENAI_API_KEY")
 ]
 BaseUrl = Annotated[
     str | None,
-    Option(metavar="URL", help="an OpenAI-compatible server; JUDGE_URL or OpenAI without"),
+    Option(metavar="URL", help="an OpenAI-compatible server; by default JUDGE_URL or OpenAI"),
 ]
-Batch = Annotated[bool, Option("--batch", help="OpenAI's Batch API: half the price, within a day")]
-Yes = Annotated[bool, Option("--yes", help="accept the cost")]
+Batch = Annotated[
+    bool, Option("--batch", help="use OpenAI's Batch API: half the price, within a day")
+]
+Yes = Annotated[bool, Option("--yes", help="accept the cost without asking")]
 Dollars = Annotated[
     float | None,
     Option(
-        "--budget", metavar="DOLLARS", min=0, help="stop there; three times the estimate without"
+        "--budget",
+        metavar="DOLLARS",
+        min=0,
+        help="stop at this cost; by default at three times the estimate",
     ),
 ]
 Out = Annotated[Path, Option(metavar="DIR", callback=output_folder)]
@@ -238,9 +243,7 @@ class CommandJudge:
         try:
             agreed = self._yes or input("Go on? [y/N] ").strip().lower() in ("y", "yes")
         except EOFError as error:
-            raise DeclinedError(
-                "Nothing was sent: nobody said yes. Give --yes where nobody can."
-            ) from error
+            raise DeclinedError("Nothing was sent. Add --yes where nobody can answer.") from error
         if not agreed:
             raise DeclinedError("Nothing was sent.")
 

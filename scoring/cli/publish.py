@@ -22,12 +22,12 @@ app = Typer(rich_markup_mode=None)
 
 @app.command()
 def publish(
-    link: Annotated[str, Argument(help="the report's address, or the end of it")],
+    link: Annotated[str, Argument(help="the report's address, or its last part")],
     repo: Annotated[str, Option(metavar="OWNER/NAME", help="the model's repository on the Hub")],
     dry_run: Annotated[bool, Option("--dry-run", help="print the files, and send nothing")] = False,
     yes: Annotated[bool, Option("--yes", help="send it without asking")] = False,
 ) -> Iterator[str]:
-    """Open a pull request with a published report's score, by the login of `hf auth login`."""
+    """Open a pull request with a published report's score, with the login of `hf auth login`."""
     score = _score(link, Settings.from_env())
     if dry_run:
         yield from _files(score, repo)
@@ -54,7 +54,7 @@ def _score(link: str, settings: Settings) -> HubScore:
         report = jobs.report(name) if job else None
     if job is None or report is None:
         raise PublishError(
-            f"{link[:200]} is no report here. Give its address, and DATA_DIR as the server has it."
+            f"{link[:200]} isn't a report here. Give its address, and DATA_DIR as the server has it."
         )
     if not job.published or not job.slug:
         raise PublishError("This report is private. Publish it on its page first, under Share.")
@@ -86,6 +86,6 @@ def _agree(repo: str) -> None:
     try:
         agreed = input(f"Open this pull request at {repo}? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError as error:
-        raise DeclinedError("Nothing was sent: give --yes where nobody can answer.") from error
+        raise DeclinedError("Nothing was sent. Add --yes where nobody can answer.") from error
     if not agreed:
         raise DeclinedError("Nothing was sent.")

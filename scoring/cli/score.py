@@ -45,32 +45,32 @@ def score(
         str | None,
         Option(
             metavar="NAME",
-            help="as `python -m scoring benchmarks` lists it, or a spec of your own, as in animals.yaml; recognised "
-            "from the file without",
+            help="a key from `python -m scoring benchmarks`, or your own spec, as in animals.yaml; by default "
+            "recognised from the file",
         ),
     ] = None,
     questions: Annotated[
         Path | None,
         Option(
             metavar="FILE",
-            help="the benchmark's own, for a file without them; MM_VET_PATH, MM_VET_V2_PATH without",
+            help="the benchmark's question file, for answers without questions; by default MM_VET_PATH, MM_VET_V2_PATH",
         ),
     ] = None,
     against: Annotated[
         Path | None,
         Option(
-            metavar="FILE", help="another model's, to be compared with; MM-Vet: its *-grade-*.json"
+            metavar="FILE", help="another model's file to compare with; MM-Vet: its *-grade-*.json"
         ),
     ] = None,
     option: Annotated[
         list[str] | None,
-        Option("-o", metavar="NAME=VALUE", help="an option of the benchmark, as below; several"),
+        Option("-o", metavar="NAME=VALUE", help="an option of the benchmark, as below; repeatable"),
     ] = None,
     protocol: Annotated[
-        str | None, Option(metavar="NAME", help="the benchmark's first without")
+        str | None, Option(metavar="NAME", help="by default the benchmark's first")
     ] = None,
     judge: progress.JudgeModel = "",
-    no_judge: Annotated[bool, Option("--no-judge", help="rules alone")] = False,
+    no_judge: Annotated[bool, Option("--no-judge", help="score by rules alone")] = False,
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,
     yes: progress.Yes = False,

@@ -29,19 +29,21 @@ app = Typer(rich_markup_mode=None)
 def task_map(
     adapters: Annotated[
         Path,
-        Argument(metavar="ADAPTERS", help="a folder with tasks.csv (task, folder, n) and these"),
+        Argument(
+            metavar="ADAPTERS", help="a folder with tasks.csv (task, folder, n) and the adapters"
+        ),
     ],
     out: progress.Out,
     vector: Annotated[
-        Vector, Option(help="what a cosine is of: B times A, or both as stored")
+        Vector, Option(help="product: cosines of B times A; stacked: of both as stored")
     ] = "product",
-    linkage: Annotated[Linkage, Option(help="how far two clusters are")] = "average",
-    clusters: Annotated[int, Option(min=2, max=500, help="clusters of the cut")] = CLUSTERS,
+    linkage: Annotated[Linkage, Option(help="the distance between two clusters")] = "average",
+    clusters: Annotated[int, Option(min=2, max=500, help="the number of clusters")] = CLUSTERS,
     beside: Annotated[
         Path | None,
         Option(
             metavar="FILE",
-            help="distances.csv of another map, to compare with; else the accuracies'",
+            help="distances.csv of another map to compare with; by default the accuracies' map",
         ),
     ] = None,
 ) -> Iterator[str]:
@@ -112,26 +114,28 @@ def task_vectors(
     ],
     out: progress.Out,
     revision: Annotated[
-        str | None, Option(metavar="COMMIT", help="of a name on the Hub, where it must be given")
+        str | None, Option(metavar="COMMIT", help="the commit, required for a name on the Hub")
     ] = None,
     rank: Annotated[int, Option(min=1, max=512)] = 2,
     alpha: Annotated[int, Option(min=1)] = 4,
     dropout: Annotated[float, Option(min=0, max=0.9)] = 0.05,
     modules: Annotated[
-        str, Option(help="linear layers of the text model, with commas between them")
+        str, Option(help="linear layers of the text model, separated by commas")
     ] = MODULES,
     layers: Annotated[
-        str, Option(callback=_layers, help="numbers of its layers; all without")
+        str, Option(callback=_layers, help="numbers of its layers; by default all")
     ] = "",
     rate: Annotated[float, Option(min=0)] = 1e-4,
     epochs: Annotated[int, Option(min=1, max=100)] = 3,
-    samples: Annotated[int | None, Option(min=1, help="of each task at most; all without")] = None,
+    samples: Annotated[
+        int | None, Option(min=1, help="at most this many samples of each task; by default all")
+    ] = None,
     seed: Annotated[
-        int, Option(help="of the adapters' first numbers, which all share, and of the order")
+        int, Option(help="seed of the adapters' shared first numbers, and of the order")
     ] = 0,
     device: Device = "auto",
 ) -> Iterator[str]:
-    """Train a LoRA adapter for each category of a question file; a stopped run goes on where it was."""
+    """Train a LoRA adapter for each category of a question file. A stopped run goes on where it stopped."""
     if revision is None and not Path(base).is_dir():
         raise BadParameter(
             f"{base} is no folder here; for a name on the Hub, give its commit with --revision"

@@ -116,7 +116,7 @@ def board(
     named: Named = False,
     alias: Aliases = None,
 ) -> Iterator[str]:
-    """Compute the board of a file of votes or battles: people's, or one judge's."""
+    """Make a board from a file of votes or battles: people's, or one judge's."""
     check_unread((out / name for name in TABLES), file)
     battles = ranked(read(file), named, aliases_of(alias or ()))
     _one_kind(battles, file.name)
@@ -137,8 +137,10 @@ def board(
 
 @app.command("visit-withdraw")
 def withdraw(
-    name: Annotated[str, Argument(help="as it stands on the board")],
-    source: Annotated[str | None, Option(help="on whose items; the newest without")] = None,
+    name: Annotated[str, Argument(help="its name on the board")],
+    source: Annotated[
+        str | None, Option(help="the source of its items; by default the newest")
+    ] = None,
 ) -> Iterator[str]:
     """Delete the texts of anybody's submission; its number and results stay."""
     with closing(Database(Settings.from_env().database_url)) as database:

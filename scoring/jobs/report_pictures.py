@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Column, ForeignKey, Integer, LargeBinary, Table, Text, func, insert, select
 
@@ -161,7 +162,7 @@ def report_pictures(
 
     Raises RowsError.
     """
-    report = jobs.report(link)
+    report: Any = jobs.report(link)
     if report is None:
         return []
     benchmark = benchmark_of(report)

@@ -258,8 +258,7 @@ class Jobs:
             self._count(connection, network, "reports", "free reports")
             if benchmark_named(made.benchmark).way == "hidden":
                 code = self._days.code(connection, network, "reports") if network else None
-                name = made.benchmark_name
-                if hindrance := self.hidden.begin(connection, owner, code, name):
+                if hindrance := self.hidden.begin(connection, owner, code, made.benchmark_name):
                     raise JobError(hindrance)
             job = self._insert(
                 connection, owner, made, free, state="done", spec="", own_key=False, **ended

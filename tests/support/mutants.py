@@ -42,6 +42,7 @@ pytest_add_cli_args =
     -p
     no:cacheprovider
     --tb=short
+    --hypothesis-profile=mutants
 timeout_multiplier = 3.0
 timeout_constant = 10.0
 process_isolation = forkserver

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arena.authoring.known import is_known, lacking
+from arena.authoring.known import is_known_answer, lacking
 
 NAMED = [
     ("A red bus waits.", "red"),
@@ -51,5 +51,5 @@ def test_all_that_is_lacking_is_told_in_its_order():
 
 @pytest.mark.parametrize("known", ["", " ", "|", "bus|", "|bus", "★", "bus| |coach", "\u200b"])
 def test_what_has_no_word_is_no_known_answer(known):
-    assert not is_known(known)
-    assert is_known("bus|coach")
+    assert not is_known_answer(known)
+    assert is_known_answer("bus|coach")

@@ -221,7 +221,7 @@ def test_another_app_in_the_space_is_left_alone(hub):
 
 def test_a_public_dataset_is_refused_before_the_space_is_made(hub):
     hub.private = False
-    with pytest.raises(deploy.DeployError, match="ada/arena-votes is public; make it private"):
+    with pytest.raises(deploy.DeployError, match="ada/arena-votes is public. Make it private"):
         write(hub)
     assert hub.spaces == {}
 
@@ -253,7 +253,7 @@ def test_no_token_is_one_line(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", "/nowhere/token")
     done = run("arena", "deploy", "--space", "ada/arena", environ={"HF_TOKEN": ""})
     assert (done.code, done.out) == (2, "")
-    assert done.err == "There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN\n"
+    assert done.err == "No token of the Hub found. Run `hf auth login`, or set HF_TOKEN\n"
 
 
 @pytest.mark.soak

@@ -38,7 +38,7 @@ def arena(tmp_path):
 def test_what_is_exported_can_be_taken_in_again(arena, tmp_path):
     file = tmp_path / "facts.toml"
     file.write_text(FACTS, "utf-8")
-    assert arena("models", "facts", file).out == "Taken in: 6 facts of 1 model.\n"
+    assert arena("models", "facts", file).out == "Imported 6 facts about 1 model.\n"
     exported = arena("models", "facts", "--export").out
     assert 'organisation = "The \\"Dodo\\" Laboratory"  # stated, ' in exported
     assert "parameters = 8000000000  #" in exported
@@ -59,7 +59,7 @@ def test_what_is_exported_can_be_taken_in_again(arena, tmp_path):
         (FACTS.replace("name", "named", 1), "facts.toml, model 1: name is missing; add it"),
         (FACTS + FACTS, "two tables are of 'm1'; make them one"),
         ("models = 3", "expected tables [[models]] and nothing else"),
-        ("[[models]", "facts.toml is no TOML"),
+        ("[[models]", "facts.toml isn't TOML"),
     ],
 )
 def test_a_wrong_file_is_refused_whole(arena, tmp_path, text, told):

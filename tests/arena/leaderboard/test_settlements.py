@@ -324,3 +324,8 @@ def test_the_sentence_names_places():
     ):
         orders = [Order(1, 2, words[state], None, 0.5) for state in states]
         assert orders_in_words([SimpleNamespace(order=order) for order in (*orders, None)]) == said
+
+
+def test_orders_are_known_among_models_that_are_both_there():
+    record = BoardRecord(frozenset({7, 8, 9}), {(7, 8): 50, (9, 7): 60, (8, 9): 70})
+    assert record.among({7: 0, 8: 1}) == [(0, 1, 50)]

@@ -476,7 +476,7 @@ def test_a_preview_shows_what_is_asked_and_lets_nothing_be_chosen(browser: Brows
         expect(frame.locator(".warning")).to_have_text(
             "This is a preview. Accept the HIT to begin."
         )
-        expect(frame.locator("form, button, input")).to_have_count(0)
+        expect(frame.locator("main :is(form, button, input)")).to_have_count(0)
 
 
 def test_a_choice_goes_on_by_itself_when_it_is_final(browser: Browser, server):

@@ -17,6 +17,7 @@ from scoring.multiple_choice.types import Clue, Decided, Decision, Rule
 from scoring.registry import open_upload
 from scoring.specs.report import figure_lines, grouped_lines
 from tests.support.choice_reports import choice_report
+from tests.support.choice_tables import row, table_file
 from tests.support.mmt_answers import OPTIONS, answered
 
 
@@ -75,13 +76,13 @@ def test_the_facts_are_those_of_the_paper(data):
     capabilities = groups_of("capability")
     assert {(key, one.meta_task) for key, one in subtasks.items()} == facts
     by_name = {one.name: one for one in subtasks.values()}
-    for row in (record.values for record in read_records(data / "mmt-bench" / "subtasks.csv")):
-        one = by_name[row["subtask"]]
+    for fact in (record.values for record in read_records(data / "mmt-bench" / "subtasks.csv")):
+        one = by_name[fact["subtask"]]
         assert (str(one.samples), "; ".join(image_types[one.key])) == (
-            row["n_samples"],
-            row["visual_input"],
+            fact["n_samples"],
+            fact["visual_input"],
         )
-        assert "; ".join(capabilities[one.key]) == row["capabilities"]
+        assert "; ".join(capabilities[one.key]) == fact["capabilities"]
     assert (len(subtasks), sum(one.samples for one in subtasks.values())) == (162, 31_325)
     assert (
         len(mmt_bench.META_TASKS),
@@ -222,8 +223,19 @@ def test_a_real_models_file_gives_the_toolkits_numbers(data, protocol, within):
     assert abs(report.splits[-1].overall.subtasks.mean - 100 * float(theirs[2][1])) < 1.5
 
 
-def test_the_spec_alone_gives_every_number(data):
-    path = data / "vlmevalkit" / "vila_8b_MMT-Bench_VAL.xlsx"
+def test_the_spec_alone_gives_every_number(tmp_path):
+    """Two questions of each subtask, whose answers are right by the digits of their number."""
+    rows = [
+        row(
+            place,
+            "B" if place % 7 < 4 else "C",
+            answer="D" if place % 5 == 0 else "B",
+            category=subtask,
+            split="VAL",
+        )
+        for place, subtask in enumerate(sorted([*mmt_bench.subtasks()] * 2))
+    ]
+    path = table_file(tmp_path / "m.tsv", rows)
     ours = open_upload(path, benchmark="mmt-bench").report("strict")
     own = spec_benchmark(OWN, mmt_bench.MMT_BENCH.spec)
     alone = open_upload(path, benchmark=own).report("strict")

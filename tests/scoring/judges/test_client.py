@@ -938,8 +938,10 @@ def test_a_choice_without_text_or_finish_reason_is_no_answer(choice):
 @pytest.mark.parametrize(("text", "choices"), [("1" * 30_001, 1), ("1", 101)])
 def test_more_than_any_judge_says_is_not_read(text, choices):
     (choice,) = completion(text)["choices"]
-    found = read_answer(json.dumps({"choices": [choice] * choices}).encode())
+    usage = {"prompt_tokens": 3, "completion_tokens": 9_000}
+    found = read_answer(json.dumps({"choices": [choice] * choices, "usage": usage}).encode())
     assert isinstance(found, Trouble) and found.kind == "bad reply"
+    assert found.tokens == (3, 9_000), "it is paid all the same"
 
 
 def test_deep_nesting_is_no_answer():

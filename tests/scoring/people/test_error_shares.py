@@ -227,6 +227,7 @@ def test_further_kinds_are_those_that_half_of_the_people_see():
     ]
     (label,) = merged(labels)
     assert (label.main, label.further) == ("perception", ("reasoning",))
+    assert merged(labels[1:])[0].further == ("perception", "reasoning", "knowledge"), "one of two"
 
 
 def test_wrong_questions_bound_the_score():
