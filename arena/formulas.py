@@ -18,7 +18,6 @@ _DEFINITIONS = ("\\def", "\\newcommand", "\\newenvironment", "\\DeclareMathOpera
 """Commands that define others and could grow exponentially; formulas with them stay text."""
 _BRACE = re.compile(r"\\[{}]")
 """Braces that are printed and group nothing."""
-_MARKS = (("$$", "$$", True), ("\\[", "\\]", True), ("\\(", "\\)", False), ("$", "$", False))
 TAGS = frozenset(
     (
         "math",
@@ -34,21 +33,55 @@ TAGS = frozenset(
         "mroot",
         "menclose",
         "mover",
+        "msub",
+        "msup",
+        "msubsup",
+        "munder",
+        "munderover",
+        "mtable",
+        "mtr",
+        "mtd",
     )
-    + ("msub", "msup", "msubsup", "munder", "munderover", "mtable", "mtr", "mtd")
 )
 _LENGTH = re.compile(r"[0-3](?:\.[0-9]{1,4})?em")
 _WORD = re.compile(r"[a-z-]{1,30}|[0-2]")
+_LENGTH_ATTRIBUTES = ("width", "minsize", "maxsize")
+_WORD_ATTRIBUTES = (
+    "display",
+    "displaystyle",
+    "scriptlevel",
+    "mathvariant",
+    "stretchy",
+    "fence",
+    "form",
+    "accent",
+    "columnalign",
+    "notation",
+    "linethickness",
+    "movablelimits",
+)
 ATTRIBUTES = {
-    **dict.fromkeys(("width", "minsize", "maxsize"), _LENGTH),
-    **dict.fromkeys(
-        ("display", "displaystyle", "scriptlevel", "mathvariant", "stretchy", "fence", "form"),
-        _WORD,
-    ),
-    **dict.fromkeys(("accent", "columnalign", "notation", "linethickness", "movablelimits"), _WORD),
+    **dict.fromkeys(_LENGTH_ATTRIBUTES, _LENGTH),
+    **dict.fromkeys(_WORD_ATTRIBUTES, _WORD),
 }
 """Allowed attributes with patterns of their values; others, such as colours and addresses, are removed."""
 _ENVIRONMENTS = (("{aligned}", "{align*}"), ("{align}", "{align*}"), ("{gathered}", "{gather*}"))
+
+
+class _Marks(NamedTuple):
+    """The marks around a formula."""
+
+    opening: str
+    closing: str
+    display: bool
+
+
+_MARKS = (
+    _Marks("$$", "$$", display=True),
+    _Marks("\\[", "\\]", display=True),
+    _Marks("\\(", "\\)", display=False),
+    _Marks("$", "$", display=False),
+)
 
 
 class Formula(NamedTuple):
@@ -66,27 +99,38 @@ def formula_at(text: str, start: int, end: int) -> Formula | None:
     A single dollar begins a formula if no blank follows it and no letter or digit precedes it, and if the next dollar
     is in the same line, without a blank before it or a letter or digit after it: "$5 and $6" is money.
     """
-    marks = next((marks for marks in _MARKS if text.startswith(marks[0], start)), None)
-    if marks is None:
+    for marks in _MARKS:
+        if text.startswith(marks.opening, start):
+            return _marked_formula(text, start, end, marks)
+    return None
+
+
+def _marked_formula(text: str, start: int, end: int, marks: _Marks) -> Formula | None:
+    """Returns the formula between these marks; None if it is not closed, is blank, or is no formula but money."""
+    begin = start + len(marks.opening)
+    limit = min(end, begin + MOST_FORMULA)
+    stop = text.find(marks.closing, begin, limit)
+    while stop > 0 and marks.closing == "$" and text[stop - 1] == "\\":  # A dollar that is printed.
+        stop = text.find(marks.closing, stop + 1, limit)
+    if stop < 0:
         return None
-    opening, closing, display = marks
-    begin = start + len(opening)
-    stop = text.find(closing, begin, min(end, begin + MOST_FORMULA))
-    while stop > 0 and closing == "$" and text[stop - 1] == "\\":
-        stop = text.find(closing, stop + 1, min(end, begin + MOST_FORMULA))
-    latex = text[begin : max(stop, begin)]
-    if not latex.strip() or (closing == "$" and not _is_inline(text, start, stop)):
+    latex = text[begin:stop]
+    if not latex.strip():
         return None
-    return Formula(latex, display, stop + len(closing))
+    if marks.closing == "$" and not _is_inline(text, start, stop):
+        return None
+    return Formula(latex, marks.display, stop + len(marks.closing))
 
 
 def _is_inline(text: str, start: int, stop: int) -> bool:
+    """Returns whether single dollars at `start` and `stop` mark a formula; see `formula_at`."""
     before = text[max(0, start - 1) : start]
     after = text[stop + 1 : stop + 2]
-    outside = not (before.isalnum() or before == "\\" or after.isalnum())
-    return outside and not (
-        text[start + 1].isspace() or text[stop - 1].isspace() or "\n" in text[start:stop]
-    )
+    if before.isalnum() or before == "\\" or after.isalnum():
+        return False
+    if text[start + 1].isspace() or text[stop - 1].isspace():
+        return False
+    return "\n" not in text[start:stop]
 
 
 def mathml(formula: Formula) -> str | None:
@@ -95,12 +139,12 @@ def mathml(formula: Formula) -> str | None:
     braces = _BRACE.sub("", latex)
     if any(command in latex for command in _DEFINITIONS) or braces.count("{") != braces.count("}"):
         return None
-    for name, known in _ENVIRONMENTS:
-        latex = latex.replace(name, known)
+    for name, known_name in _ENVIRONMENTS:
+        latex = latex.replace(name, known_name)
     convert, failures = _converter()
     try:
-        made = convert(latex, display="block" if formula.display else "inline")
-        return ElementTree.tostring(_copy(made, 0), "unicode")
+        element = convert(latex, display="block" if formula.display else "inline")
+        return ElementTree.tostring(_copy(element, 0), "unicode")
     except failures:
         return None
 
@@ -130,11 +174,8 @@ def _converter() -> tuple[Callable[..., ElementTree.Element], tuple[type[Excepti
 def _copy(element: ElementTree.Element, depth: int) -> ElementTree.Element:
     """Returns a copy of an element with allowed content alone. Raises ValueError for unknown elements."""
     text = html.unescape(element.text or "")
-    if (
-        element.tag not in TAGS
-        or depth > _MOST_DEPTH
-        or (element.tag == "mi" and text[:1] in ("\\", "&"))
-    ):
+    is_unconverted = element.tag == "mi" and text[:1] in ("\\", "&")  # A command stays as its name.
+    if element.tag not in TAGS or depth > _MOST_DEPTH or is_unconverted:
         raise ValueError(element.tag)
     copy = ElementTree.Element(element.tag, dict(_allowed_attributes(element)))
     copy.text = "".join(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.fraud.cohorts import Cohort, in_cohorts
+from arena.fraud.cohorts import Cohort, cohort_flags
 from arena.fraud.crowds import crowds
 from arena.fraud.detectors import ENOUGH, OF_CROWD, Flag, Suspicion, VoterChoices, evidence
 from arena.fraud.review import review
@@ -241,7 +241,7 @@ def timed() -> None:
     seconds = []
     for part in (
         lambda: evidence(choices, MODELS),
-        lambda: in_cohorts(choices, MODELS, cohorts, nobody),
+        lambda: cohort_flags(choices, MODELS, cohorts, nobody),
         lambda: crowds(choices, MODELS, networks),
     ):
         start = time.perf_counter()

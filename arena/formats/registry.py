@@ -4,7 +4,7 @@ import base64
 import itertools
 import json
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
@@ -77,8 +77,8 @@ _MOST_COLUMNS = 12
 def read(path: Path, name: FormatName | None = None) -> Battles:
     """Reads the votes of a file; without `name`, detects the format from its content.
 
-    A torn last line of a JSON log and rows without votes are left out, with notices; so is a file without votes. Raises
-    RowsError with the row for a mistake, such as an unknown winner.
+    A torn last line of a JSON log and rows without votes are left out. Notices say so, and also if the file has no
+    votes at all. Raises RowsError with the row for a mistake, such as an unknown winner.
     """
     notices: list[str] = []
     records = _records(path, notices)
@@ -88,19 +88,19 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
             name, *columns_of(()), rows=(), notices=(*notices, f"{path.name} holds no votes")
         )
     form = _BY_NAME[name] if name else _form_of(first, path.name)
-    sorted_rows = _SortedRows()
-    single = _single_votes(form, itertools.chain([first], records))
-    columns = joined(_parts(form, single, path.name, sorted_rows))
+    collected = _CollectedRows()
+    vote_records = _single_votes(form, itertools.chain([first], records))
+    columns = joined(_column_portions(form, vote_records, path.name, collected))
     notices += [
-        f"rows left out, {reason}: {count:,}" for reason, count in sorted_rows.reasons.items()
+        f"rows left out, {reason}: {count:,}" for reason, count in collected.reasons.items()
     ]
-    if not sorted_rows.rows:
+    if not collected.rows:
         notices.append(f"{path.name} holds no votes")
     return Battles(
         form.name,
         *columns,
-        rows=tuple(sorted_rows.rows),
-        others=tuple(sorted_rows.others),
+        rows=tuple(collected.rows),
+        others=tuple(collected.others),
         notices=tuple(notices),
     )
 
@@ -133,11 +133,19 @@ def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tup
     )
 
 
+def _first_bytes(path: Path) -> bytes:
+    """Returns the start of a file's content, without a byte order mark and blanks; empty for a blank file."""
+    with path.open("rb") as file:
+        while block := file.read(_HEAD):
+            if content := block.removeprefix(_BOM).lstrip():
+                return content
+    return b""
+
+
 def _records(path: Path, notices: list[str]) -> Iterator[Record]:
+    """Yields the records of a file, whose kind is read from its first bytes."""
     try:
-        with path.open("rb") as file:
-            blocks = iter(lambda: file.read(_HEAD), b"")
-            head = next(filter(None, (block.removeprefix(_BOM).lstrip() for block in blocks)), b"")
+        head = _first_bytes(path)
     except OSError as error:
         raise RowsError(
             f"cannot be opened ({error.strerror}); choose it again", file=path.name or str(path)
@@ -155,19 +163,31 @@ def _lines(path: Path, notices: list[str]) -> Iterator[Record]:
     try:
         yield from read_records(path, _LIMITS, name=f"{path.name}.jsonl")
     except RowsError as error:
-        with path.open("rb") as file:
-            filled = ((row, line) for row, line in enumerate(file, start=1) if line.strip(_BLANK))
-            row, line = deque(filled, maxlen=1).pop()
+        row, line = _last_line(path)
         if error.row != row or not _ends_too_early(line.decode("utf-8", "replace")):
             raise error.at(file=path.name) from error
         notices.append(f"row {row}, the last, is torn and was skipped")
 
 
+def _last_line(path: Path) -> tuple[int, bytes]:
+    """Returns the row and content of the last line that is not blank."""
+    last_row = 0
+    last_line = b""
+    with path.open("rb") as file:
+        for row, line in enumerate(file, start=1):
+            if line.strip(_BLANK):
+                last_row = row
+                last_line = line
+    return last_row, last_line
+
+
 def _ends_too_early(line: str) -> bool:
-    """Returns whether a line begins an object with unclosed brackets."""
+    """Returns whether a line begins an object that never closes."""
+    if not line.removeprefix("\ufeff").lstrip().startswith("{"):
+        return False
     brackets = _BRACKETS.findall(_STRING.sub("", line))
     depths = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in brackets)
-    return line.removeprefix("\ufeff").lstrip().startswith("{") and all(depths)
+    return 0 not in depths
 
 
 def _form_of(record: Record, file: str) -> Format:
@@ -183,8 +203,8 @@ def _form_of(record: Record, file: str) -> Format:
 
 
 @dataclass
-class _SortedRows:
-    """The rows of a file, sorted into votes and others."""
+class _CollectedRows:
+    """The rows of a file: those with votes, and others."""
 
     rows: list[Row] = field(default_factory=list)
     others: list[OtherRow] = field(default_factory=list)
@@ -199,34 +219,35 @@ def _single_votes(form: Format, records: Iterable[Record]) -> Iterator[Record]:
             yield Record(number, row)
 
 
-def _parts(
-    form: Format, records: Iterator[Record], file: str, sorted_rows: _SortedRows
+def _column_portions(
+    form: Format, records: Iterator[Record], file: str, collected: _CollectedRows
 ) -> Iterator[Columns]:
-    """Yields the votes in portions, so that few exist at once, and collects all rows in `sorted_rows`."""
+    """Yields the votes in portions, so that few exist at once, and collects all rows in `collected`."""
     while portion := tuple(itertools.islice(records, _PORTION)):
         values = [record.values for record in portion]
         columns = form.columns(values)
         if columns is None:
-            columns = tuple(zip(*_votes(form, portion, file, sorted_rows), strict=True))
+            columns = tuple(zip(*_votes(form, portion, file, collected), strict=True))
         else:
-            sorted_rows.rows += values
+            collected.rows += values
         yield columns
 
 
 def _votes(
-    form: Format, records: Iterable[Record], file: str, sorted_rows: _SortedRows
+    form: Format, records: Iterable[Record], file: str, collected: _CollectedRows
 ) -> Iterator[Vote]:
+    """Yields the votes, and collects all rows in `collected`. Raises RowsError with the row."""
     for number, row in records:
         try:
             vote = form.vote(row)
         except RowsError as error:
             raise error.at(file=file, row=number) from error
         if isinstance(vote, Vote):
-            sorted_rows.rows.append(row)
+            collected.rows.append(row)
             yield vote
         else:
-            sorted_rows.others.append(OtherRow(len(sorted_rows.rows), row))
-            sorted_rows.reasons[vote.reason] += 1
+            collected.others.append(OtherRow(len(collected.rows), row))
+            collected.reasons[vote.reason] += 1
 
 
 def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Row]:
@@ -235,19 +256,20 @@ def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Ro
     for row, vote in battles.lines():
         votes += vote is not None
         original = _original_row(battles, row, form)
+        if original is not None:
+            yield original
+            continue
         try:
-            written = original
-            if original is None:
-                written = _new_row(battles, vote, row, form)
+            new = _new_row(battles, vote, row, form)
         except RowsError as error:
             raise error.at(row=votes) from error
-        if written is not None:
-            yield written
-        if original is None:
-            lost.update(_without_place(vote, form))
+        if new is not None:
+            yield new
+        lost.update(_lost_facts(vote, form))
 
 
-def _without_place(vote: Vote | None, form: Format) -> list[str]:
+def _lost_facts(vote: Vote | None, form: Format) -> list[str]:
+    """Returns the facts of a vote that a format has no place for."""
     if vote is None:
         return [] if form is STEREOSCOPE else ["rows that are no votes"]
     without = [

@@ -21,6 +21,7 @@ def _vote(row: Row) -> Vote:
 
 
 def _columns(rows: Sequence[Row]) -> Columns | None:
+    """Returns the votes of rows at once, faster than `_vote`; None if a row needs its checks and messages."""
     try:
         model_a = [row["model_a"] for row in rows]
         model_b = [row["model_b"] for row in rows]
@@ -30,8 +31,9 @@ def _columns(rows: Sequence[Row]) -> Columns | None:
         return None
     if not all(cells.is_name(name) and name == name.strip() for name in names):
         return None
+    known = {"model_a": model_a, "model_b": model_b, "winner": winner}
     unknown = [None] * len(rows)
-    return model_a, model_b, winner, *[unknown] * (len(Vote._fields) - 3)
+    return tuple(known.get(column, unknown) for column in Vote._fields)
 
 
 def _row(vote: Vote) -> dict[str, str]:

@@ -49,6 +49,17 @@ _PASSES = 4
 """The most passes over all cohorts; each pass leaves out the voters flagged before, who may hide others."""
 
 
+class _Evidence(NamedTuple):
+    """The evidence that voters of a cohort follow a pattern."""
+
+    strength: float
+    """The decimal logarithm of the e-value."""
+    pattern: int
+    """The likeliest pattern, as a row of `_sums`."""
+    chances: Floats
+    """Each voter's probability of following it."""
+
+
 class Cohort(NamedTuple):
     """Voters with something in common; `reason` names it in their flags."""
 
@@ -56,7 +67,7 @@ class Cohort(NamedTuple):
     voters: Codes
 
 
-def in_cohorts(
+def cohort_flags(
     choices: VoterChoices,
     models: int,
     cohorts: Sequence[Cohort],
@@ -65,22 +76,22 @@ def in_cohorts(
 ) -> tuple[Flag, ...]:
     """Returns the flags of cohorts, at most one for a voter; choices of voters in `out` are excluded.
 
-    The choices marked in `apart`, those of crowds, are not used to measure cohorts.
+    The choices marked in `apart`, those of crowds, are not used to estimate models' strengths and voters' tastes.
     """
     flags: dict[int, Flag] = {}
     is_apart = np.zeros(len(choices.a), bool) if apart is None else apart
     for _ in range(_PASSES):
         is_left = ~np.isin(choices.voter, [*out, *flags])
         left = choices.take(is_left)
-        is_measure = ~is_apart[is_left]
-        measure = left.take(is_measure)
-        fit = bradley_terry(win_counts(measure, models))
+        is_fitted = ~is_apart[is_left]
+        fitted = left.take(is_fitted)
+        fit = bradley_terry(win_counts(fitted, models))
         places = dict(by_voter(left.voter))
-        taste = cache(partial(taste_of_voters, measure, fit.strengths))
+        taste = cache(partial(taste_of_voters, fitted, fit.strengths))
         new_flags = [
             flag
             for cohort in cohorts
-            for flag in _flags(left, is_measure, places, cohort, fit, taste)
+            for flag in _flags(left, is_fitted, places, cohort, fit, taste)
         ]
         flags |= {flag.voter: flag for flag in reversed(new_flags)}
         if not new_flags:
@@ -90,64 +101,75 @@ def in_cohorts(
 
 def _flags(
     choices: VoterChoices,
-    is_measure: NDArray[np.bool_],
+    is_fitted: NDArray[np.bool_],
     places: Mapping[int, Codes],
     cohort: Cohort,
     fit: Strengths,
     taste: Callable[[], float],
 ) -> Iterator[Flag]:
-    """Yields the flags of a cohort.
+    """Yields the flags of a cohort. `places` are each voter's rows in `choices`.
 
     Tastes, and the uncertainty of strengths, take long and are considered only if the cohort passes without them.
     """
     present = np.array([voter for voter in sorted(cohort.voters.tolist()) if voter in places])
     if len(present) < FEWEST:
         return
-    mine = np.concatenate([places[voter] for voter in present.tolist()])
-    own = choices.take(mine)
-    if len(choices.a) - len(own.a) < OTHERS * len(own.a):
+    rows = np.concatenate([places[voter] for voter in present.tolist()])
+    cohort_choices = choices.take(rows)
+    if len(choices.a) - len(cohort_choices.a) < OTHERS * len(cohort_choices.a):
         return
-    known = own.take(is_measure[mine])
-    won = np.where(known.chose_a, known.a, known.b)
-    lost = np.where(known.chose_a, known.b, known.a)
-    odds = odds_of(own, without(fit, won, lost))
-    there = np.unique(np.concatenate([own.a, own.b]))
-    strength = 0.0
-    pattern = 0
-    chances = np.zeros(0)
-    for weighed in (False, True):
-        strength, pattern, chances = _evidence(_sums(own, odds, taste() if weighed else 0.0, there))
-        if strength < ENOUGH:
-            return
-    uncertain_odds = odds_with_taste(own, odds, 0.0, spread_without(fit, won, lost, there))
-    uncertain_strength, _, _ = _evidence(_sums(own, uncertain_odds, taste(), there))
-    strength = min(strength - _shared_taste(own, odds, taste(), there), uncertain_strength)
+    fitted = cohort_choices.take(is_fitted[rows])
+    won = np.where(fitted.chose_a, fitted.a, fitted.b)
+    lost = np.where(fitted.chose_a, fitted.b, fitted.a)
+    odds = odds_of(cohort_choices, without(fit, won, lost))
+    models = np.unique(np.concatenate([cohort_choices.a, cohort_choices.b]))
+    if _evidence(_sums(cohort_choices, odds, 0.0, models)).strength < ENOUGH:
+        return
+    evidence = _evidence(_sums(cohort_choices, odds, taste(), models))
+    if evidence.strength < ENOUGH:
+        return
+    uncertain_odds = odds_with_taste(
+        cohort_choices, odds, 0.0, spread_without(fit, won, lost, models)
+    )
+    uncertain = _evidence(_sums(cohort_choices, uncertain_odds, taste(), models))
+    strength = evidence.strength - _shared_taste(cohort_choices, odds, taste(), models)
+    strength = min(strength, uncertain.strength)
     if strength < ENOUGH:
         return
-    about = None if pattern < len(PATTERNS) else int(there[(pattern - len(PATTERNS)) % len(there)])
-    for voter in present[chances > _SURE].tolist():
-        yield Flag(voter, cohort.reason, about, strength)
+    model = _pattern_model(evidence.pattern, models)
+    for voter in present[evidence.chances > _SURE].tolist():
+        yield Flag(voter, cohort.reason, model, strength)
 
 
-def _shared_taste(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> float:
+def _pattern_model(pattern: int, models: Codes) -> int | None:
+    """Returns the model that a pattern is for or against; None for a pattern that concerns no model.
+
+    The rows of `_sums` are PATTERNS, then each model's supporters, then each model's opponents.
+    """
+    if pattern < len(PATTERNS):
+        return None
+    return int(models[(pattern - len(PATTERNS)) % len(models)])
+
+
+def _shared_taste(cohort: VoterChoices, odds: Floats, taste: float, models: Codes) -> float:
     """Returns the decimal logarithm of the likelihood ratio of choices with a shared taste to those without.
 
     The shared taste is normal with deviation SHARED for each model, and integrated out around its mode (Laplace).
     """
-    place_a = np.searchsorted(there, cohort.a)
-    place_b = np.searchsorted(there, cohort.b)
+    place_a = np.searchsorted(models, cohort.a)
+    place_b = np.searchsorted(models, cohort.b)
     signs = np.where(cohort.chose_a, 1.0, -1.0)
-    shared = np.zeros(len(there))
-    information = np.eye(len(there))
+    n = len(models)
+    shared = np.zeros(n)
+    information = np.eye(n)
     for _ in range(_NEWTON):
         missed = 1 / (1 + np.exp(signs * (odds + shared[place_a] - shared[place_b])))
-        slope = np.bincount(place_a, signs * missed, len(there))
-        slope -= np.bincount(place_b, signs * missed, len(there)) + shared / SHARED**2
-        bent = missed * (1 - missed)
-        pair = np.bincount(place_a * len(there) + place_b, bent, len(there) ** 2)
-        both = pair.reshape(len(there), -1)
-        both = both + both.T
-        information = np.diag(both.sum(axis=1) + SHARED**-2) - both
+        slope = np.bincount(place_a, signs * missed, n)
+        slope -= np.bincount(place_b, signs * missed, n) + shared / SHARED**2
+        curvature = missed * (1 - missed)
+        of_sides = np.bincount(place_a * n + place_b, curvature, n**2).reshape(n, n)
+        of_pairs = of_sides + of_sides.T
+        information = np.diag(of_pairs.sum(axis=1) + SHARED**-2) - of_pairs
         shared += np.linalg.solve(information, slope)
     with_shared = odds + shared[place_a] - shared[place_b]
     gain = _log_likelihood(cohort, with_shared, taste) - _log_likelihood(cohort, odds, taste)
@@ -166,18 +188,22 @@ def _log_likelihood(cohort: VoterChoices, odds: Floats, taste: float) -> float:
     return float(log)
 
 
-def _sums(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> Floats:
-    """Returns the log likelihood ratio of each pattern for each voter: patterns x voters, without the coin."""
+def _sums(cohort: VoterChoices, odds: Floats, taste: float, models: Codes) -> Floats:
+    """Returns the log likelihood ratio of each pattern for each voter: patterns x voters, without the coin.
+
+    The coin is the first row of `log_ratios`; a cohort that chooses at random rigs nothing.
+    """
     sums = []
     for _, places in by_voter(cohort.voter):
         own = cohort.take(places)
-        ratios = log_ratios(own, odds[places], odds_with_taste(own, odds[places], taste), there)
+        own_odds = odds[places]
+        ratios = log_ratios(own, own_odds, odds_with_taste(own, own_odds, taste), models)
         sums.append(ratios[1:].sum(axis=1))
     return np.column_stack(sums)
 
 
-def _evidence(sums: Floats) -> tuple[float, int, Floats]:
-    """Returns the e-value's decimal logarithm, the likeliest pattern, and each voter's chance to follow it."""
+def _evidence(sums: Floats) -> _Evidence:
+    """Returns the evidence in `_sums`: the mean of the e-values over all shares and patterns, and the likeliest."""
     sums = sums.clip(-_MOST, _MOST)
     logs = np.array(
         [np.logaddexp(np.log1p(-share), np.log(share) + sums).sum(axis=1) for share in SHARES]
@@ -185,4 +211,8 @@ def _evidence(sums: Floats) -> tuple[float, int, Floats]:
     mixed = np.logaddexp.reduce(logs, axis=None) - np.log(logs.size)
     share, pattern = np.unravel_index(logs.argmax(), logs.shape)
     odds = np.log(SHARES[share] / (1 - SHARES[share])) + sums[pattern]
-    return float(mixed / np.log(10)), int(pattern), 1 / (1 + np.exp(-odds))
+    return _Evidence(
+        strength=float(mixed / np.log(10)),
+        pattern=int(pattern),
+        chances=1 / (1 + np.exp(-odds)),
+    )

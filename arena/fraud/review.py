@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.fraud.cohorts import Cohort, in_cohorts
+from arena.fraud.cohorts import Cohort, cohort_flags
 from arena.fraud.crowds import VotingCrowd, crowds
 from arena.fraud.detectors import ENOUGH, Flag, Suspicion, VoterChoices, evidence
 from arena.ratings.votes import Codes
@@ -26,7 +26,7 @@ def review(choices: VoterChoices, models: int, cohorts: Sequence[Cohort]) -> tup
     alone = [flag for flag in evidence(choices, models, apart) if flag.strength >= ENOUGH]
     sure = [flag for crowd in voting_crowds for flag in _sure(crowd)]
     out = np.array([flag.voter for flag in (*alone, *sure)], np.int64)
-    flags = [*alone, *sure, *in_cohorts(choices, models, cohorts, out, apart)]
+    flags = [*alone, *sure, *cohort_flags(choices, models, cohorts, out, apart)]
     out = np.array([flag.voter for flag in flags], np.int64)
     flags += [flag for crowd in voting_crowds for flag in _doubtful(crowd, out)]
     return tuple({(flag.voter, flag.reason): flag for flag in reversed(flags)}.values())

@@ -41,6 +41,12 @@ IMPORTED_SOURCE = Table(
     Column("imported_at", Moment, nullable=False),
     CheckConstraint("both_bad IN ('half', 'out')"),
 )
+"""The sources, by name.
+
+`into_live`: whether votes on this arena's items also count on the boards of those items. `both_bad`: such votes count
+as half a win to each side, or not at all. `counted_to`: the id of the last row that counts; 0 before the first finished
+import.
+"""
 IMPORTED_ROW = Table(
     "imported_row",
     METADATA,
@@ -136,7 +142,7 @@ def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
     votes: list[Vote] = []
     rows: list[FileRow] = []
     others: list[OtherRow] = []
-    for row in connection.execute(_rows_of(source)):
+    for row in connection.execute(_row_query(source)):
         vote = None if row.choice is None else _vote(row, models)
         is_ours = row.format == STEREOSCOPE.name
         native = json.loads(row.row) if is_ours else native_row(vote, row.format, row.row)
@@ -148,7 +154,8 @@ def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
     return Battles(STEREOSCOPE.name, *columns_of(votes), rows=tuple(rows), others=tuple(others))
 
 
-def _rows_of(source: ImportedSource) -> Select:
+def _row_query(source: ImportedSource) -> Select:
+    """Returns a SELECT of the rows of a source that count, in order, each with its vote if it has one."""
     vote = IMPORTED_VOTE.c
     joined = (
         IMPORTED_ROW.join(IMPORTED_SOURCE)
@@ -179,10 +186,10 @@ def _rows_of(source: ImportedSource) -> Select:
 
 
 def _vote(row: Row, models: dict[int, str]) -> Vote:
-    left, right = (row.loser, row.winner) if row.choice == "b" else (row.winner, row.loser)
+    is_b = row.choice == "b"
     return Vote(
-        model_a=models[left],
-        model_b=models[right],
+        model_a=models[row.loser if is_b else row.winner],
+        model_b=models[row.winner if is_b else row.loser],
         winner=row.choice,
         item=row.key,
         voter=row.voter,

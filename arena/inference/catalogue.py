@@ -1,4 +1,4 @@
-"""Model catalogue: a TOML file whose `[[models]]` tables become cards, and the models that answer for them."""
+"""Model catalogue: the cards in the `[[models]]` tables of a TOML file, and the models that the cards describe."""
 
 import asyncio
 import tomllib
@@ -19,8 +19,6 @@ from arena.validation import one_line
 
 KINDS: dict[str, ModelKind] = {"api": API, "local": LOCAL}
 """All kinds of models, by the `kind` of a table."""
-
-
 MAX_BYTES = 1_000_000
 
 
@@ -43,10 +41,9 @@ class Catalogue:
         for card in self.cards:
             if card.name == name:
                 return card
-        there = (
-            ", ".join(repr(card.name) for card in self.cards) or "none; set MODELS to a catalogue"
-        )
-        raise CatalogueError(f"There is no model named {name!r}; there are: {there}")
+        names = ", ".join(repr(card.name) for card in self.cards)
+        known = names or "none; set MODELS to a catalogue"
+        raise CatalogueError(f"There is no model named {name!r}; there are: {known}")
 
 
 def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalogue:
@@ -57,17 +54,20 @@ def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalo
     if path is None:
         return Catalogue(())
     cards = tuple(
-        _card(path, number, table, secret) for number, table in enumerate(_tables(path), 1)
+        _read_card(path, number, table, secret) for number, table in enumerate(_tables(path), 1)
     )
-    for number, card in enumerate(cards):
-        if card.name in [other.name for other in cards[:number]]:
+    names: set[str] = set()
+    for card in cards:
+        if card.name in names:
             raise CatalogueError(
                 f"{path.name}: two models are named {card.name!r}; give one another name"
             )
+        names.add(card.name)
     return Catalogue(cards)
 
 
 def _tables(path: Path) -> list[dict[str, Any]]:
+    """Returns the `[[models]]` tables of a file. Raises CatalogueError, also for any other content."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise CatalogueError(
@@ -81,11 +81,8 @@ def _tables(path: Path) -> list[dict[str, Any]]:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CatalogueError(f"{path.name} is no TOML: {error}") from error
     tables = content.pop("models", None)
-    if (
-        content
-        or not isinstance(tables, list)
-        or not all(isinstance(table, dict) for table in tables)
-    ):
+    are_tables = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
+    if content or not are_tables:
         others = ", ".join(content) or "none"
         raise CatalogueError(
             f"{path.name}: expected tables [[models]] and nothing else, found others: {others}"
@@ -93,20 +90,21 @@ def _tables(path: Path) -> list[dict[str, Any]]:
     return tables
 
 
-def _card(
+def _read_card(
     path: Path, number: int, table: dict[str, Any], secret: Callable[[str], Secret]
 ) -> ModelCard:
+    """Returns the card of a table. Raises CatalogueError with the table's number and name."""
     name = table.get("name")
     kind = str(table.get("kind"))
     where = f"{path.name}, model {number}" + (f" ({name!r})" if isinstance(name, str) else "")
     if kind not in KINDS:
         value = repr(kind[:60]) if "kind" in table else "missing"
         raise CatalogueError(f"{where}: kind is {value}; it must be one of {', '.join(KINDS)}")
-    keys = KINDS[kind].table
+    schema = KINDS[kind].table
     try:
-        validated = keys.model_validate(table, context=path.absolute().parent)
+        validated = schema.model_validate(table, context=path.absolute().parent)
     except ValidationError as error:
-        unknown = f"is no key of a model of kind {kind}; known are {', '.join(keys.model_fields)}"
+        unknown = f"is no key of a model of kind {kind}; known are {', '.join(schema.model_fields)}"
         raise CatalogueError(f"{where}: {one_line(error, unknown)}") from None
     try:
         return validated.card(secret)
@@ -135,7 +133,7 @@ class Models:
         card = self.catalogue.card(name)
         chooser = KINDS[card.kind].chooser
         if chooser is None:
-            able = ", ".join(kind for kind, about in KINDS.items() if about.chooser)
+            able = ", ".join(kind for kind, model_kind in KINDS.items() if model_kind.chooser)
             raise CatalogueError(
                 f"{name!r} is a model of kind {card.kind}: its server returns what the model writes, and not how "
                 f"likely a given text is. Choose a model of kind {able}, or leave out --choose-by likelihood."

@@ -23,11 +23,11 @@ Q = TypeVar("Q")
 """A question: a conversation, or alternatives to choose from."""
 
 _IN_A_ROW = 5
-"""The failures in a row, beside those in parallel, that stop a run."""
+"""The failures in a row that stop a run; with parallel questions, as many more."""
 _SHOWN_FAILURES = 20
 _CUT = "cut"
 """The mark of a stored answer that ended at the limit of tokens."""
-_KEPT = "What is answered is kept: give the same command again to go on."
+_HOW_TO_GO_ON = "What is answered is kept: give the same command again to go on."
 
 
 class AnswerFileError(ValueError):
@@ -87,22 +87,26 @@ class RunResult:
         """Raises UnfinishedError if a question has no answer."""
         if self.failures:
             why = f" Stopped: {self.stopped}." if self.stopped else ""
-            raise UnfinishedError(f"{len(self.failures):,} questions got no answer.{why} {_KEPT}")
+            raise UnfinishedError(
+                f"{len(self.failures):,} questions got no answer.{why} {_HOW_TO_GO_ON}"
+            )
 
 
 def fingerprint(card: ModelCard, questions: str) -> str:
     """Returns the identity of a run: a hash of all settings that affect a model's answers, and of the questions."""
-    shape = [card.name, card.kind, card.model, card.address, card.revision, card.system, card.dtype]
-    shape += [card.max_side] if card.max_side else []
-    # The settings of the card's kind.
-    shape += [getattr(card, field.name) for field in fields(card)[len(fields(ModelCard)) :]]
-    settings = [
+    model = [card.name, card.kind, card.model, card.address, card.revision, card.system, card.dtype]
+    if card.max_side:
+        model += [card.max_side]
+    # The settings of the card's kind: a subclass has its own fields after those of ModelCard.
+    own_fields = fields(card)[len(fields(ModelCard)) :]
+    model += [getattr(card, own_field.name) for own_field in own_fields]
+    generation = [
         card.generation.max_tokens,
         card.generation.temperature,
         card.generation.top_p,
         card.generation.seed,
     ]
-    return hashlib.sha256(json.dumps([shape, settings, questions]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([model, generation, questions]).encode()).hexdigest()
 
 
 class AnswerFile:
@@ -152,18 +156,20 @@ class AnswerFile:
         whole, _, torn = self._file.read().rpartition(b"\n")
         if torn:
             self._file.truncate(len(whole) + 1 if whole else 0)
-        lines = whole.split(b"\n") if whole else []
+        self.answers = {}
+        self.cut = set()
+        if not whole:
+            self._write({"run": self._run})
+            return
         try:
-            header, *answers = [json.loads(line) for line in lines] or [None]
+            header, *answers = [json.loads(line) for line in whole.split(b"\n")]
             self.answers = {str(key): str(text) for key, text, *_ in answers}
             self.cut = {str(key) for key, _, *marks in answers if _CUT in marks}
         except (ValueError, TypeError) as error:
             raise AnswerFileError(
                 f"{self.path}: a line in it is broken; delete the file to begin anew"
             ) from error
-        if header is None:
-            self._write({"run": self._run})
-        elif header != {"run": self._run}:
+        if header != {"run": self._run}:
             raise AnswerFileError(
                 f"{self.path} holds answers of another run (other questions, model or settings); "
                 "delete it to begin anew, or choose another place"
@@ -215,7 +221,7 @@ def ask_model(
     try:
         return asyncio.run(ask())
     except KeyboardInterrupt as error:
-        raise UnfinishedError(f"Stopped. {_KEPT}") from error
+        raise UnfinishedError(f"Stopped. {_HOW_TO_GO_ON}") from error
 
 
 class _Run(Generic[Q]):
@@ -236,20 +242,22 @@ class _Run(Generic[Q]):
         self._tick = tick
         batched = KINDS[answerer.card.kind].batched
         at_once = answerer.card.at_once
-        self.workers, self._batch = (1, at_once) if batched else (at_once, 1)
-        self._patience = _IN_A_ROW + (0 if batched else at_once)
+        self.workers = 1 if batched else at_once
+        self._batch_size = at_once if batched else 1
+        self._most_in_a_row = _IN_A_ROW + (0 if batched else at_once)
         self._drawing = asyncio.Lock()
         self._in_a_row = 0
 
     async def work(self) -> None:
         while not self.outcome.stopped:
             async with self._drawing:
-                batch = await asyncio.to_thread(self._drawn)
+                batch = await asyncio.to_thread(self._draw_batch)
             if not batch:
                 return
             await self._ask(batch)
 
-    def _drawn(self) -> list[tuple[str, Q]]:
+    def _draw_batch(self) -> list[tuple[str, Q]]:
+        """Returns the next questions without stored answers, by key; empty at the end."""
         batch: list[tuple[str, Q]] = []
         for task in self._tasks:
             if task.key in self._file.answers:
@@ -258,8 +266,8 @@ class _Run(Generic[Q]):
             try:
                 batch.append((task.key, task.turns()))
             except TaskError as error:
-                self._failed(task.key, str(error))
-            if len(batch) == self._batch:
+                self._note_failure(task.key, str(error))
+            if len(batch) == self._batch_size:
                 break
         return batch
 
@@ -276,16 +284,17 @@ class _Run(Generic[Q]):
                     if not self.outcome.stopped:
                         await self._ask([single])
                 return
-            self._refused([key for key, _ in batch], error)
+            self._note_refusal([key for key, _ in batch], error)
             return
         finally:
-            self._count(usages)
+            self._add_usage(usages)
         is_cut = len(batch) == 1 and any(usage.cut for usage in usages)
         for (key, _), text in zip(batch, texts, strict=True):
             if says_something(text):
                 await self._keep(key, text, is_cut)
             else:
-                self._refused([key], ModelError("blank", "there is no answer: its text is empty"))
+                error = ModelError("blank", "there is no answer: its text is empty")
+                self._note_refusal([key], error)
 
     async def _keep(self, key: str, text: str, is_cut: bool) -> None:
         self._in_a_row = 0
@@ -294,19 +303,19 @@ class _Run(Generic[Q]):
         self.outcome.cut += is_cut
         self._tick(1)
 
-    def _refused(self, keys: Sequence[str], error: ModelError) -> None:
+    def _note_refusal(self, keys: Sequence[str], error: ModelError) -> None:
         """Notes questions without an answer; several failures in a row stop the run."""
         self._in_a_row += 1
         for key in keys:
-            self._failed(key, str(error))
-        if error.kind == "spent" or self._in_a_row >= self._patience:
+            self._note_failure(key, str(error))
+        if error.kind == "spent" or self._in_a_row >= self._most_in_a_row:
             self.outcome.stopped = f"{self._in_a_row} failed in a row; the last: {error}"
 
-    def _failed(self, key: str, text: str) -> None:
+    def _note_failure(self, key: str, text: str) -> None:
         self.outcome.failures.append((key, text))
         self._tick(1)
 
-    def _count(self, usages: Iterable[Usage]) -> None:
+    def _add_usage(self, usages: Iterable[Usage]) -> None:
         for usage in usages:
             self.outcome.prompt += usage.prompt
             self.outcome.completion += usage.completion

@@ -90,17 +90,14 @@ class Fetcher:
             raise FetchError(
                 f"{name}: silent for {self.limits.quiet_seconds:g} seconds; try again later"
             ) from error
-        except (
-            httpx.HTTPError,
-            httpx.InvalidURL,
-            UnicodeError,
-        ) as error:  # idna's errors, and lone surrogates
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+            # UnicodeError: idna's errors, and lone surrogates.
             raise FetchError(
                 f"{name}: {str(error)[:200] or type(error).__name__}; check it in a browser"
             ) from error
 
     async def _follow(self, address: str) -> bytes:
-        url = _checked(httpx.URL(address))
+        url = _https_url(httpx.URL(address))
         transport = httpx.AsyncHTTPTransport(verify=self.tls, trust_env=False)
         async with httpx.AsyncClient(
             transport=transport, trust_env=False, timeout=self.limits.quiet_seconds
@@ -110,7 +107,7 @@ class Fetcher:
                 try:
                     if response.status_code not in _REDIRECTS:
                         return await self._body(response)
-                    url = _next(url, response.headers.get("location", ""))
+                    url = _redirect_target(url, response.headers.get("location", ""))
                 finally:
                     await response.aclose()
         raise FetchError(
@@ -118,20 +115,23 @@ class Fetcher:
         )
 
     async def _answer(self, client: httpx.AsyncClient, url: httpx.URL) -> httpx.Response:
+        """Returns the answer of the first address of a host that can be connected to, with its body unread."""
         host = url.raw_host.decode()
         headers = {"Host": url.netloc.decode(), "Accept": "image/*", "Accept-Encoding": "identity"}
 
-        async def answer(address: str) -> httpx.Response:
-            at = url.copy_with(host=address, port=self.port)
+        async def answer_from(address: str) -> httpx.Response:
+            checked_url = url.copy_with(host=address, port=self.port)
             extensions = {"sni_hostname": host}
-            request = client.build_request("GET", at, headers=headers, extensions=extensions)
+            request = client.build_request(
+                "GET", checked_url, headers=headers, extensions=extensions
+            )
             return await client.send(request, stream=True)
 
         *others, last = await self.public_addresses(host)
         for address in others:
             with suppress(httpx.ConnectError, httpx.ConnectTimeout):
-                return await answer(address)
-        return await answer(last)
+                return await answer_from(address)
+        return await answer_from(last)  # Its error is the caller's.
 
     async def public_addresses(self, host: str) -> Sequence[str]:
         """Returns at most three addresses of a host to connect to.
@@ -170,7 +170,8 @@ class Fetcher:
         return bytes(body)
 
 
-def _checked(url: httpx.URL) -> httpx.URL:
+def _https_url(url: httpx.URL) -> httpx.URL:
+    """Returns a URL unchanged. Raises FetchError if it is not a plain https address."""
     if url.scheme != "https":
         raise FetchError(
             f"begins with {url.scheme[:20] or 'nothing'}:, not https:; only https addresses are fetched"
@@ -184,13 +185,14 @@ def _checked(url: httpx.URL) -> httpx.URL:
     return url
 
 
-def _next(url: httpx.URL, location: str) -> httpx.URL:
+def _redirect_target(url: httpx.URL, location: str) -> httpx.URL:
+    """Returns the URL that a redirect leads to. Raises FetchError if it is on another host."""
     target = url.join(location)
     if not location or target.host != url.host:
         raise FetchError(
             f"redirects to {target.host[:100] if location else 'nowhere'}; give the last address itself"
         )
-    return _checked(target)
+    return _https_url(target)
 
 
 def fetch(url: str, fetcher: Fetcher | None = None) -> bytes:
@@ -200,17 +202,18 @@ def fetch(url: str, fetcher: Fetcher | None = None) -> bytes:
 
 def fetch_all(urls: Iterable[str], fetcher: Fetcher | None = None) -> dict[str, bytes | FetchError]:
     """Fetches each URL once, a few at a time; returns bytes or error by URL, in order. Not for a running event loop."""
-    return asyncio.run(_fetched(list(dict.fromkeys(urls)), fetcher or Fetcher()))
+    return asyncio.run(_fetch_each(list(dict.fromkeys(urls)), fetcher or Fetcher()))
 
 
-async def _fetched(urls: Sequence[str], fetcher: Fetcher) -> dict[str, bytes | FetchError]:
-    turn = asyncio.Semaphore(_AT_ONCE)
+async def _fetch_each(urls: Sequence[str], fetcher: Fetcher) -> dict[str, bytes | FetchError]:
+    slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def fetched(url: str) -> bytes | FetchError:
-        async with turn:
+    async def bytes_or_error(url: str) -> bytes | FetchError:
+        async with slots:
             try:
                 return await fetcher.fetch(url)
             except FetchError as error:
                 return error
 
-    return dict(zip(urls, await asyncio.gather(*map(fetched, urls)), strict=True))
+    results = await asyncio.gather(*map(bytes_or_error, urls))
+    return dict(zip(urls, results, strict=True))

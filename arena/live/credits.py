@@ -33,6 +33,8 @@ _TOKEN = re.compile(r"[!-~]{8,2000}")
 
 
 class _Lent(NamedTuple):
+    """A visitor's key, and its end by the clock of `Credits`."""
+
     key: Secret
     until: float
 
@@ -45,13 +47,13 @@ class Credits:
         operator_key: Callable[[], Secret] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`operator_key` returns the operator's key, empty if there is none; None: each visitor brings one."""
+        """`operator_key` returns the operator's key, empty if there is none; without it, each visitor brings one."""
         self._operator_key = operator_key
         self._clock = clock
         self._lent: dict[int, _Lent] = {}
 
     @property
-    def are_visitors(self) -> bool:
+    def do_visitors_pay(self) -> bool:
         """Whether visitors pay, not the operator."""
         return self._operator_key is None
 
@@ -84,15 +86,15 @@ class Credits:
         `logged_in` returns the logged-in visitors among some. A key that arrives meanwhile stays.
         """
         lent = dict(self._lent)
-        there = logged_in(tuple(lent))
+        still_logged_in = logged_in(tuple(lent))
         for voter, (key, until) in lent.items():
-            if until <= self._clock() or voter not in there:
+            if until <= self._clock() or voter not in still_logged_in:
                 self.drop(voter, key)
 
 
 @asynccontextmanager
 async def with_key(vlm: VLM, key: Secret | None) -> AsyncIterator[VLM]:
-    """Lends a model that uses a visitor's key, for one answer; a model without visitors' keys is lent unchanged."""
+    """Yields a model that uses a visitor's key, for one answer; a model without visitors' keys unchanged."""
     if key is None or not vlm.card.visitor_key:
         yield vlm
         return

@@ -80,14 +80,14 @@ class LiveModels:
         return self._downloads.standing(vlm.card).state
 
 
-def fitting_pairs(able: Mapping[str, VLM], are_visitors: bool) -> list[tuple[str, str]]:
-    """Returns the pairs of models, by name, to draw from; `are_visitors`: whether visitors lend keys.
+def fitting_pairs(able: Mapping[str, VLM], do_visitors_pay: bool) -> list[tuple[str, str]]:
+    """Returns the pairs of models, by name, to draw from; `do_visitors_pay`: whether battles use visitors' keys.
 
     A key that is taken back, expired or refused ends each battle that needs it. So that such an end reveals nothing
     about the two models, every battle that begins with a key needs it: at least one of its models uses it.
     """
     pairs = list(combinations(able, 2))
-    if not are_visitors:
+    if not do_visitors_pay:
         return pairs
     lent = [pair for pair in pairs if any(able[name].card.visitor_key for name in pair)]
     return lent or pairs

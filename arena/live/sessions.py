@@ -248,7 +248,7 @@ class LiveSessions:
         votes = await asyncio.to_thread(self._votes.pair_votes, live=True)
         code = await asyncio.to_thread(self._store.codes, list(able))
         closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, asker.voter)
-        fitting = fitting_pairs(able, self._credits.are_visitors)
+        fitting = fitting_pairs(able, self._credits.do_visitors_pay)
         pairs = [pair for pair in fitting if frozenset(pair) not in closed]
         if not pairs:
             raise LimitError(
@@ -263,7 +263,7 @@ class LiveSessions:
         """Returns the asker, and the payer if a model costs the operator anything. Raises NotLentError."""
         key = await asyncio.to_thread(self._credits.key, voter)
         costs = any(
-            vlm.card.price and not (vlm.card.visitor_key and self._credits.are_visitors)
+            vlm.card.price and not (vlm.card.visitor_key and self._credits.do_visitors_pay)
             for vlm in self._models.usable_with(key)
         )
         payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if costs else None
@@ -280,7 +280,7 @@ class LiveSessions:
             voter=voter,
             network=asker.payer,
             key=partial(self._credits.key, voter),
-            visitor_pays=self._credits.are_visitors,
+            visitor_pays=self._credits.do_visitors_pay,
         )
         usable = self._models.usable_with(asker.key)
         others = self._coin.sample(usable, len(usable))

@@ -142,40 +142,46 @@ class Poll:
 
 
 def share(hits: int, n: int) -> Share:
-    """hits out of n with the 95% interval; 0 to 1 if n is 0."""
+    """Returns the share of hits in n, with its 95% interval: 0 to 1 if n is 0."""
     return shares(np.array([hits]), np.array([n]))[0]
 
 
-def several(choices: Mapping[Contest, Choices]) -> dict[Contest, Choices]:
-    return {contest: chosen for contest, chosen in choices.items() if sum(chosen) > 1}
+def with_several_votes(choices: Mapping[Contest, Choices]) -> dict[Contest, Choices]:
+    """Returns the contests that more than one person voted on."""
+    return {contest: counts for contest, counts in choices.items() if sum(counts) > 1}
 
 
 def people(choices: Iterable[Choices], rounds: int = ROUNDS) -> People:
     """Returns the agreement among people. Raises ValueError for a contest with fewer than two votes."""
-    kinds = Counter(choices)
-    if any(sum(chosen) < 2 for chosen in kinds):
+    contests_by_choices = Counter(choices)
+    if any(sum(counts) < 2 for counts in contests_by_choices):
         raise ValueError("agreement is between people: each contest needs two votes")
-    levels: Counter[Level] = Counter()
-    alike: Counter[int] = Counter()
-    for chosen, contests in kinds.items():
-        levels[chosen.level] += contests
-        alike[sum(chosen)] += contests
-    counts = np.array(list(kinds), dtype=np.float64).reshape(-1, 2)
-    times = np.array(list(kinds.values()), dtype=np.float64)
-    decided = [
-        (level, contests) for level, contests in levels.items() if 2 * level.most > level.votes
-    ]
+    contests_by_level: Counter[Level] = Counter()
+    contests_by_votes: Counter[int] = Counter()
+    for counts, contests in contests_by_choices.items():
+        contests_by_level[counts.level] += contests
+        contests_by_votes[sum(counts)] += contests
+    decided = {
+        level: contests
+        for level, contests in contests_by_level.items()
+        if 2 * level.most > level.votes
+    }
+    kinds = np.array(list(contests_by_choices), dtype=np.float64).reshape(-1, 2)
+    times = np.array(list(contests_by_choices.values()), dtype=np.float64)
     return People(
-        contests=kinds.total(),
-        votes=sum(votes * contests for votes, contests in alike.items()),
-        levels={level: share(levels[level], alike[level.votes]) for level in _ordered(levels)},
+        contests=contests_by_choices.total(),
+        votes=sum(votes * contests for votes, contests in contests_by_votes.items()),
+        levels={
+            level: share(contests_by_level[level], contests_by_votes[level.votes])
+            for level in _ordered(contests_by_level)
+        },
         with_majority=share(
-            sum(level.most * contests for level, contests in decided),
-            sum(level.votes * contests for level, contests in decided),
+            sum(level.most * contests for level, contests in decided.items()),
+            sum(level.votes * contests for level, contests in decided.items()),
         ),
-        undecided=kinds.total() - sum(contests for _, contests in decided),
-        alpha=estimated(_mirrored_alpha, counts, times, rounds),
-        ac1=estimated(_ac1, counts, times, rounds),
+        undecided=contests_by_choices.total() - sum(decided.values()),
+        alpha=estimate(_mirrored_alpha, kinds, times, rounds),
+        ac1=estimate(_ac1, kinds, times, rounds),
     )
 
 
@@ -183,7 +189,7 @@ def reproductions(
     choices: Mapping[Contest, Choices], measures: Iterable[Measure]
 ) -> tuple[Reproduction, ...]:
     """Returns how well each measure reproduces the majorities, best first; measures without a preference last."""
-    decided = {contest: chosen for contest, chosen in choices.items() if chosen.majority != "tie"}
+    decided = {contest: counts for contest, counts in choices.items() if counts.majority != "tie"}
     return ranked(_reproduction(decided, measure) for measure in measures)
 
 
@@ -199,9 +205,8 @@ def ranked(reproductions: Iterable[Reproduction]) -> tuple[Reproduction, ...]:
 
 def coin(contest: Contest) -> Preference:
     """Returns the preference of a fair coin, seeded by the unordered pair."""
-    return (
-        "second" if _hash("coin", contest.item, contest.first, contest.second)[0] & 1 else "first"
-    )
+    first_byte = _hash("coin", contest.item, contest.first, contest.second)[0]
+    return "second" if first_byte & 1 else "first"
 
 
 def random_score(item: str, model: str) -> float:
@@ -227,10 +232,12 @@ def by_verdicts(verdicts: Iterable[Verdict]) -> tuple[Measure, ...]:
     judges: dict[str, dict[Contest, Preference]] = {}
     for item, model_a, model_b, winner, judge in verdicts:
         contest = contest_of(item, model_a, model_b)
-        better = {"a": model_a, "b": model_b, "tie": None}[winner]
-        judges.setdefault(judge, {})[contest] = _preferred(
-            better == contest.first, better == contest.second
-        )
+        preferences = judges.setdefault(judge, {})
+        if winner == "tie":
+            preferences[contest] = "tie"
+        else:
+            better = model_a if winner == "a" else model_b
+            preferences[contest] = "first" if better == contest.first else "second"
     return tuple(Measure(judge, preferences) for judge, preferences in judges.items())
 
 
@@ -248,16 +255,17 @@ def _reproduction(decided: Mapping[Contest, Choices], measure: Measure) -> Repro
     hits: Counter[Level] = Counter()
     judged: Counter[Level] = Counter()
     ties = 0
-    for contest, chosen in decided.items():
+    for contest, counts in decided.items():
         preferred = measure.preferences.get(contest)
         if preferred is None:
             continue
-        ties += preferred == "tie"
-        judged[chosen.level] += 1
+        judged[counts.level] += 1
         if preferred == "tie":
+            ties += 1
             preferred = coin(contest)
-        hits[chosen.level] += preferred == chosen.majority
-    levels = {chosen.level for chosen in decided.values()}
+        if preferred == counts.majority:
+            hits[counts.level] += 1
+    levels = {counts.level for counts in decided.values()}
     return Reproduction(
         measure=measure.name,
         overall=share(hits.total(), judged.total()),
@@ -267,7 +275,7 @@ def _reproduction(decided: Mapping[Contest, Choices], measure: Measure) -> Repro
     )
 
 
-def estimated(
+def estimate(
     coefficient: Coefficient, counts: Floats, times: Floats, rounds: int = ROUNDS
 ) -> Estimate:
     """Returns a coefficient with its bootstrap interval over units; `counts` is kinds of units x values, `times` the

@@ -22,8 +22,8 @@ from arena.settings import MTURK_HOSTS
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 _PROLIFIC = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 _ID = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
-_LACKS = "The link lacks its {}. Open it from the platform's page, which fills it in."
-_SIGNED = 32
+_PART_IS_MISSING = "The link lacks its {}. Open it from the platform's page, which fills it in."
+_SIGNATURE_DIGITS = 32
 """The hexadecimal digits of a signature: 128 bits."""
 
 
@@ -53,18 +53,20 @@ class Arrival(NamedTuple):
 def account_arrival(subject: str, name: str) -> Arrival:
     """Returns a logged-in person by the hash of the account's number, which survives a wiped disk, and the user name.
 
-    The blank keeps it apart from platforms' ids, and no plain name begins with it.
+    ACCOUNT ends with a blank, which no platform's id has, and no plain name begins with ACCOUNT.
     """
     return Arrival(f"{ACCOUNT}{subject[:32]}", session=name)
 
 
 def signature(key: bytes, *parts: object) -> str:
     """Returns a signature of parts, which are separated by line ends."""
-    return hmac.digest(key, "\n".join(map(str, parts)).encode(), "sha256").hex()[:_SIGNED]
+    return hmac.digest(key, "\n".join(map(str, parts)).encode(), "sha256").hex()[:_SIGNATURE_DIGITS]
 
 
-def is_signed(key: bytes, text: str, *parts: object) -> bool:
-    return hmac.compare_digest(signature(key, *parts).encode(), text.encode("utf-8", "replace"))
+def is_signed(key: bytes, sent: str, *parts: object) -> bool:
+    """Returns whether a signature that somebody sent is that of these parts."""
+    expected = signature(key, *parts)
+    return hmac.compare_digest(expected.encode(), sent.encode("utf-8", "replace"))
 
 
 def made_link(key: bytes, spec: CampaignSpec, until: datetime, worker: str = "") -> str:
@@ -77,8 +79,10 @@ def made_link(key: bytes, spec: CampaignSpec, until: datetime, worker: str = "")
             worker[:80],
         )
     ends = str(int(until.timestamp()))
-    query = {"n": str(spec.seat.votes), "until": ends, **({"worker": name} if name else {})}
-    query["sig"] = signature(key, *_parts(spec, ends, name))
+    query = {"n": str(spec.seat.votes), "until": ends}
+    if name:
+        query["worker"] = name
+    query["sig"] = signature(key, *_signed_parts(spec, ends, name))
     ids = f"&{_PROLIFIC}" if spec.platform.kind == "prolific" else ""
     return f"/c/{spec.name}?{urlencode(query)}{ids}"
 
@@ -95,13 +99,12 @@ def arrival(
     kind = spec.platform.kind
     until = query.get("until", "")
     worker = tidy_name(query.get("worker", "")) if kind == "plain" else ""
-    if query.get("n") != str(spec.seat.votes) or not is_signed(
-        key, query.get("sig", ""), *_parts(spec, until, worker)
-    ):
+    is_ours = is_signed(key, query.get("sig", ""), *_signed_parts(spec, until, worker))
+    if query.get("n") != str(spec.seat.votes) or not is_ours:
         raise CampaignLinkError(
             "This link was changed on its way. Open it exactly as you got it, or ask for it again."
         )
-    if at.timestamp() > int(until):
+    if at.timestamp() > int(until):  # A number, since it is signed.
         raise CampaignLinkError("This link has expired. Ask whoever sent it to you for a new one.")
     if kind == "login":
         if logged_in is None:
@@ -109,21 +112,25 @@ def arrival(
                 "This work is for people who log in. Log in with Hugging Face, and you come back here."
             )
         return logged_in
-    return {"plain": _plain, "prolific": _prolific, "mturk": _mturk}[kind](spec, query, hosts)
+    if kind == "prolific":
+        return _prolific_arrival(spec, query)
+    if kind == "mturk":
+        return _mturk_arrival(query, hosts)
+    return _plain_arrival(query)
 
 
-def _parts(spec: CampaignSpec, until: str, worker: str) -> tuple[str, str, str, str]:
+def _signed_parts(spec: CampaignSpec, until: str, worker: str) -> tuple[str, str, str, str]:
     return spec.name, str(spec.seat.votes), until, worker
 
 
-def _plain(_spec: CampaignSpec, query: Mapping[str, str], _hosts: Sequence[str]) -> Arrival:
+def _plain_arrival(query: Mapping[str, str]) -> Arrival:
     name = tidy_name(query.get("worker", ""))
     if not is_name(name):
-        raise CampaignLinkError(_LACKS, "worker")
+        raise CampaignLinkError(_PART_IS_MISSING, "worker")
     return Arrival(name)
 
 
-def _prolific(spec: CampaignSpec, query: Mapping[str, str], _hosts: Sequence[str]) -> Arrival:
+def _prolific_arrival(spec: CampaignSpec, query: Mapping[str, str]) -> Arrival:
     person = _id(query, "PROLIFIC_PID")
     session = _id(query, "SESSION_ID")
     if query.get("STUDY_ID") != spec.platform.study:
@@ -133,7 +140,7 @@ def _prolific(spec: CampaignSpec, query: Mapping[str, str], _hosts: Sequence[str
     return Arrival(person, session)
 
 
-def _mturk(_spec: CampaignSpec, query: Mapping[str, str], hosts: Sequence[str]) -> Arrival:
+def _mturk_arrival(query: Mapping[str, str], hosts: Sequence[str]) -> Arrival:
     if query.get("assignmentId") == PREVIEW:
         return Arrival("")
     person = _id(query, "workerId")
@@ -158,7 +165,7 @@ def _site(address: str) -> str:
 def _id(query: Mapping[str, str], name: str) -> str:
     value = query.get(name, "")
     if not _ID.fullmatch(value):
-        raise CampaignLinkError(_LACKS, name)
+        raise CampaignLinkError(_PART_IS_MISSING, name)
     return value
 
 

@@ -26,8 +26,10 @@ class LinkError(ValueError):
 
     def __init__(self, too_many: bool) -> None:
         self.too_many = too_many
-        over = "This link was used, has expired or is another server's. Restart the server for a new one."
-        super().__init__("Too many wrong links. Wait a minute." if too_many else over)
+        message = "This link was used, has expired or is another server's. Restart the server for a new one."
+        if too_many:
+            message = "Too many wrong links. Wait a minute."
+        super().__init__(message)
 
 
 class Operators:
@@ -46,10 +48,11 @@ class Operators:
         self._clock = clock
         self._code = new_cookie() if by_link else None
         self._until = clock() + DAY
+        """The end of the link; once it was opened, that of its cookie."""
         self._bound: str | None = None
         """The hash of the cookie of the browser that opened the link."""
         self._refused: Counter[int] = Counter()
-        """Wrong codes by minute."""
+        """Wrong codes by minute, of the latest minute only."""
 
     def of(self, headers: Mapping[str, str]) -> str | None:
         """Returns the operator's name for the records; None for other people. Raises DatabaseError."""

@@ -8,7 +8,7 @@ from arena.web.addresses import RUN
 
 
 class RequestLocale:
-    """Wraps an ASGI app."""
+    """Middleware around an ASGI app; texts that the app makes meanwhile are in the request's language."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

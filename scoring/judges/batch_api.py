@@ -25,7 +25,7 @@ from scoring.judges.client import (
     JudgeError,
     JudgeFailed,
     JudgeStopped,
-    final,
+    final_error,
     read_answer,
 )
 from scoring.judges.rate_limit import RateLimits
@@ -121,7 +121,7 @@ class BatchJudge(Judge):
                 return outcome
             if outcome.kind not in PASSING:
                 break
-        raise final(outcome, f"{TRIES} batches")
+        raise final_error(outcome, f"{TRIES} batches")
 
     async def _collect(self) -> None:
         """Sends waiting questions in batches, round by round; an error is raised for the questions that wait."""

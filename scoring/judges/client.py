@@ -56,7 +56,7 @@ _MOST_TEXT = 30_000
 _MOST_CHOICES = 100
 _MOST_QUOTED = 200
 """Most characters quoted from an unreadable reply."""
-_PROBED = re.compile(r'\s*\{\s*"score"\s*:\s*[0-9.]+\s*\}\s*')
+_PROBE_REPLY = re.compile(r'\s*\{\s*"score"\s*:\s*[0-9.]+\s*\}\s*')
 
 
 class JudgeError(RuntimeError):
@@ -212,23 +212,24 @@ class Judge:
         """Asks with retries. `tokens` counts towards the rate limit; `bound` is the maximum cost of one attempt."""
         content = json.dumps(body).encode()
         attempt = 0
-        given_up = 0
+        slow_calls = 0
         while True:
             attempt += 1
             async with self._slots:
                 await self._meter.turn(tokens)
                 if self._stopped:
-                    raise self._again()
-                outcome = await self._paid(content, bound, given_up)
+                    raise self._stop_error()
+                outcome = await self._attempt(content, bound, slow_calls)
                 self._note(outcome)
             if isinstance(outcome, JudgeAnswer):
                 return outcome
-            given_up += outcome.kind == "slow"
+            if outcome.kind == "slow":
+                slow_calls += 1
             if not await self.pace.another(attempt, outcome):
-                raise final(outcome, f"{attempt} attempts")
+                raise final_error(outcome, f"{attempt} attempts")
 
-    def _again(self) -> JudgeStopped:
-        """A copy of the error that stopped the client, for another caller."""
+    def _stop_error(self) -> JudgeStopped:
+        """Returns a copy of the error that stopped the client, for another caller."""
         assert self._stopped
         return type(self._stopped)(str(self._stopped))
 
@@ -243,7 +244,8 @@ class Judge:
             kind = JudgeUnknown if outcome.kind == "unknown" else JudgeStopped
             self._stopped = kind(outcome.words)
         elif outcome.kind in PASSING:
-            self._failures += outcome.kind not in ("busy", "loading")
+            if outcome.kind not in ("busy", "loading"):
+                self._failures += 1
             self._last_failure = outcome.words
         else:
             self._failures = 0
@@ -252,27 +254,30 @@ class Judge:
                 f"{self._failures} calls in a row failed; the last: {outcome.words}; resume later"
             )
 
-    async def _paid(self, content: bytes, bound: int, given_up: int) -> JudgeAnswer | Trouble:
-        """Makes one attempt: reserves the bound, then commits the real cost, or the bound if the cost is unknown."""
+    async def _attempt(self, content: bytes, bound: int, slow_calls: int) -> JudgeAnswer | Trouble:
+        """Makes one attempt: reserves the bound, then commits the real cost, or the bound if the cost is unknown.
+
+        `slow_calls` counts the attempts before that took too long.
+        """
         call = Call()
-        outcome = Trouble("again", "nothing came")
+        outcome = Trouble("again", "nothing came")  # It stays if the call is cancelled.
         async with reserved(self._job_budget, bound) as held:
             try:
-                async with self._reply_times.limited(given_up):
+                async with self._reply_times.limited(slow_calls):
                     reply = await self._client.complete(content, call)
                 outcome = read_answer(reply)
             except Trouble as trouble:
                 outcome = trouble
             finally:
                 held.spent = bound if call.sent else 0
-                if outcome and outcome.tokens:
+                if outcome.tokens:
                     tokens = outcome.tokens
                     held.spent = cost(self.spec.price, tokens.prompt, tokens.completion)
         return outcome
 
 
-def final(trouble: Trouble, tries: str) -> JudgeError:
-    """The error of a question without a reply after its tries."""
+def final_error(trouble: Trouble, tries: str) -> JudgeError:
+    """Returns the error of a question without a reply after its tries."""
     if trouble.kind in PASSING:
         return JudgeFailed(f"no reply from the judge in {tries}; the last: {trouble.words}")
     if trouble.kind == "unknown":
@@ -295,27 +300,36 @@ async def probe(
     Raises JudgeStopped, which is JudgeUnreadable if none of the replies can be read, and JudgeFailed.
     """
     tokens: TokensField = "max_tokens"
-    bare = JudgeSpec(model, False, tokens, False, False, False, 0, None)
-    async with Judge(bare, address, pace, fetcher=fetcher) as judge:
-        first = await _tried(judge, tokens)
+    plainest = JudgeSpec(
+        model=model,
+        temperature=False,
+        tokens=tokens,
+        samples=False,
+        seed=False,
+        json_schema=False,
+        reasoning_tokens=0,
+        price=None,
+    )
+    async with Judge(plainest, address, pace, fetcher=fetcher) as judge:
+        first = await _try_fields(judge, tokens)
         if first is None:
             tokens = "max_completion_tokens"
-            first = await _tried(judge, tokens)
+            first = await _try_fields(judge, tokens)
         if first is None:
             raise JudgeStopped(
                 "the server refuses the plainest chat completion of this model; choose another judge"
             )
         temperature, samples, seed, schema = await asyncio.gather(
-            _tried(judge, tokens, temperature=0.0),
-            _tried(judge, tokens, n=2),
-            _tried(judge, tokens, seed=1),
-            _tried(judge, tokens, response_format=response_format(_PROBE_SCHEMA)),
+            _try_fields(judge, tokens, temperature=0.0),
+            _try_fields(judge, tokens, n=2),
+            _try_fields(judge, tokens, seed=1),
+            _try_fields(judge, tokens, response_format=response_format(_PROBE_SCHEMA)),
         )
-    tried = [answer for answer in (first, temperature, samples, seed, schema) if answer]
-    if not any(_is_readable(answer) for answer in tried):
+    answers = [answer for answer in (first, temperature, samples, seed, schema) if answer]
+    if not any(map(_is_readable, answers)):
         ending = address.redacted(first.texts[0].strip()[-_MOST_QUOTED:])
         problem = (
-            f"{model} was asked for the score 1, and none of its {len(tried)} replies can be read"
+            f"{model} was asked for the score 1, and none of its {len(answers)} replies can be read"
         )
         advice = "Choose another judge"
         raise JudgeUnreadable(
@@ -327,13 +341,13 @@ async def probe(
         tokens=tokens,
         samples=samples is not None and len(samples.texts) == 2,
         seed=seed is not None,
-        json_schema=schema is not None and _PROBED.fullmatch(schema.texts[0]) is not None,
-        reasoning_tokens=_REASONING_TOKENS if any(map(_reasons, tried)) else 0,
+        json_schema=schema is not None and _PROBE_REPLY.fullmatch(schema.texts[0]) is not None,
+        reasoning_tokens=_REASONING_TOKENS if any(map(_does_reason, answers)) else 0,
         price=None,
     )
 
 
-def _reasons(answer: JudgeAnswer) -> bool:
+def _does_reason(answer: JudgeAnswer) -> bool:
     return answer.reasons or any(answer_of(text).cuts for text in answer.texts)
 
 
@@ -341,8 +355,8 @@ def _is_readable(answer: JudgeAnswer) -> bool:
     return read_score(answer.texts[0], _PROBE_SCALE, answer.finish[0]) is not None
 
 
-async def _tried(judge: Judge, tokens: TokensField, **fields: Any) -> JudgeAnswer | None:
-    """The reply to a probe with these fields; None if the server refuses them."""
+async def _try_fields(judge: Judge, tokens: TokensField, **fields: Any) -> JudgeAnswer | None:
+    """Returns the reply to a probe with these fields; None if the server refuses them."""
     messages = [{"role": message.role, "content": message.text} for message in _PROBE]
     body = {"model": judge.spec.model, "messages": messages, tokens: _PROBE_TOKENS, **fields}
     try:
@@ -352,33 +366,32 @@ async def _tried(judge: Judge, tokens: TokensField, **fields: Any) -> JudgeAnswe
 
 
 def read_answer(content: bytes) -> JudgeAnswer | Trouble:
-    """The reply in a server's JSON, or the trouble with it."""
+    """Returns the reply in a server's JSON, or the trouble with it."""
     try:
         record = json.loads(content)
     except (ValueError, RecursionError):
         return Trouble("bad reply", "a reply that is no JSON")
     tokens = counted(_under(record, "usage"))
-    listed = _under(record, "choices")
-    if not isinstance(listed, list) or not listed:
+    raw_choices = _under(record, "choices")
+    if not isinstance(raw_choices, list) or not raw_choices:
         return Trouble("bad reply", "a reply without choices", tokens=tokens)
-    if len(listed) > _MOST_CHOICES:
+    if len(raw_choices) > _MOST_CHOICES:
         return Trouble("bad reply", f"a reply with over {_MOST_CHOICES} choices", tokens=tokens)
-    listed.sort(key=lambda choice: _number(_under(choice, "index")))
-    read = [_choice(choice) for choice in listed]
-    choices = [choice for choice in read if choice]
+    raw_choices.sort(key=lambda choice: _number(_under(choice, "index")))
+    choices = [choice for choice in map(_read_choice, raw_choices) if choice]
     if any(len(choice.text) > _MOST_TEXT for choice in choices):
         problem = f"a reply of over {_MOST_TEXT:,} characters"
         return Trouble("bad reply", problem, tokens=tokens)
-    if len(choices) < len(read):
+    if len(choices) < len(raw_choices):
         return Trouble("bad reply", "a reply without its text or finish_reason", tokens=tokens)
     model = _under(record, "model")
-    hidden = _under(record, "usage", "completion_tokens_details", "reasoning_tokens")
+    reasoning = _under(record, "usage", "completion_tokens_details", "reasoning_tokens")
     return JudgeAnswer(
         texts=tuple(choice.text for choice in choices),
         finish=tuple(choice.finish for choice in choices),
         model=storable(model)[:200] if isinstance(model, str) else "",
         tokens=tokens,
-        reasons=any(choice.reasons for choice in choices) or _number(hidden) > 0,
+        reasons=any(choice.reasons for choice in choices) or _number(reasoning) > 0,
     )
 
 
@@ -391,7 +404,8 @@ class _Choice(NamedTuple):
     """Whether it has reasoning beside its text."""
 
 
-def _choice(choice: object) -> _Choice | None:
+def _read_choice(choice: object) -> _Choice | None:
+    """Returns a choice; None without its text or its reason to finish."""
     message = _under(choice, "message")
     finish = _under(choice, "finish_reason")
     if not isinstance(message, dict) or not isinstance(finish, str) or not finish:
@@ -408,7 +422,7 @@ def _choice(choice: object) -> _Choice | None:
 
 
 def _under(value: Any, *names: str) -> Any:
-    """The value under nested keys of a JSON object; None if one is missing."""
+    """Returns the value under nested keys of a JSON object; None if one is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value

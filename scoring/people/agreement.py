@@ -37,7 +37,7 @@ def people_agreement(
     scorer: Callable[[MetricName, Sequence[Candidate]], Scores] = score,
 ) -> PeopleAgreement:
     """Agreement of people with each other, judges, text metrics and own `scores` by name. Raises TextMetricError."""
-    voted = agreement.several(poll.choices)
+    voted = agreement.with_several_votes(poll.choices)
     between = between_models(poll)
     answers = poll.answers
     candidates = [
@@ -64,7 +64,7 @@ def between_models(poll: agreement.Poll) -> dict[agreement.Contest, agreement.Ch
     """The contests between two models with votes of several people, which a measure has to reproduce."""
     return {
         contest: choices
-        for contest, choices in agreement.several(poll.choices).items()
+        for contest, choices in agreement.with_several_votes(poll.choices).items()
         if not REFERENCES & {contest.first, contest.second}
     }
 

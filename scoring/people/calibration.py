@@ -48,7 +48,7 @@ class JudgeCalibration:
 
 @dataclass(frozen=True)
 class Panel:
-    """The judges together, as Table 7 has them and as a panel would score."""
+    """The judges together: as MM-Vet's Table 7 combines them, and as a panel would score."""
 
     mean_of_deltas: float
     delta_of_mean: float
@@ -65,7 +65,10 @@ class Calibration:
     """The nearest to people first; with too few marks, in the order of the files."""
     baselines: Mapping[str, Measures]
     people: Measures | None
-    """One person against another on the same answer, or None: no judge can be expected to be nearer."""
+    """One person against another on the same answer, the nearest that a judge can be expected to come.
+
+    None with too few answers that two people marked.
+    """
     panel: Panel | None
     repeated: Measures | None
     """The same people's second marks of answers against their first."""
@@ -92,24 +95,24 @@ def calibrate(
         raise MarksError(
             f"{len(items)} marked answers that every judge has; nothing is measured below {LEAST_MARKS}"
         )
-    truth = {item: float(median(by_item[item])) for item in items}
-    judges = [_judge(file, truth, strata) for file in files]
+    median_marks = {item: float(median(by_item[item])) for item in items}
+    judges = [_calibrate_judge(file, median_marks, strata) for file in files]
     if len(items) >= LEAST_RANKED:
         judges.sort(key=lambda judge: judge.measures.delta)
     return Calibration(
         answers=len(items),
         judges=tuple(judges),
-        baselines=_baselines(files[0], truth),
+        baselines=_baselines(files[0], median_marks),
         people=_people(marks),
-        panel=_panel(files, truth),
+        panel=_panel(files, median_marks),
         repeated=_repeated(marks, again),
     )
 
 
 def paired_comparisons(files: Sequence[JudgedFile]) -> Mapping[tuple[str, str], Measures]:
-    """Each file of scores against each later one, over the answers that both scored, by the two names. No marks needed.
+    """Compares each file of scores with each later one, over the answers that both scored; by the two names.
 
-    The files are of several judges, or of one judge at several times.
+    No marks are needed. The files are of several judges, or of one judge at several times.
     """
     comparisons = {}
     for first, second in combinations(files, 2):
@@ -118,71 +121,78 @@ def paired_comparisons(files: Sequence[JudgedFile]) -> Mapping[tuple[str, str], 
             other = second.answers.get(item)
             if other and answer.score is not None and other.score is not None:
                 pairs.append((answer.score, other.score))
-        if measures := _paired(pairs):
+        if measures := _paired_measures(pairs):
             comparisons[first.name, second.name] = measures
     return comparisons
 
 
-def _judge(
-    file: JudgedFile, truth: Mapping[str, float], strata: Mapping[str, str] | None
+def _calibrate_judge(
+    file: JudgedFile, median_marks: Mapping[str, float], strata: Mapping[str, str] | None
 ) -> JudgeCalibration:
-    scored = {item: score for item in truth if (score := file.answers[item].score) is not None}
+    scores = {item: file.answers[item].score for item in median_marks}
+    scored = {item: score for item, score in scores.items() if score is not None}
     scores_by_group: dict[str, dict[str, float]] = {}
     for item, score in scored.items():
         for group in file.answers[item].question.groups:
             scores_by_group.setdefault(group, {})[item] = score
     groups = {}
     group_means = {}
-    for group, scores in sorted(scores_by_group.items()):
-        if len(scores) >= LEAST_MARKS:
-            groups[group] = _compared(scores, truth)
-        if len(scores) >= LEAST_OF_GROUP and (mean := _mean(file, truth, strata, group)):
+    for group, group_scores in sorted(scores_by_group.items()):
+        if len(group_scores) >= LEAST_MARKS:
+            groups[group] = _measures(group_scores, median_marks)
+        if len(group_scores) >= LEAST_OF_GROUP and (
+            mean := _people_mean(file, median_marks, strata, group)
+        ):
             group_means[group] = mean
     return JudgeCalibration(
         name=file.name,
-        measures=_compared(scored, truth),
-        unscored=len(truth) - len(scored),
-        mean=_mean(file, truth, strata),
+        measures=_measures(scored, median_marks),
+        unscored=len(median_marks) - len(scored),
+        mean=_people_mean(file, median_marks, strata),
         groups=groups,
         group_means=group_means,
     )
 
 
-def _compared(scores: Mapping[str, float], truth: Mapping[str, float]) -> Measures:
-    return compared(np.array(list(scores.values())), np.array([truth[item] for item in scores]))
+def _measures(scores: Mapping[str, float], median_marks: Mapping[str, float]) -> Measures:
+    return compared(
+        np.array(list(scores.values())), np.array([median_marks[item] for item in scores])
+    )
 
 
-def _mean(
+def _people_mean(
     file: JudgedFile,
-    truth: Mapping[str, float],
+    median_marks: Mapping[str, float],
     strata: Mapping[str, str] | None,
     group: str | None = None,
 ) -> CorrectedMean | None:
-    """The mean that people would have given to the file's answers, or to those of a group."""
+    """Returns the mean that people would have given to the file's answers, or to those of a group."""
     items = [
         item
-        for item, judged in file.answers.items()
-        if group is None or group in judged.question.groups
+        for item, answer in file.answers.items()
+        if group is None or group in answer.question.groups
     ]
     scores = [file.answers[item].score for item in items]
-    marked = [place for place, item in enumerate(items) if item in truth]
-    if len(marked) < LEAST or None in scores:
+    marked_places = [place for place, item in enumerate(items) if item in median_marks]
+    if len(marked_places) < LEAST or None in scores:
         return None
-    marks = np.array([truth[items[place]] for place in marked])
-    codes = None
+    marks = np.array([median_marks[items[place]] for place in marked_places])
+    strata_codes = None
     if strata is not None:
         names = [strata.get(item, "") for item in items]
-        codes = np.unique(names, return_inverse=True)[1]
-    return corrected_mean(MarkedScores(np.array(scores, float), np.array(marked), marks, codes))
+        strata_codes = np.unique(names, return_inverse=True)[1]
+    return corrected_mean(
+        MarkedScores(np.array(scores, float), np.array(marked_places), marks, strata_codes)
+    )
 
 
-def _baselines(file: JudgedFile, truth: Mapping[str, float]) -> Mapping[str, Measures]:
-    """Rules without a judge: keywords, the marks' own mean for all, and the answer's length."""
-    answers = [file.answers[item] for item in truth]
-    marks = np.array(list(truth.values()))
-    words = np.array([len(judged.answer.split()) for judged in answers], float)
+def _baselines(file: JudgedFile, median_marks: Mapping[str, float]) -> Mapping[str, Measures]:
+    """Returns the measures of rules without a judge: keywords, the marks' own mean for all, and the answer's length."""
+    answers = [file.answers[item] for item in median_marks]
+    marks = np.array(list(median_marks.values()))
+    words = np.array([len(answer.answer.split()) for answer in answers], float)
     keywords = [
-        keyword_score(truth_parts(judged.question.truth), judged.answer) for judged in answers
+        keyword_score(truth_parts(answer.question.truth), answer.answer) for answer in answers
     ]
     rules = {
         "keywords": np.array(keywords),
@@ -193,36 +203,38 @@ def _baselines(file: JudgedFile, truth: Mapping[str, float]) -> Mapping[str, Mea
 
 
 def _people(marks: Sequence[PersonMark]) -> Measures | None:
-    """Each answer's first marker against its second."""
+    """Compares each answer's first marker with its second."""
     by_item = grouped((mark.item, mark.score) for mark in marks)
-    return _paired([scores[:2] for scores in by_item.values() if len(scores) > 1])
+    return _paired_measures([scores[:2] for scores in by_item.values() if len(scores) > 1])
 
 
 def _repeated(marks: Sequence[PersonMark], again: Sequence[PersonMark]) -> Measures | None:
-    """The same people's second marks against their first."""
+    """Compares the same people's second marks with their first."""
     first_scores = {(mark.item, mark.marker): mark.score for mark in marks}
     pairs = []
     for mark in again:
         first_score = first_scores.get((mark.item, mark.marker))
         if first_score is not None:
             pairs.append((mark.score, first_score))
-    return _paired(pairs)
+    return _paired_measures(pairs)
 
 
-def _paired(pairs: Sequence[Sequence[float]]) -> Measures | None:
-    """The first score of each pair against the second; None below LEAST_MARKS pairs."""
+def _paired_measures(pairs: Sequence[Sequence[float]]) -> Measures | None:
+    """Compares the first score of each pair with the second; None below LEAST_MARKS pairs."""
     if len(pairs) < LEAST_MARKS:
         return None
     first, second = np.array(pairs).T
     return compared(first, second)
 
 
-def _panel(files: Sequence[JudgedFile], truth: Mapping[str, float]) -> Panel | None:
-    scored = [item for item in truth if all(file.answers[item].score is not None for file in files)]
+def _panel(files: Sequence[JudgedFile], median_marks: Mapping[str, float]) -> Panel | None:
+    scored = [
+        item for item in median_marks if all(file.answers[item].score is not None for file in files)
+    ]
     if len(files) < 2 or len(scored) < LEAST_MARKS:
         return None
     scores = np.array([[file.answers[item].score for item in scored] for file in files], float)
-    marks = np.array([truth[item] for item in scored])
+    marks = np.array([median_marks[item] for item in scored])
     deltas = np.abs(scores - marks).mean(1).tolist()
     return Panel(
         mean_of_deltas=mean_of_deltas(deltas),

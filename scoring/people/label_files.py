@@ -22,26 +22,49 @@ _NO_LABELS = (
     "expected people's labels, found proposals (column proposed_by); give them as --proposals"
 )
 _NO_PROPOSALS = "expected proposals, with the column proposed_by, as `errors propose` writes them"
-DRAWN = (*COLUMNS, "chance", "question", "truth", "answer")
+DRAWN_COLUMNS = (*COLUMNS, "chance", "question", "truth", "answer")
 
 
 def draw_csv(drawn: Iterable[DrawnError]) -> str:
-    """Drawn answers with empty cells for the label. `chance` is the probability of being drawn; its inverse weighs."""
-    rows = [
-        (error.answer.id, error.group, answer_digest(error.answer.answer), "", 1, "", "", "")
-        + (f"{error.chance:.6g}", error.answer.question, error.answer.truth, error.answer.answer)
-        for error in drawn
-    ]
-    return csv_text([DRAWN, *rows])
+    """Returns drawn answers as CSV, with empty cells for the label.
+
+    `chance` is the probability of being drawn; its inverse is the answer's weight.
+    """
+    rows = [_drawn_cells(error) for error in drawn]
+    return csv_text([DRAWN_COLUMNS, *rows])
+
+
+def _drawn_cells(error: DrawnError) -> list[object]:
+    """Returns the cells of DRAWN_COLUMNS."""
+    answer = error.answer
+    cells = {
+        "item": answer.id,
+        "group": error.group,
+        "answer_sha256": answer_digest(answer.answer),
+        "round": 1,
+        "chance": f"{error.chance:.6g}",
+        "question": answer.question,
+        "truth": answer.truth,
+        "answer": answer.answer,
+    }
+    return [cells.get(column, "") for column in DRAWN_COLUMNS]
 
 
 def labels_csv(
     labels: Iterable[Label], digests: Mapping[str, str], person_column: PersonColumn = "labeller"
 ) -> str:
-    """Labels as `read_labels` reads them; `digests` has the sha256 of each item's answer."""
+    """Returns labels as `read_labels` reads them; `digests` has the sha256 of each item's answer."""
     rows = [
-        (label.item, label.group, digests.get(label.item, ""), label.labeller, label.round)
-        + (label.main, " ".join(label.further), label.note)
+        (
+            label.item,
+            label.group,
+            digests.get(label.item, ""),
+            label.labeller,
+            label.round,
+            label.main,
+            " ".join(label.further),
+            label.note,
+        )
         for label in labels
     ]
     header = [person_column if name == "labeller" else name for name in COLUMNS]
@@ -49,6 +72,7 @@ def labels_csv(
 
 
 def _split(kinds: object) -> object:
+    """Returns kinds that are separated by blanks as a list; other values unchanged."""
     return kinds.split() if isinstance(kinds, str) else kinds
 
 
@@ -85,7 +109,7 @@ def read_labels(
     errors: Mapping[str, tuple[ScoredAnswer, str]],
     person_column: PersonColumn = "labeller",
 ) -> ReadLabels:
-    """Labels of a model's errors, or proposals for them. `errors` has each answer with its group, by item.
+    """Reads labels of a model's errors, or proposals for them. `errors` has each answer with its group, by item.
 
     Raises RowsError without the columns, and for proposals in place of people's labels.
     """
@@ -110,19 +134,22 @@ def read_labels(
 
 
 def drawn_items(path: Path) -> list[str]:
-    """The items of a file of drawn answers. Raises RowsError without the column item."""
+    """Returns the items of a file of drawn answers. Raises RowsError without the column item."""
     return [row.item for _, row in read_rows(path, _DrawnRow)]
 
 
 def _labelled(records: Iterable[Record], person_column: PersonColumn) -> Iterator[Record]:
-    """Yields the rows that name a kind. Raises RowsError for a file of the other sort."""
+    """Yields the rows with a main kind. Raises RowsError for a file of the other sort."""
     expects_proposals = person_column == "proposed_by"
     for record in records:
         has_proposals = "proposed_by" in record.values
         if expects_proposals != has_proposals:
             problem = _NO_PROPOSALS if expects_proposals else _NO_LABELS
             raise RowsError(problem, row=record.row)
-        if str(record.values.get("main", "no such column") or "").strip():
+        main = str(record.values.get("main") or "").strip()
+        if (
+            main or "main" not in record.values
+        ):  # `sound_rows` raises the error about a missing column.
             yield record
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings import agreement
-from arena.ratings.agreement import Estimate, estimated
+from arena.ratings.agreement import Estimate, estimate
 from arena.ratings.votes import Codes, Floats, mean_ranks
 from scoring.intervals import mean_ends
 
@@ -174,7 +174,7 @@ def alpha(units: Iterable[Sequence[Hashable]]) -> Estimate:
         return Estimate(None, None, None)
     counts = np.array([[unit[kind] for kind in kinds] for unit in paired], np.float64)
     alike, times = np.unique(counts, axis=0, return_counts=True)
-    return estimated(agreement.alpha, alike, times.astype(np.float64))
+    return estimate(agreement.alpha, alike, times.astype(np.float64))
 
 
 def keyword_score(parts: Sequence[Sequence[str]], answer: str) -> float:

@@ -88,7 +88,7 @@ def record_id(record: Record, names: ColumnNames) -> str:
     return _cell(row, spelled(row), names.ids).removesuffix(".0")
 
 
-def matched(
+def match_questions(
     files: Sequence[KnownFile],
     answers: Mapping[ColumnNames, AnswerFile],
     benchmark: str | None = None,
@@ -96,23 +96,22 @@ def matched(
     """Returns the question file that a file of answers belongs to, of this benchmark if one is chosen."""
     wanted = [file for file in files if benchmark in (None, file.benchmark)]
     candidates = [_Fit(file, answers[file.record.column_names]) for file in wanted]
-    knowing = [candidate for candidate in candidates if candidate.known_share >= _HALF]
-    fits = [candidate for candidate in knowing if candidate.agrees]
-    by_name = _best_named(fits)
-    left = by_name or fits
-    if not left:
+    fits = [fit for fit in candidates if fit.known_share >= _HALF and fit.agrees]
+    named_fits = _best_named(fits)
+    best_fits = named_fits or fits
+    if not best_fits:
         return QuestionMatch()
-    tells = by_name or benchmark or any(candidate.equal_share is not None for candidate in left)
-    if not tells:
-        telling = [candidate for candidate in left if candidate.tells_by_ids]
-        if not telling:
-            return _unclear(left)
-        left = telling
-    highest = max(candidate.covered for candidate in left)
-    best = [candidate for candidate in left if candidate.covered == highest]
-    if len(best) > 1:
-        return _unclear(best)
-    return QuestionMatch(best[0].file, [candidate.file for candidate in fits])
+    are_texts_compared = any(fit.equal_share is not None for fit in best_fits)
+    if not (named_fits or benchmark or are_texts_compared):
+        fits_by_ids = [fit for fit in best_fits if fit.do_ids_decide]
+        if not fits_by_ids:
+            return _unclear(best_fits)
+        best_fits = fits_by_ids
+    highest = max(fit.coverage for fit in best_fits)
+    covering_fits = [fit for fit in best_fits if fit.coverage == highest]
+    if len(covering_fits) > 1:
+        return _unclear(covering_fits)
+    return QuestionMatch(covering_fits[0].file, [fit.file for fit in fits])
 
 
 @dataclass(frozen=True)
@@ -123,30 +122,32 @@ class _Fit:
     answers: AnswerFile
 
     @property
-    def _places(self) -> set[str | None]:
-        """The questions that are answered."""
+    def _answered(self) -> set[str | None]:
+        """The question file's ids of the questions that are answered."""
         return {self.file.place(id) for id in self.answers.texts} - {None}
 
     @property
-    def _known(self) -> int:
+    def _known_ids(self) -> int:
+        """The number of the answers' ids that the question file knows."""
         return sum(map(self.file.has, self.answers.texts))
 
     @property
     def known_share(self) -> float:
         """The share of the answers' ids that the question file knows; 0 without ids."""
-        return self._known / len(self.answers.texts) if self.answers.texts else 0.0
+        return self._known_ids / len(self.answers.texts) if self.answers.texts else 0.0
 
     @cached_property
-    def covered(self) -> tuple[bool, int, int]:
-        """Rank of its ids beside the answers': equal ids first, then most ids in common, then fewest others."""
-        return (self._places == {*self.file.texts}, self._known, -len(self.file.texts))
+    def coverage(self) -> tuple[bool, int, int]:
+        """The rank of a fit by ids: equal ids first, then most ids in common, then fewest others."""
+        has_equal_ids = self._answered == {*self.file.texts}
+        return has_equal_ids, self._known_ids, -len(self.file.texts)
 
     @property
-    def tells_by_ids(self) -> bool:
-        """Whether the ids decide: they aren't all numbers, or they are most of the question file's, with gaps."""
+    def do_ids_decide(self) -> bool:
+        """Whether the ids alone decide: they aren't all numbers, or they are most of the question file's, with gaps."""
         if not all(map(_is_number, self.answers.texts)):
             return True
-        return not self.answers.counts_rows and len(self._places) >= _HALF * len(self.file.texts)
+        return not self.answers.counts_rows and len(self._answered) >= _HALF * len(self.file.texts)
 
     @cached_property
     def equal_share(self) -> float | None:
@@ -183,11 +184,11 @@ def _best_named(candidates: Sequence[_Fit]) -> Sequence[_Fit]:
 
 
 def _unclear(candidates: Sequence[_Fit]) -> QuestionMatch:
-    """Returns the question to the user if several question files fit, or one by row numbers alone."""
+    """Returns no question file, and the question to the user which of the candidates it is."""
     files = [candidate.file for candidate in candidates]
     benchmarks = {file.benchmark: file.record.name for file in files}
-    is_one = len(benchmarks) == 1 and len(files) > 1
-    names = [file.name for file in files] if is_one else [*benchmarks.values()]
+    are_of_one_benchmark = len(benchmarks) == 1 and len(files) > 1
+    names = [file.name for file in files] if are_of_one_benchmark else [*benchmarks.values()]
     question = "is it" if len(names) == 1 else "which is it:"
     summary = candidates[0].answers.summary
     return QuestionMatch(None, files, f"{summary}; {question} {either(names)}?")

@@ -10,7 +10,7 @@ from arena.io.tables import PAGE, FileLimits, Record
 from scoring.benchmarks.base import Answers, ChoicesError, FileBenchmark, OpenedFile, answers_of
 from scoring.questions.known_file import file_md5, where_answers
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.matching import QuestionMatch, answer_files, matched
+from scoring.questions.matching import QuestionMatch, answer_files, match_questions
 from scoring.registry import BENCHMARKS, first_row, open_upload
 from scoring.report import QuestionStamp
 from scoring.specs.problems import either
@@ -72,7 +72,7 @@ def _match(
     if not files:
         return QuestionMatch()
     namings = {file.record.column_names for file in files}
-    match = matched(files, answer_files(path, namings, limits, name), benchmark)
+    match = match_questions(files, answer_files(path, namings, limits, name), benchmark)
     if not questions:
         return match
     chosen = [file for file in match.fits if file.name == questions]

@@ -11,7 +11,7 @@ from arena.battles.quotas import NetworkDays
 from arena.battles.tables import SEAT
 from arena.battles.vote_table import VoteTable
 from arena.database import Database, now
-from arena.fraud.cohorts import Cohort, in_cohorts
+from arena.fraud.cohorts import Cohort, cohort_flags
 from arena.fraud.detectors import OF_CROWD, Suspicion, VoterChoices
 from arena.fraud.flags import FlagService, raised_flags
 from arena.fraud.review import review
@@ -62,7 +62,7 @@ def test_honest_days_and_networks_are_left_alone(taste, runs):
         honest = drawn(np.random.default_rng(run), 5000, 0, 10, taste, CROWD_MODELS)
         days = [Cohort(Suspicion.COHORT, part) for part in np.array_split(voters, DAYS)]
         networks = [Cohort(Suspicion.NETWORK, part) for part in np.array_split(voters, 100)]
-        assert in_cohorts(honest, CROWD_MODELS, days + networks, NOBODY) == ()
+        assert cohort_flags(honest, CROWD_MODELS, days + networks, NOBODY) == ()
 
 
 def test_few_votes_of_others_measure_no_day():
@@ -72,21 +72,21 @@ def test_few_votes_of_others_measure_no_day():
         coins = np.random.default_rng(seed)
         a, b = coins.permuted(np.tile(np.arange(20), (300, 1)), axis=1).T[:2]
         votes = VoterChoices(a, b, coins.random(300) < 0.5, np.repeat(np.arange(30), 10))
-        arenas += in_cohorts(votes, 20, [Cohort(Suspicion.COHORT, np.arange(20))], NOBODY) != ()
+        arenas += cohort_flags(votes, 20, [Cohort(Suspicion.COHORT, np.arange(20))], NOBODY) != ()
     assert arenas <= 1
 
 
 def test_people_with_strong_tastes_are_no_crowd():
     honest = drawn(np.random.default_rng(0), 6000, 0, 60, 1.0, CROWD_MODELS)
     networks = [Cohort(Suspicion.NETWORK, part) for part in np.array_split(np.arange(100), 20)]
-    assert in_cohorts(honest, CROWD_MODELS, networks, NOBODY) == ()
+    assert cohort_flags(honest, CROWD_MODELS, networks, NOBODY) == ()
 
 
 def test_a_day_with_most_votes_is_no_measure_and_two_cookies_are_no_cohort():
     whole, _ = crowded(np.random.default_rng(1), 0.0, 1, CROWD)
     crowd = np.unique(whole.voter)
-    assert in_cohorts(whole, CROWD_MODELS, [Cohort(Suspicion.COHORT, crowd)], NOBODY) == ()
-    assert in_cohorts(whole, CROWD_MODELS, [Cohort(Suspicion.COHORT, crowd[-2:])], NOBODY) == ()
+    assert cohort_flags(whole, CROWD_MODELS, [Cohort(Suspicion.COHORT, crowd)], NOBODY) == ()
+    assert cohort_flags(whole, CROWD_MODELS, [Cohort(Suspicion.COHORT, crowd[-2:])], NOBODY) == ()
 
 
 def rigged_bank(database: Database, crowd_days: int) -> None:

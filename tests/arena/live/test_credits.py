@@ -148,7 +148,7 @@ def test_the_operators_token_stands_for_visitors_only_where_nobody_logs_in(monke
         False,
     ]
     credits = Credits(operator_token)
-    assert credits.key(1) == Secret(OPERATOR) and not credits.are_visitors
+    assert credits.key(1) == Secret(OPERATOR) and not credits.do_visitors_pay
     monkeypatch.delenv("HF_TOKEN")
     assert credits.key(1) is None
 

@@ -19,13 +19,13 @@ OWN_TOO = model("own too")
 ALL = {vlm.card.name: vlm for vlm in (LENT, LENT_TOO, OWN, OWN_TOO)}
 
 
-def pairs(*vlms: ScriptedVLM, are_visitors: bool = True) -> set[str]:
+def pairs(*vlms: ScriptedVLM, do_visitors_pay: bool = True) -> set[str]:
     able = {vlm.card.name: vlm for vlm in vlms}
-    return {" - ".join(pair) for pair in fitting_pairs(able, are_visitors)}
+    return {" - ".join(pair) for pair in fitting_pairs(able, do_visitors_pay)}
 
 
 def test_each_battle_that_is_begun_with_a_visitors_key_needs_it():
-    every = pairs(*ALL.values(), are_visitors=False)
+    every = pairs(*ALL.values(), do_visitors_pay=False)
     assert len(every) == 6
     assert pairs(*ALL.values()) == every - {"own - own too"}
     assert pairs(OWN, OWN_TOO) == {"own - own too"}

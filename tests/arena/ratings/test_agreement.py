@@ -27,8 +27,8 @@ from arena.ratings.agreement import (
     people,
     random_score,
     reproductions,
-    several,
     share,
+    with_several_votes,
 )
 
 PAPER = [Choices(5, 0)] * 180 + [Choices(0, 5)] * 156 + [Choices(4, 1)] * 90 + [Choices(1, 4)] * 110
@@ -122,7 +122,7 @@ def test_a_contest_with_one_vote_is_refused():
     with pytest.raises(ValueError, match="two votes"):
         people([Choices(3, 2), Choices(1, 0)])
     three = dict(zip(contests(3), [Choices(1, 0), Choices(1, 1), Choices(0, 0)], strict=True))
-    assert list(several(three)) == contests(3)[1:2]
+    assert list(with_several_votes(three)) == contests(3)[1:2]
 
 
 def test_the_bootstrap_draws_contests_not_votes():

@@ -9,7 +9,7 @@ import pytest
 from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.matching import answer_files, matched
+from scoring.questions.matching import answer_files, match_questions
 from scoring.questions.opening import NO_FILE, joined
 from scoring.registry import BENCHMARKS
 from tests.support.choice_tables import row, table_file, tabulated
@@ -27,7 +27,7 @@ def found(library: QuestionLibrary, file: Path, benchmark: str | None = None) ->
     """The name of the question file that a file of answers is matched with, or what is asked."""
     files = library.files()
     answered = answer_files(file, {known.record.column_names for known in files})
-    match = matched(files, answered, benchmark)
+    match = match_questions(files, answered, benchmark)
     return match.file.name if match.file else match.unclear
 
 
