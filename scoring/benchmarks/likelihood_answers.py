@@ -48,7 +48,7 @@ class _Weighed(NamedTuple):
         return [letter for letter, score in known.items() if score == best]
 
 
-def likelihood_paper(file: Path, circular: bool) -> OfflineBenchmark:
+def offline_likelihood(file: Path, circular: bool) -> OfflineBenchmark:
     """The questions of a TSV, with passes as `choice_sheet` has them. Raises RowsError and AnsweringError."""
     sheet = choice_sheet(file, circular)
     questions = [*grouped((_asks(question), question) for question in sheet.questions).values()]
