@@ -55,7 +55,7 @@ def download(
 
 
 def size_told(address: str) -> int | None:
-    """How many bytes a server says that it would send; None if it doesn't say."""
+    """Returns the number of bytes that a server announces; None if it doesn't."""
     with contextlib.suppress(httpx.HTTPError, httpx.InvalidURL, ValueError):
         response = httpx.head(address, follow_redirects=True, timeout=_SECONDS)
         if response.status_code == 200:

@@ -70,7 +70,7 @@ def offline_likelihood(file: Path, circular: bool) -> OfflineBenchmark:
 
 
 def _asks(question: ChoiceQuestion) -> tuple[object, ...]:
-    """What passes of one question share; a pass of other words, options or pictures is asked by itself."""
+    """Returns a key that passes of one question share; a pass with other words, options or pictures has its own."""
     options = tuple(sorted(_texts(question)))
     return question.index % PASS, folded(bare_prompt(question)), options, question.picture
 

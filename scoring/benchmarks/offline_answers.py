@@ -57,7 +57,7 @@ class OfflineBenchmark:
     """Makes a model's prediction file from its answers and name."""
     chosen_by: ChosenBy = "text"
     remarks: Callable[[Answers], Iterable[str]] = lambda _: ()
-    """What to know of a run's answers and of their file, in sentences."""
+    """Returns remarks on a run's answers and their file, in sentences."""
 
 
 def offline_mm_vet(folder: Path | None, prefix: str = "") -> OfflineBenchmark:

@@ -1,4 +1,4 @@
-"""What a report says of its judge: what it gave to answers that deserve nothing, and whether it kept to one verdict."""
+"""Checks of a report's judge: its points for answers that deserve nothing, and the stability of its verdicts."""
 
 from collections.abc import Iterator
 

@@ -120,7 +120,7 @@ class PublishedFigure(BaseModel):
     protocol: RuleProtocol
     source: Word
     apart: Word | None = None
-    """What sets it apart from a report here, such as other questions or another judge."""
+    """The difference from a report here, such as other questions or another judge."""
 
 
 class Case(BaseModel):
@@ -233,7 +233,7 @@ class Spec(BaseModel):
         return column
 
     def names_of(self, column: str) -> Mapping[str, str]:
-        """What a derived column calls the cells that it is made of."""
+        """Returns a derived column's names for the cells that it is made of."""
         return self.derive[column].names or {}
 
     @property

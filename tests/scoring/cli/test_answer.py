@@ -687,7 +687,7 @@ def test_a_file_of_answers_has_one_writer_and_one_run(tmp_path):
 
 
 @pytest.mark.soak
-def test_a_paper_of_a_big_file_holds_no_images(place):
+def test_offline_questions_of_a_big_file_hold_no_images(place):
     big = base64.b64encode(os.urandom(300_000)).decode()
     rows = [{**CHOICES[0], "index": number} for number in range(60)]
     file = tsv(place / "big.tsv", rows, image=big)
