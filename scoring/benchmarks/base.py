@@ -362,7 +362,7 @@ class FileBenchmark(Benchmark[R]):
         """Why each prediction is no answer of a model, by its id; "" for an answer."""
         return {}
 
-    def told_no_answers(self, report: R) -> tuple[str, ...]:
+    def no_answer_notes(self, report: R) -> tuple[str, ...]:
         """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
         return ()
 
@@ -401,7 +401,7 @@ class FileBenchmark(Benchmark[R]):
         """The report that no judge will complete: whether an answer is scored depends on no right answer."""
         return report
 
-    def told_final(self, report: R) -> str:
+    def final_note(self, report: R) -> str:
         """A sentence on what `final` makes of answers that are compared with the right ones; "" for nothing."""
         return ""
 
@@ -477,10 +477,15 @@ class OpenedFile:
         reasons = self.benchmark.no_answers(self.file)
         failures = no_answer_sentences(reasons, len(self.file.rows), BEFORE)
         questions = (f"questions: {self.stamp.words}",) if self.stamp else ()
-        return (*self.benchmark.lines(self.file), *questions, *self._told_answers(), *failures)
+        return (
+            *self.benchmark.lines(self.file),
+            *questions,
+            *self._secret_answer_notes(),
+            *failures,
+        )
 
-    def _told_answers(self) -> Iterator[str]:
-        """Yield what a file's right answers that nobody may read here mean for its report."""
+    def _secret_answer_notes(self) -> Iterator[str]:
+        """Yields sentences on secret right answers: what the report shows of them."""
         if hidden := self.splits("hidden"):
             yield (
                 f"The right answers of {these_questions(hidden)} are hidden. Rules score them, and no judge is asked. "

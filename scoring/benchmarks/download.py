@@ -54,7 +54,7 @@ def download(
     return _stream(address, path, most)
 
 
-def size_told(address: str) -> int | None:
+def announced_size(address: str) -> int | None:
     """Returns the number of bytes that a server announces; None if it doesn't."""
     with contextlib.suppress(httpx.HTTPError, httpx.InvalidURL, ValueError):
         response = httpx.head(address, follow_redirects=True, timeout=_SECONDS)

@@ -312,7 +312,7 @@ def _limits(
         text = f"{counted(reason, times, len(opened.file.rows))}. {fate(report.protocol)}"
         yield Caveat(lead, text)
     yield from (Caveat("", text) for text in told)
-    if text := benchmark.told_final(report):
+    if text := benchmark.final_note(report):
         yield Caveat("", text)
     if known := opened.splits("there"):
         text = (

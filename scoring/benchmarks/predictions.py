@@ -25,7 +25,7 @@ from arena.io.tables import (
     require_columns,
 )
 from arena.types import folded, grouped
-from scoring.benchmarks.result_files import result_told
+from scoring.benchmarks.result_files import result_file_problem
 from scoring.no_answers import BEFORE, no_answer, no_answer_sentences
 from scoring.report import NO_ANSWERS, Filled, NoAnswersError, QuestionSet, repeats
 
@@ -196,7 +196,7 @@ def joined_records(
             if (
                 columns is None
                 and "hit" in record.values
-                and (refusal := result_told(source, label))
+                and (refusal := result_file_problem(source, label))
             ):
                 raise RowsError(refusal)
             columns = columns or _columns(source, record)

@@ -43,7 +43,7 @@ def lmms_score(cell: JSON) -> JSON:
     return None if str(score).strip() in _NO_SCORE or isinstance(score, list | dict) else score
 
 
-def result_told(first: Record, file: str, toolkit: Toolkit | None = None) -> str:
+def result_file_problem(first: Record, file: str, toolkit: Toolkit | None = None) -> str:
     """Returns the kind of a file of verdicts and the file to choose instead; "" for a file of predictions.
 
     `toolkit` made the grades in it.

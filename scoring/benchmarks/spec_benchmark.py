@@ -31,7 +31,12 @@ from scoring.benchmarks.base import (
     check_scorable,
     while_wanted,
 )
-from scoring.benchmarks.spec_checks import told_canaries, told_distrust, told_orders, told_pictures
+from scoring.benchmarks.spec_checks import (
+    canary_notes,
+    distrust_caveats,
+    order_notes,
+    picture_caveats,
+)
 from scoring.benchmarks.spec_submission import spec_submission
 from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.benchmarks.submission import ServerSubmission
@@ -226,7 +231,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def final(self, report: SpecReport) -> SpecReport:
         return final_report(report)
 
-    def told_final(self, report: SpecReport) -> str:
+    def final_note(self, report: SpecReport) -> str:
         rules = [case.rule for case in spec_of_report(report).rule]
         if report.protocol != "strict" or not any(rule.truth_decides for rule in rules):
             return ""
@@ -265,7 +270,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             reasons[row.id] = no_answer(row.answer, references)
         return reasons
 
-    def told_no_answers(self, report: SpecReport) -> tuple[str, ...]:
+    def no_answer_notes(self, report: SpecReport) -> tuple[str, ...]:
         reasons = {row.row.id: row.no_answer for row in report.rows}
         return no_answer_sentences(reasons, len(report.rows), fate(report.protocol))
 
@@ -364,8 +369,8 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             text = f"{name} sums {has} of its {expected} groups; the file has no row of the others"
             caveats.append(Caveat("Partial", text))
         lead = "Partial" if report.protocol == "strict" else ""
-        caveats += [Caveat(lead, text) for text in self.told_no_answers(report)]
-        caveats += self._told_unread(report)
+        caveats += [Caveat(lead, text) for text in self.no_answer_notes(report)]
+        caveats += self._unread_caveats(report)
         spec = spec_of_report(report)
         without_truth = sum(not has_truth(spec, item) for item in report_items(report))
         if without_truth:
@@ -375,13 +380,13 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             )
         if submission := self.submission(report):
             caveats.append(Caveat("", submission.told))
-        caveats += told_pictures(report)
-        return [*told_distrust(report), *super().caveats(report), *caveats]
+        caveats += picture_caveats(report)
+        return [*distrust_caveats(report), *super().caveats(report), *caveats]
 
     def checks(self, report: SpecReport) -> Sequence[str]:
-        return [*told_canaries(report), *told_orders(report)]
+        return [*canary_notes(report), *order_notes(report)]
 
-    def _told_unread(self, report: SpecReport) -> list[Caveat]:
+    def _unread_caveats(self, report: SpecReport) -> list[Caveat]:
         """Returns a caveat with the number of answers that nobody could read, and how the protocol counts them."""
         unread = [row for row in report.rows if not row.reading.read and not row.no_answer]
         if not unread:

@@ -200,7 +200,9 @@ class _ModelRun(NamedTuple):
             ]
             rows[mode_benchmark.mode] = decided(answered_questions, "strict")
         if len(benchmarks) > 1:
-            changed = {benchmark.mode: benchmark.changed for benchmark in benchmarks}
+            changed: Mapping[Mode, frozenset[int]] = {
+                benchmark.mode: benchmark.changed for benchmark in benchmarks
+            }
             differences = mode_differences(rows, changed)
             yield from _compared(self.card.name, differences, results, out)
 

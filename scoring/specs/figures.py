@@ -146,7 +146,7 @@ class Figure(BaseModel):
         """The columns whose cells decide which rows it is over; none where it is over all rows."""
         return (*(self.where or ()), *(self.without or ()))
 
-    def told_under(self, protocol: str) -> bool:
+    def belongs_to(self, protocol: str) -> bool:
         return self.protocol is None or protocol in self.protocol
 
     @model_validator(mode="after")
