@@ -424,7 +424,8 @@ def lines_drawing(
     `least` is the smallest range of the axis; `decimals` are those of a number on hover.
     """
     values = [value for line in lines.values() for value in line if value is not None]
-    low, high = (min(values), max(values)) if values else (0, 1)
+    low = min(values, default=0)
+    high = max(values, default=1)
     height = max(high - low, least)
     step = (_RIGHT - _LEFT) / max(len(moments) - 1, 1)
 

@@ -34,10 +34,9 @@ MOST_FORMULAS = 100
 NO_ANSWER = Markup('<p class="empty">(no answer)</p>')
 """Placeholder for an empty answer."""
 
-TAGS = frozenset(
-    ("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li")
-    + ("table", "thead", "tbody", "tr", "th", "td", "h4", "h5", "h6", "a")
-)
+_TEXT_TAGS = ("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li")
+_TABLE_TAGS = ("table", "thead", "tbody", "tr", "th", "td")
+TAGS = frozenset((*_TEXT_TAGS, *_TABLE_TAGS, "h4", "h5", "h6", "a"))
 """Elements that `answer_html` can return, besides the `div class="plain"` around plain text."""
 
 _MARK = re.compile(r"[\n!$&*<\[\\\]_`~]")

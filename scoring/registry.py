@@ -36,7 +36,7 @@ from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition, edition_of
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import sample
-from scoring.benchmarks.result_files import grades_toolkit, result_told
+from scoring.benchmarks.result_files import grades_toolkit, result_file_problem
 from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
@@ -140,7 +140,7 @@ def open_upload(
     if start is None:
         raise NoAnswersError(_NO_ROWS, label)
     toolkit = grades_toolkit(chain([start], file_records()))
-    result_problem = result_told(start, label, toolkit)
+    result_problem = result_file_problem(start, label, toolkit)
     first_cells = sample(start)
     has_grades = bool(toolkit and edition_of(first_cells) and not has_options(first_cells))
     if result_problem and (benchmark or not has_grades):

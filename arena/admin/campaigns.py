@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import isnan
+from math import ceil, isnan
 
 from arena.admin.seat_admin import SeatAdmin, noted
 from arena.battles.settlements import forget_orders
@@ -108,7 +108,7 @@ class CampaignAdmin(SeatAdmin):
         layout = self.states.state_of(campaign).layout
         most = int(layout.wanted.sum())
         seat = spec.seat
-        workers = -(-min(most, spec.stop.votes) // seat.votes)
+        workers = ceil(min(most, spec.stop.votes) / seat.votes)
         checks = len(self.items.bank().checks(spec.checks.items))
         return [
             f"{campaign.name}: {plural(len(layout.models), 'model')}, {plural(int((layout.wanted > 0).sum()), 'tuple')}"

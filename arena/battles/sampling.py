@@ -277,5 +277,6 @@ def pair_chances(votes: npt.ArrayLike) -> Floats:
 
 
 def _sided(item: int, first: Contestant, second: Contestant, coin: random.Random) -> Draw:
-    a, b = (first, second) if coin.random() < 0.5 else (second, first)
+    sides = [first, second] if coin.random() < 0.5 else [second, first]
+    a, b = sides
     return Draw(item, a.model, b.model, a.answer, b.answer)

@@ -114,8 +114,8 @@ def _clearest(choices: VoterChoices, models: int, networks: Sequence[Codes]) -> 
 
 def _voters_by_model(choices: VoterChoices, models: int) -> dict[int, ModelVoters]:
     strengths = bradley_terry(win_counts(choices, models)).strengths
-    there = np.unique(np.concatenate([choices.a, choices.b])).tolist()
-    by_model = {model: voters_of(choices, model, strengths) for model in there}
+    met_models = np.unique(np.concatenate([choices.a, choices.b])).tolist()
+    by_model = {model: voters_of(choices, model, strengths) for model in met_models}
     return {model: voters for model, voters in by_model.items() if len(voters.voter)}
 
 

@@ -152,8 +152,8 @@ def evidence(
         odds = odds_of(own, without(fit, winners, losers))
         flag = _peak(voter, own, odds, [odds])
         if flag.strength >= ENOUGH:
-            there = np.unique(np.concatenate([own.a, own.b]))
-            spread = spread_without(fit, winners, losers, there)
+            met_models = np.unique(np.concatenate([own.a, own.b]))
+            spread = spread_without(fit, winners, losers, met_models)
             flag = _peak(voter, own, odds, [odds, odds_with_taste(own, odds, taste(), spread)])
         flags.append(flag)
     return tuple(sorted(flags, key=lambda flag: (-flag.strength, flag.voter)))
@@ -203,9 +203,9 @@ def odds_with_taste(
     """
     if not (taste or np.any(spread)):
         return odds
-    there, place = np.unique(np.concatenate([choices.a, choices.b]), return_inverse=True)
-    mean = np.zeros(len(there))
-    covariance = taste**2 * np.eye(len(there)) + spread
+    met_models, place = np.unique(np.concatenate([choices.a, choices.b]), return_inverse=True)
+    mean = np.zeros(len(met_models))
+    covariance = taste**2 * np.eye(len(met_models)) + spread
     own_odds = np.empty(len(odds))
     a_side, b_side = place.reshape(2, -1)
     first = slice(_LEARNT)
@@ -260,50 +260,52 @@ def without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
     strengths = fit.strengths.copy()
     if not len(won):
         return strengths
-    there, place = np.unique(np.concatenate([won, lost]), return_inverse=True)
+    met_models, place = np.unique(np.concatenate([won, lost]), return_inverse=True)
     winner, loser = place.reshape(2, -1)
     missed = 1 / (1 + np.exp(strengths[won] - strengths[lost]))
-    slope = np.zeros(len(there))
-    information = np.zeros((len(there), len(there)))
+    slope = np.zeros(len(met_models))
+    information = np.zeros((len(met_models), len(met_models)))
     for side, other, sign in ((winner, loser, 1.0), (loser, winner, -1.0)):
         np.add.at(slope, side, sign * missed)
         np.add.at(information, (side, side), missed * (1 - missed))
         np.add.at(information, (side, other), -missed * (1 - missed))
-    spread = fit.inverse[np.ix_(there, there)]
-    step = np.linalg.solve(np.eye(len(there)) - spread @ information, -spread @ slope)
+    spread = fit.inverse[np.ix_(met_models, met_models)]
+    step = np.linalg.solve(np.eye(len(met_models)) - spread @ information, -spread @ slope)
     if np.abs(step).max() > _LONG:
-        return _refitted(fit, there, won, lost)
-    strengths[there] += step
+        return _refitted(fit, met_models, won, lost)
+    strengths[met_models] += step
     return strengths
 
 
-def spread_without(fit: Strengths, won: Codes, lost: Codes, there: Codes) -> Floats:
+def spread_without(fit: Strengths, won: Codes, lost: Codes, met_models: Codes) -> Floats:
     """Returns the covariance of some models' strengths, fitted without the choices of `won` over `lost`."""
     others = fit.wins.copy()
     np.subtract.at(others, (won, lost), 1.0)
-    return bradley_terry(others, start=fit.strengths).inverse[np.ix_(there, there)]
+    return bradley_terry(others, start=fit.strengths).inverse[np.ix_(met_models, met_models)]
 
 
-def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
+def _refitted(fit: Strengths, met_models: Codes, won: Codes, lost: Codes) -> Floats:
     """Fits strengths without a voter's choices, only for models that are linked with those the voter met."""
     others = fit.wins.copy()
     strengths = fit.strengths.copy()
     np.subtract.at(others, (won, lost), 1.0)
-    near = np.flatnonzero(fit.comparable[there].any(axis=0))
+    near = np.flatnonzero(fit.comparable[met_models].any(axis=0))
     strengths[near] = bradley_terry(others[np.ix_(near, near)], start=strengths[near]).strengths
     return strengths
 
 
 def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Floats]) -> Flag:
     """Returns a flag with the peak of the weakest e-value against the nulls' log odds, computed in chunks."""
-    there = np.unique(np.concatenate([choices.a, choices.b]))
+    met_models = np.unique(np.concatenate([choices.a, choices.b]))
     names = (Suspicion.COIN, *PATTERNS)
-    sums = np.zeros((len(nulls), len(names) + 2 * len(there), 1))
+    sums = np.zeros((len(nulls), len(names) + 2 * len(met_models), 1))
     peak = -np.inf
     suspect = 0
     for start in range(0, len(choices.a), _AT_A_TIME):
         some = slice(start, start + _AT_A_TIME)
-        ratios = [log_ratios(choices.take(some), odds[some], null[some], there) for null in nulls]
+        ratios = [
+            log_ratios(choices.take(some), odds[some], null[some], met_models) for null in nulls
+        ]
         paths = sums + np.cumsum(ratios, axis=2)
         mixed = np.logaddexp.reduce(paths, axis=1) - np.log(paths.shape[1])
         weakest = mixed.min(axis=0)
@@ -312,13 +314,17 @@ def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Float
             peak = float(weakest[at])
             suspect = int(paths[mixed[:, at].argmin(), :, at].argmax())
         sums = paths[:, :, -1:]
-    about = None if suspect < len(names) else int(there[(suspect - len(names)) % len(there)])
-    of_model = Suspicion.FOR if suspect < len(names) + len(there) else Suspicion.AGAINST
-    suspicion = names[suspect] if about is None else of_model
-    return Flag(voter, suspicion, about, max(0.0, peak / np.log(10)))
+    strength = max(0.0, peak / np.log(10))
+    if suspect < len(names):
+        return Flag(voter, names[suspect], None, strength)
+    # The rows after the names are each model's supporters, then each model's opponents.
+    of_model = suspect - len(names)
+    suspicion = Suspicion.FOR if of_model < len(met_models) else Suspicion.AGAINST
+    model = int(met_models[of_model % len(met_models)])
+    return Flag(voter, suspicion, model, strength)
 
 
-def log_ratios(choices: VoterChoices, odds: Floats, null: Floats, there: Codes) -> Floats:
+def log_ratios(choices: VoterChoices, odds: Floats, null: Floats, met_models: Codes) -> Floats:
     """Returns the log likelihood ratio of each rigger to an honest voter for each choice: riggers x choices."""
     a = choices.a
     b = choices.b
@@ -327,10 +333,10 @@ def log_ratios(choices: VoterChoices, odds: Floats, null: Floats, there: Codes) 
     honest = 1 / (1 + np.exp(-null))
     contrary = 1 / (1 + np.exp(odds))
     for_model = np.where(
-        there[:, None] == a, _STEADY, np.where(there[:, None] == b, 1 - _STEADY, honest)
+        met_models[:, None] == a, _STEADY, np.where(met_models[:, None] == b, 1 - _STEADY, honest)
     )
     against = np.where(
-        there[:, None] == a, 1 - _STEADY, np.where(there[:, None] == b, _STEADY, honest)
+        met_models[:, None] == a, 1 - _STEADY, np.where(met_models[:, None] == b, _STEADY, honest)
     )
     steady = np.full((1, len(a)), _STEADY)
     chances = np.vstack(

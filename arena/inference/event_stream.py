@@ -95,7 +95,8 @@ class _Lines:
         else:
             whole = b"".join((*self._begun, chunk))
             # A CR at the end may be the first half of a line end.
-            ended, half = (whole[:-1], b"\r") if whole.endswith(b"\r") else (whole, b"")
+            half = b"\r" if whole.endswith(b"\r") else b""
+            ended = whole.removesuffix(half)
             *lines, begun = _LINE_END.split(ended)
             self._begun = [begun + half]
             self._held = len(begun)

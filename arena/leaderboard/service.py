@@ -304,7 +304,8 @@ class Leaderboard:
         rows = zip(*(values(lost, name).tolist() for name in columns), strict=True)
         battles = []
         for battle, item, winner, left, a, b in rows:
-            won, other = (a, b) if left else (b, a)
+            won = a if left else b
+            other = b if left else a
             if won in text and other in text:
                 battles.append(LostBattle(battle, item, winner, text[other], text[won]))
         return battles

@@ -131,10 +131,10 @@ def exported_vote(
 
     `models` are the names by code, `pictures` the result of `items.alike.alike_keys`.
     """
-    left, right = (row.winner, row.loser) if row.choice == "a" else (row.loser, row.winner)
+    is_a = row.choice == "a"
     return Vote(
-        model_a=models[left],
-        model_b=models[right],
+        model_a=models[row.winner if is_a else row.loser],
+        model_b=models[row.loser if is_a else row.winner],
         winner=row.choice,
         item=row.key,
         voter=voter,

@@ -96,7 +96,9 @@ def lack_of_fit(
     )
     most = int(size.argmax())
     low, high = divmod(int(surprises.codes[most]), votes.models)
-    winner, loser = (low, high) if surprises.pairs[most] > 0 else (high, low)
+    has_low_won = surprises.pairs[most] > 0
+    winner = low if has_low_won else high
+    loser = high if has_low_won else low
     games = float(surprises.games[most])
     expected = float(fit.chances[winner, loser])
     return LackOfFit(

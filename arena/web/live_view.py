@@ -66,7 +66,7 @@ def own_pictures(tokens: Sequence[str]) -> Sequence[Shown]:
 
 
 class Revealed(NamedTuple):
-    """What is told of the models once a battle is revealed."""
+    """The facts about the models that a revealed battle shows."""
 
     names: Names
     facts: FactsSnapshot

@@ -26,10 +26,10 @@ class Told(NamedTuple):
 
     titles: Mapping[Side, str]
     others: str
-    """How others chose, as a sentence."""
+    """The choices of others, as a sentence."""
     more: str
     votes: int
-    """How many the voter has given."""
+    """The number that the voter has given."""
 
 
 @dataclass(frozen=True)

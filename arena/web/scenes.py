@@ -34,14 +34,14 @@ Scene = dict[str, Any]
 
 
 class Actor(NamedTuple):
-    """Who acts, and from which network."""
+    """The voter who acts, and the network of the request."""
 
     voter: int
     network: str | None
 
 
 Sent = Mapping[str, str]
-"""What the page sent, by name; what it did not send is empty."""
+"""The fields that the page sent, by name; those that it did not send are empty."""
 
 
 Act = Callable[["BattleScenes", Sent, Actor], Scene]
@@ -207,7 +207,7 @@ ACTS = frozenset({"choose", *_IN_THREADS})
 
 
 def _name_of(battle: Battle) -> str:
-    """What a battle's tokens have in common."""
+    """Returns the part that all tokens of a battle share."""
     return battle.token.partition(".")[0]
 
 
@@ -244,7 +244,7 @@ def _untold() -> dict[str, str]:
 
 
 def _status(battle: Battle) -> str:
-    """Where a battle stands, before its names are told."""
+    """Returns the state of a battle in words, before its names are shown."""
     if battle.choice is None:
         return t("vote.taken_back") if battle.attempt == 2 else ""
     text = t("vote.chose", side=battle.choice.upper())

@@ -45,7 +45,7 @@ that holds its questions. rules first: a report at once, then a quote for what t
 matches with other models, then the report. sealed: the same with references that only the judge reads. hidden: figures
 alone, made of another benchmark's file whose right answers nobody may read."""
 Answers = Literal["there", "hidden", "absent"]
-"""Where the right answers of a question file are: in it; in it and nobody's to see; with its authors alone."""
+"""The place of a question file's right answers: in the file; in it but secret; with its authors alone."""
 Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference", "context"]
 """Settings that only some benchmarks have."""
 R = TypeVar("R", bound=AnyReport)
@@ -76,12 +76,12 @@ class AskedQuestion(NamedTuple):
 
 
 class ColumnNames(NamedTuple):
-    """What a benchmark's files call their columns."""
+    """The names of columns in a benchmark's files."""
 
     id: str
     answer: str
     ids: tuple[str, ...]
-    """What the id may be called, in one spelling, the likeliest first."""
+    """The names that the id's column may have, in one spelling, the likeliest first."""
     questions: tuple[str, ...]
     """The same of the question's text."""
 
@@ -99,7 +99,7 @@ class ChoicesError(ValueError):
 
 
 class BenchmarkOptions(BaseModel):
-    """What a benchmark lets its user choose beside what all do; each field is an `-o NAME=VALUE` of `score`."""
+    """The options of one benchmark, beside those of all; each field is an `-o NAME=VALUE` of `score`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -111,7 +111,7 @@ class Benchmark(Listing, ABC, Generic[R]):
     key: str
     """Name in the job store and on the command line."""
     name: str
-    """What it is called on pages and in reports."""
+    """The name on pages and in reports."""
     report: type[R]
     """Type of its reports, which the job store writes and reads."""
     way: Workflow
@@ -120,11 +120,11 @@ class Benchmark(Listing, ABC, Generic[R]):
     check: str
     """Label of the button that starts."""
     unit: str
-    """What the judge is asked for, in the singular."""
+    """The noun for one answer that the judge reads."""
     about: str = ""
-    """What it measures, in a sentence."""
+    """The ability that it measures, in a sentence."""
     holds: str = ""
-    """What a file of answers holds, where no spec names its columns."""
+    """The content of a file of answers, where no spec names its columns."""
     rest: str = ""
     """Label of the button that has a judge read what the rules left open."""
     parts: frozenset[Part] = frozenset()
@@ -135,7 +135,7 @@ class Benchmark(Listing, ABC, Generic[R]):
     )
     """Keys of the papers that protocols come from."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What each protocol does, in a clause."""
+    """The rule of each protocol, in a clause."""
     unpictured: str = "this server does not have them"
     """Why a question is shown without its picture."""
     unpaired: str = (
@@ -143,7 +143,7 @@ class Benchmark(Listing, ABC, Generic[R]):
     )
     """Why two reports cannot be compared answer by answer."""
     options: type[BenchmarkOptions] = BenchmarkOptions
-    """What only this benchmark lets its user choose on the command line."""
+    """The options of this benchmark alone on the command line."""
 
     def facts(self) -> Iterator[BenchmarkFact]:
         """Yield what is known of it beside its name and its sentence."""
@@ -212,26 +212,26 @@ class Benchmark(Listing, ABC, Generic[R]):
         return (paired_sheet(other.title, report.title, paired(theirs, ours)),)
 
     def apart(self, report: R, other: R) -> str:
-        """What sets two reports apart besides their models and judges, in a sentence; "" for nothing."""
+        """Returns the difference of two reports besides their models and judges, in a sentence; "" for none."""
         return ""
 
     def counted_as(self, report: R) -> tuple[str, ...]:
-        """What reports must have in common to be compared: benchmark, protocol, and the number they are told by."""
+        """Returns the facts that comparable reports share: benchmark, protocol, and the name of the headline."""
         head = self.headline(report)
         return (report.benchmark, report.protocol, head.name if head else "no score")
 
     def remarks(self, report: R) -> Sequence[str]:
-        """What the command line says above the report's tables."""
+        """Returns the sentences above the report's tables on the command line."""
         return ()
 
     def footnotes(self, report: R) -> Sequence[str]:
-        """What the command line says below the report's tables."""
+        """Returns the sentences below the report's tables on the command line."""
         return ()
 
-    # What an article on a report says; each has a plain answer, which a benchmark may better.
+    # The parts of an article on a report: each has a plain default, which a benchmark may replace.
 
     def edition(self, report: R) -> str:
-        """What was scored, in the words of its paper."""
+        """Returns the name of the scored questions, in the words of the benchmark's paper."""
         return self.name
 
     def headline(self, report: R) -> ScoreLine | None:
@@ -243,11 +243,11 @@ class Benchmark(Listing, ABC, Generic[R]):
         return self.scores(report)[1:]
 
     def covered(self, report: R) -> str:
-        """How many of the questions the headline is over, in words; "" where it is over all."""
+        """Returns the number of questions in the headline, in words; "" for all questions."""
         return ""
 
     def caveats(self, report: R) -> Sequence[Caveat]:
-        """What limits the numbers, the gravest first."""
+        """Returns the limits of the numbers, the gravest first."""
         nothing = self.ungraded(report)
         title = NO_SCORE if nothing.startswith(NO_SCORE) else "Nothing graded"
         head = self.headline(report)
@@ -268,11 +268,11 @@ class Benchmark(Listing, ABC, Generic[R]):
         return ()
 
     def note(self, report: R) -> str:
-        """What the report's protocol does."""
+        """Returns the rule of the report's protocol, in a clause."""
         return self.notes.get(report.protocol, f"{report.protocol} protocol")
 
     def checks(self, report: R) -> Sequence[str]:
-        """What was done to find out whether the judge can be trusted, in sentences, two at most."""
+        """Returns the tests of the judge's trustworthiness, in two sentences at most."""
         return ()
 
     def methods(self, report: R) -> Mapping[str, str]:
@@ -330,7 +330,7 @@ class FileBenchmark(Benchmark[R]):
 
     @property
     def file_names(self) -> Sequence[str]:
-        """What toolkits put at the end of the names of its files."""
+        """The endings that toolkits give the names of its files."""
         return ()
 
     def asks_as(self, first: Record) -> bool:
@@ -338,12 +338,12 @@ class FileBenchmark(Benchmark[R]):
         return False
 
     def list_questions(self, questions: Mapping[Any, Any]) -> Iterator[AskedQuestion]:
-        """What `own_questions` read, question by question."""
+        """Yields the questions that `own_questions` read."""
         return iter(())
 
     @property
     def reads_as(self) -> object:
-        """What benchmarks that read a file alike have in common."""
+        """A value that is equal for all benchmarks that read a file alike."""
         return type(self).read
 
     def is_named(self, file: str) -> bool:
@@ -362,7 +362,7 @@ class FileBenchmark(Benchmark[R]):
         """Why each prediction is no answer of a model, by its id; "" for an answer."""
         return {}
 
-    def told_no_answers(self, report: R) -> tuple[str, ...]:
+    def no_answer_notes(self, report: R) -> tuple[str, ...]:
         """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
         return ()
 
@@ -385,7 +385,7 @@ class FileBenchmark(Benchmark[R]):
         raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
 
     def lacking(self, report: R) -> int:
-        """How many questions of the benchmark's own file have no answer."""
+        """Returns the number of questions in the benchmark's own file without an answer."""
         return 0
 
     def figures(self, report: R) -> Sequence[ScoreLine]:
@@ -401,7 +401,7 @@ class FileBenchmark(Benchmark[R]):
         """The report that no judge will complete: whether an answer is scored depends on no right answer."""
         return report
 
-    def told_final(self, report: R) -> str:
+    def final_note(self, report: R) -> str:
         """A sentence on what `final` makes of answers that are compared with the right ones; "" for nothing."""
         return ""
 
@@ -445,7 +445,7 @@ class OpenedFile:
     stamp: QuestionStamp | None = None
     """That question file."""
     answers: Mapping[str, Answers] = field(default_factory=dict)
-    """Where the right answers of each split of it are; "" stands for splits that are not named."""
+    """The place of the right answers of each of its splits; "" stands for splits that are not named."""
     answer_key: Mapping[Any, Any] | None = field(default=None, repr=False)
     """The questions with hidden right answers, which `hidden_report` alone reads."""
 
@@ -477,10 +477,15 @@ class OpenedFile:
         reasons = self.benchmark.no_answers(self.file)
         failures = no_answer_sentences(reasons, len(self.file.rows), BEFORE)
         questions = (f"questions: {self.stamp.words}",) if self.stamp else ()
-        return (*self.benchmark.lines(self.file), *questions, *self._told_answers(), *failures)
+        return (
+            *self.benchmark.lines(self.file),
+            *questions,
+            *self._secret_answer_notes(),
+            *failures,
+        )
 
-    def _told_answers(self) -> Iterator[str]:
-        """Yield what a file's right answers that nobody may read here mean for its report."""
+    def _secret_answer_notes(self) -> Iterator[str]:
+        """Yields sentences on secret right answers: what the report shows of them."""
         if hidden := self.splits("hidden"):
             yield (
                 f"The right answers of {these_questions(hidden)} are hidden. Rules score them, and no judge is asked. "
@@ -508,7 +513,7 @@ class OpenedFile:
 
 
 def answers_of(answers: Mapping[str, Answers], split: str) -> Answers:
-    """Where the right answers of a split are."""
+    """Returns the place of a split's right answers."""
     return answers.get(split, answers.get("", "there"))
 
 

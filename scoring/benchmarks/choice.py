@@ -191,7 +191,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             return failures(decided(file.rows, "strict", file.chosen_by), "strict")
         return no_answers(file.rows)
 
-    def told_no_answers(self, report: ChoiceReport) -> tuple[str, ...]:
+    def no_answer_notes(self, report: ChoiceReport) -> tuple[str, ...]:
         return no_answer_sentences(
             failures(report.rows, report.protocol), len(report.rows), fate(report.protocol)
         )
@@ -463,7 +463,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             if problem.blocks == "whole"
         ]
         lead = "Partial" if report.protocol == "strict" else ""
-        caveats += [Caveat(lead, text) for text in self.told_no_answers(report)]
+        caveats += [Caveat(lead, text) for text in self.no_answer_notes(report)]
         undecided = sum(
             row.decision.letter is None and row.decision.step != "failed" for row in report.rows
         )

@@ -54,8 +54,8 @@ def download(
     return _stream(address, path, most)
 
 
-def size_told(address: str) -> int | None:
-    """How many bytes a server says that it would send; None if it doesn't say."""
+def announced_size(address: str) -> int | None:
+    """Returns the number of bytes that a server announces; None if it doesn't."""
     with contextlib.suppress(httpx.HTTPError, httpx.InvalidURL, ValueError):
         response = httpx.head(address, follow_redirects=True, timeout=_SECONDS)
         if response.status_code == 200:

@@ -1,4 +1,4 @@
-"""What a file of answers comes to by a spec before it is scored: its groups, its first rows, what a judge is asked."""
+"""Checks of a file of answers before it is scored by a spec: its groups, first rows, and a judge's first prompt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from scoring.specs.report import NO_GROUP, SpecReport, report_items, scored, spe
 ROWS = 3
 """Rows that are shown as they are read."""
 PRICED = 100
-"""Answers whose price is told."""
+"""The number of answers in a stated price."""
 MOST_GROUPS = 12
 """Values of a column that are named with their counts."""
 _LONGEST = 4_000
@@ -21,13 +21,13 @@ _LONGEST = 4_000
 
 
 class GroupCounts(NamedTuple):
-    """A column of groups, and how many answers each of them has."""
+    """A column of groups, and the number of answers in each."""
 
     column: str
     counts: Sequence[tuple[str, int]]
     """Of the first `MOST_GROUPS`."""
     more: int
-    """How many other values the column has."""
+    """The number of other values in the column."""
 
 
 class RowCheck(NamedTuple):
@@ -51,13 +51,13 @@ class FileCheck:
     groups: Sequence[GroupCounts]
     rows: Sequence[RowCheck]
     prompt: Sequence[Message]
-    """What a judge is asked about the first answer that is left to it; () if none is."""
+    """The judge's prompt about the first answer that is left to it; () if none is."""
     dollars: float | None
-    """What a judge costs for `PRICED` answers like those that are left to it; None if its price is not known."""
+    """The cost of a judge for `PRICED` answers like those that are left to it; None if its price is unknown."""
 
 
 def file_check(report: SpecReport, judge: JudgeSpec) -> FileCheck:
-    """What a file comes to, by its report by rules alone, and by this judge's prices."""
+    """Returns the check of a file, from its report by rules alone and this judge's prices."""
     items = report_items(report)
     rows = [
         RowCheck(

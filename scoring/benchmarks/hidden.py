@@ -144,7 +144,7 @@ class KeptSubmission:
 
 @dataclass(frozen=True)
 class HiddenReport:
-    """What may be known of a file that was scored with hidden right answers."""
+    """The public part of a report that was made with hidden right answers."""
 
     benchmark: Literal["hidden"]
     protocol: str
@@ -157,11 +157,11 @@ class HiddenReport:
     name: str
     edition: str
     counted: tuple[str, ...]
-    """What reports must have in common to be compared."""
+    """The facts that comparable reports share."""
     cited: str
     protocol_words: str
     note: str
-    """What the protocol does."""
+    """The rule of the protocol, in a clause."""
     methods: Mapping[str, str]
     answers: StrictInt
     figures: tuple[HiddenLine, ...]
@@ -199,7 +199,7 @@ def hidden_report(opened: OpenedFile, protocol: str, title: str = "") -> HiddenR
 
 
 def _condensed(opened: OpenedFile, report: Any, told: Sequence[str]) -> HiddenReport:
-    """What may be known of a report that is never stored."""
+    """Returns the public part of a report, which itself is never stored."""
     benchmark = opened.benchmark
     open_splits = frozenset(split or NO_GROUP for split in opened.splits("there"))
     tables = [_safe_table(table, open_splits) for table in benchmark.tables(report)]
@@ -285,7 +285,7 @@ def _shown(node: ScoreTree, open_splits: frozenset[str] = frozenset()) -> Hidden
 
 
 def _lines(table: TreeTable | HiddenTable) -> int:
-    """How many groups with an answer a table has."""
+    """Returns the number of groups with an answer in a table."""
 
     def below(node: ScoreTree) -> int:
         return sum(1 + below(child) for child in node.children if child.line.n)
@@ -312,7 +312,7 @@ def _limits(
         text = f"{counted(reason, times, len(opened.file.rows))}. {fate(report.protocol)}"
         yield Caveat(lead, text)
     yield from (Caveat("", text) for text in told)
-    if text := benchmark.told_final(report):
+    if text := benchmark.final_note(report):
         yield Caveat("", text)
     if known := opened.splits("there"):
         text = (

@@ -40,7 +40,7 @@ class KitQuestion:
 
     id: str
     row: int
-    """Where it starts in the question file."""
+    """The row of the question file at which it starts."""
     question: str
     options: Mapping[str, str]
     answer: str
@@ -58,7 +58,7 @@ class KitTable:
     questions: Sequence[KitQuestion]
     splits: bool
     notes: Sequence[str]
-    """What the table does not carry."""
+    """Sentences on the content that the table does not carry."""
 
     def write(self, out: Path) -> None:
         """Write the table, with its pictures read row by row."""

@@ -48,7 +48,7 @@ class _Weighed(NamedTuple):
         return [letter for letter, score in known.items() if score == best]
 
 
-def likelihood_paper(file: Path, circular: bool) -> OfflineBenchmark:
+def offline_likelihood(file: Path, circular: bool) -> OfflineBenchmark:
     """The questions of a TSV, with passes as `choice_sheet` has them. Raises RowsError and AnsweringError."""
     sheet = choice_sheet(file, circular)
     questions = [*grouped((_asks(question), question) for question in sheet.questions).values()]
@@ -70,7 +70,7 @@ def likelihood_paper(file: Path, circular: bool) -> OfflineBenchmark:
 
 
 def _asks(question: ChoiceQuestion) -> tuple[object, ...]:
-    """What passes of one question share; a pass of other words, options or pictures is asked by itself."""
+    """Returns a key that passes of one question share; a pass with other words, options or pictures has its own."""
     options = tuple(sorted(_texts(question)))
     return question.index % PASS, folded(bare_prompt(question)), options, question.picture
 

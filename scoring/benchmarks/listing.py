@@ -1,4 +1,4 @@
-"""What a list of benchmarks says of each, and the list itself: grouped by kind of rule, with a line for each."""
+"""The list of benchmarks: grouped by kind of rule, with a line for each, and the facts in those lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -14,7 +14,7 @@ OTHER = "Rules of their own"
 
 
 class Listing:
-    """What a list of benchmarks, and the page of each, say of it."""
+    """The facts about a benchmark in the list and on its page."""
 
     name: str
     way: str
@@ -88,7 +88,7 @@ def facts_line(benchmark: Listing, is_here: bool) -> str:
 
 
 def _where(benchmark: Listing, is_here: bool) -> str:
-    """Where a benchmark's questions are."""
+    """Returns the place of a benchmark's questions, in words."""
     if benchmark.way in ("compare", "sealed"):
         return "items of this server"
     if is_here:

@@ -18,9 +18,9 @@ from scoring.benchmarks.offline_answers import (
     ChoiceSheet,
     OfflineBenchmark,
     answers_tsv,
-    choice_paper,
     choice_sheet,
     images_of,
+    offline_choices,
     picture,
 )
 from scoring.multiple_choice.reader import MODE_NOTE
@@ -36,7 +36,7 @@ class MostTokens(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ModePaper:
+class ModeBenchmark:
     """MMT-Bench's questions in one mode."""
 
     mode: Mode
@@ -62,22 +62,23 @@ class ModePaper:
         )
 
 
-def quote_lines(papers: Sequence[ModePaper]) -> Iterator[str]:
+def quote_lines(benchmarks: Sequence[ModeBenchmark]) -> Iterator[str]:
     """Yields the lines of all modes, and their possible cost together as a multiple of as-is."""
-    for paper in papers:
-        yield from paper.lines
-    requests = sum(len(paper.questions) for paper in papers)
+    for benchmark in benchmarks:
+        yield from benchmark.lines
+    requests = sum(len(benchmark.questions) for benchmark in benchmarks)
     most = MostTokens(
-        sum(paper.most.prompt for paper in papers), sum(paper.most.cost for paper in papers)
+        prompt=sum(benchmark.most.prompt for benchmark in benchmarks),
+        cost=sum(benchmark.most.cost for benchmark in benchmarks),
     )
     yield (
         f"Together {requests:,} requests and at most {most.prompt:,} tokens sent{_dollars(most)}: "
-        f"{most.prompt / papers[0].as_is.prompt:.2f} times asking as is once"
+        f"{most.prompt / benchmarks[0].as_is.prompt:.2f} times asking as is once"
     )
 
 
-def mode_papers(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[ModePaper]:
-    """The questions of a TSV in each mode, for a model. Raises RowsError and AnsweringError."""
+def mode_benchmarks(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[ModeBenchmark]:
+    """Returns the questions of a TSV in each mode, for a model. Raises RowsError and AnsweringError."""
     sheet = choice_sheet(file)
     questions_by_mode: dict[Mode, dict[int, ModeQuestion]] = {
         mode: {} for mode in ("as-is", *modes)
@@ -99,7 +100,7 @@ def mode_papers(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[Mode
         mode: MostTokens(prompts[mode], cost(card.price, prompts[mode], completion))
         for mode in questions_by_mode
     }
-    papers = []
+    benchmarks = []
     for mode in modes:
         mode_questions = questions_by_mode[mode]
         changed = {
@@ -109,10 +110,10 @@ def mode_papers(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[Mode
         }
         notes = [mode_version.note for mode_version in mode_questions.values()]
         if mode == "as-is":
-            benchmark = choice_paper(file, circular=False)
+            benchmark = offline_choices(file, circular=False)
         else:
             benchmark = _benchmark(sheet, mode, mode_questions, card)
-        paper = ModePaper(
+        mode_benchmark = ModeBenchmark(
             mode=mode,
             benchmark=benchmark,
             questions=tuple(mode_questions[index].question for index in sorted(mode_questions)),
@@ -121,8 +122,8 @@ def mode_papers(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[Mode
             most=most[mode],
             as_is=most["as-is"],
         )
-        papers.append(paper)
-    return papers
+        benchmarks.append(mode_benchmark)
+    return benchmarks
 
 
 def _benchmark(

@@ -31,7 +31,7 @@ from scoring.multiple_choice.types import ChoiceQuestion, Mode
 Setting = Literal["referring", "coordinates"]
 Form = Literal["first", "inline"]
 IMAGE = "<image>"
-"""Where an image stands in a sentence of Tables A7 to A10."""
+"""The sign for an image in a sentence of Tables A7 to A10."""
 
 _INSTRUCTION = {
     "English": "Choose the right option and answer with its letter alone.",
@@ -48,7 +48,7 @@ _SAME_SHAPE = 0.02
 
 @dataclass(frozen=True)
 class ImagePrompt:
-    """How Tables A7 to A10 word a part of a question for several images, beside the words of the question files."""
+    """The words of Tables A7 to A10 for a part of a question on several images, and those of the question files."""
 
     subtask: str
     form: Form
@@ -75,12 +75,12 @@ class ModeQuestion:
     question: ChoiceQuestion
     text: str
     places: tuple[int, ...] = ()
-    """Where in the text the images stand; empty: before it."""
+    """The places of the images in the text; empty: before it."""
     pictures: Literal["kept", "joined", "marked", "black", "none"] = "kept"
     boxes: tuple[Box, ...] = ()
     """Drawn on the first picture."""
     note: str = ""
-    """What the mode could not do with the question, or did otherwise; its kind stands before a colon."""
+    """A remark on changes that the mode could not make, or made otherwise; its kind comes before a colon."""
 
 
 def prompt(question: ChoiceQuestion) -> str:

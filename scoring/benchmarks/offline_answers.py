@@ -57,10 +57,10 @@ class OfflineBenchmark:
     """Makes a model's prediction file from its answers and name."""
     chosen_by: ChosenBy = "text"
     remarks: Callable[[Answers], Iterable[str]] = lambda _: ()
-    """What to know of a run's answers and of their file, in sentences."""
+    """Returns remarks on a run's answers and their file, in sentences."""
 
 
-def mm_vet_paper(folder: Path | None, prefix: str = "") -> OfflineBenchmark:
+def offline_mm_vet(folder: Path | None, prefix: str = "") -> OfflineBenchmark:
     """MM-Vet's questions from its folder, each on a line after `prefix`, which the file of answers tells.
 
     Raises what `load_mm_vet` raises, and AnsweringError.
@@ -90,7 +90,7 @@ def mm_vet_paper(folder: Path | None, prefix: str = "") -> OfflineBenchmark:
     )
 
 
-def choice_paper(file: Path, circular: bool, early_stop: bool = False) -> OfflineBenchmark:
+def offline_choices(file: Path, circular: bool, early_stop: bool = False) -> OfflineBenchmark:
     """The questions of an MMBench or MMT-Bench TSV that contains its images, with passes as `choice_sheet` has them.
 
     `early_stop` asks the passes one after the other, and none

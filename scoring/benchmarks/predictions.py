@@ -25,7 +25,7 @@ from arena.io.tables import (
     require_columns,
 )
 from arena.types import folded, grouped
-from scoring.benchmarks.result_files import result_told
+from scoring.benchmarks.result_files import result_file_problem
 from scoring.no_answers import BEFORE, no_answer, no_answer_sentences
 from scoring.report import NO_ANSWERS, Filled, NoAnswersError, QuestionSet, repeats
 
@@ -40,10 +40,10 @@ Layout = Literal[
     "authors' grades",
 ]
 Missing = Literal["stop", "unscored"]
-"""What happens to questions without an answer: nothing is scored, or they stay in the report as unscored."""
+"""The treatment of questions without an answer: nothing is scored, or they stay in the report as unscored."""
 
 PREFIX = "prompt_prefix"
-"""Column of what the model read before each question."""
+"""The column with the text before each question to the model."""
 _MOST_PREFIX = 1_000
 _IDS = ("id", "question_id", "index")
 _ANSWERS = ("prediction", "pred", "response", "output")
@@ -87,7 +87,7 @@ class Prediction:
     """The question's id; if no question has it, the file's own text."""
     text: str
     row: int
-    """Where it starts in the file."""
+    """The row of the file at which it starts."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Upload:
     asks_others: bool = False
     """Whether it has questions, and none of them is the one that its id names."""
     asked: str = ""
-    """What the model read before each question, as the column `prompt_prefix` tells; "" for the question alone."""
+    """The text before each question to the model, from the column `prompt_prefix`; "" for the question alone."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def joined_records(
             if (
                 columns is None
                 and "hit" in record.values
-                and (refusal := result_told(source, label))
+                and (refusal := result_file_problem(source, label))
             ):
                 raise RowsError(refusal)
             columns = columns or _columns(source, record)
@@ -236,7 +236,7 @@ def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Fill
 
 
 def _mend(unknown: list[str], questions: QuestionSet) -> str:
-    """What to do about unknown ids: those of the other edition of MM-Vet are named for what they are."""
+    """Returns the advice on unknown ids, also when they are those of the other edition of MM-Vet."""
     for other, prefix in (("mm-vet-v2", "v2_"), ("mm-vet", "v1_")):
         if (
             unknown
@@ -249,7 +249,7 @@ def _mend(unknown: list[str], questions: QuestionSet) -> str:
 
 
 def notices(upload: Upload, questions: QuestionSet, then: str = BEFORE) -> tuple[str, ...]:
-    """What a user should know of a file; `then` says what happens to predictions that are no answer of a model."""
+    """Returns notices about a file; `then` is the treatment of predictions that are no answer of a model."""
     truths = {question.id: question.truth for question in questions.questions}
     reasons = {
         prediction.id: no_answer(prediction.text, _TRUTH_PARTS.split(truths.get(prediction.id, "")))

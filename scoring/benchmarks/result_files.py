@@ -17,7 +17,7 @@ LMMS_SCORE = "gpt_eval_score"
 _SAMPLES = {"filtered_resps", "resps", LMMS_SCORE}
 _NO_SCORE = ("", "None", *EMPTY_CELLS)
 JUDGE = r"(?:chatgpt|gpt|o\d|deepseek|qwen|gemini|claude)[a-z\d.:-]{0,100}"
-"""How names of judges begin; another word in a file's name is none."""
+"""The beginnings of judges' names; any other word in a file's name is no judge."""
 _RESULT = re.compile(rf"(.{{1,200}}?)_(?:openai|exact_matching|{JUDGE})_result", re.IGNORECASE)
 
 
@@ -43,10 +43,10 @@ def lmms_score(cell: JSON) -> JSON:
     return None if str(score).strip() in _NO_SCORE or isinstance(score, list | dict) else score
 
 
-def result_told(first: Record, file: str, toolkit: Toolkit | None = None) -> str:
-    """What a file of verdicts is, and which file to choose instead; "" for a file of predictions.
+def result_file_problem(first: Record, file: str, toolkit: Toolkit | None = None) -> str:
+    """Returns the kind of a file of verdicts and the file to choose instead; "" for a file of predictions.
 
-    `toolkit` is whose grades it holds.
+    `toolkit` made the grades in it.
     """
     names = {name.strip().lower() for name in first.values}
     if {"hit", "log"} <= names:

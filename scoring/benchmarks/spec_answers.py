@@ -33,8 +33,8 @@ _PICTURE = "image_id"
 """The column that tells which questions share a picture, where pictures themselves are left out."""
 
 
-def spec_paper(spec: Spec, file: Path) -> OfflineBenchmark:
-    """The questions of a spec's own file, which holds their pictures. Raises RowsError and AnsweringError."""
+def offline_spec(spec: Spec, file: Path) -> OfflineBenchmark:
+    """Returns the questions of a spec's own file, which holds their pictures. Raises RowsError and AnsweringError."""
     references: dict[int, str] = {}
     records = without_images(read_records(file, WITH_IMAGES, members=True), references)
     questions = read_questions(spec, records)
@@ -49,22 +49,25 @@ def spec_paper(spec: Spec, file: Path) -> OfflineBenchmark:
 
 
 def asked_text(spec: Spec, row: SpecRow) -> str:
-    """What a model is asked: braces in the spec's words are filled in in one pass, and those in data are never read."""
+    """Returns the text of a question to a model: the spec's `ask` with its fields filled in, or our own words.
+
+    All fields are filled in one pass, so braces in a question or an option stay as they are.
+    """
     item = item_of(spec, row)
     case = case_of(spec, row.cells)
     options = case.rule.shown_options(item) if case else item.options
     if spec.ask is None:
-        return _our_words(item.question, options)
-    listed = "\n".join(f"{letter}. {text}" for letter, text in options.items())
-    known = {"question": item.question, "options": listed}
+        return _default_text(item.question, options)
+    option_lines = "\n".join(f"{letter}. {text}" for letter, text in options.items())
+    fields = {"question": item.question, "options": option_lines}
 
-    def text_of(name: re.Match[str]) -> str:
-        return known[name[1]]
+    def filled(field: re.Match[str]) -> str:
+        return fields[field[1]]
 
-    return BRACES.sub(text_of, spec.ask)
+    return BRACES.sub(filled, spec.ask)
 
 
-def _our_words(question: str, options: Mapping[str, str]) -> str:
+def _default_text(question: str, options: Mapping[str, str]) -> str:
     if not options:
         return question
     choice = ChoiceQuestion(
@@ -86,7 +89,7 @@ def _tasks(
     references: Mapping[int, str],
     answers: Answers,
 ) -> Iterator[Task]:
-    """Every question with its pictures, in the file's order."""
+    """Yields every question with its pictures, in the file's order."""
     by_place = {row.row: row.id for row in rows}
     shared = shared_cells(file, references, by_place)
     for record in read_records(file, WITH_IMAGES, members=True):
@@ -97,17 +100,21 @@ def _tasks(
 
 
 def _answers_tsv(spec: Spec, rows: Sequence[SpecRow], answers: Answers) -> bytes:
-    """The questions that were answered, without their pictures, each with the model's answer."""
+    """Returns the questions that were answered, without their pictures, each with the model's answer."""
     own = spec.columns
     names = dict.fromkeys(name for row in rows for name in row.cells)
     more = [name for name in names if name not in (own.id, *IMAGE_COLUMNS)]
-    tells = bool(shared_pictures([row.picture for row in rows if row.picture]))
-    pictures = [_PICTURE] if tells and _PICTURE not in more else []
+    do_share = bool(shared_pictures([row.picture for row in rows if row.picture]))
+    adds_pictures = do_share and _PICTURE not in more
+    heads = [own.id, *more, own.answer]
+    if adds_pictures:
+        heads.insert(-1, _PICTURE)
     lines = []
     for row in rows:
-        if row.id in answers:
-            cells = [cell_text(row.cells.get(name)) for name in more]
-            names_of_pictures = [row.picture for _ in pictures]
-            lines.append([*map(printable, [row.id, *cells, *names_of_pictures, answers[row.id]])])
-    heads = [own.id, *more, *pictures, own.answer]
+        if row.id not in answers:
+            continue
+        cells = [row.id, *(cell_text(row.cells.get(name)) for name in more), answers[row.id]]
+        if adds_pictures:
+            cells.insert(-1, row.picture)
+        lines.append([*map(printable, cells)])
     return csv_bytes(heads, lines, "utf-8", exact=True, delimiter="\t")

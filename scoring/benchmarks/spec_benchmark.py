@@ -31,7 +31,12 @@ from scoring.benchmarks.base import (
     check_scorable,
     while_wanted,
 )
-from scoring.benchmarks.spec_checks import told_canaries, told_distrust, told_orders, told_pictures
+from scoring.benchmarks.spec_checks import (
+    canary_notes,
+    distrust_caveats,
+    order_notes,
+    picture_caveats,
+)
 from scoring.benchmarks.spec_submission import spec_submission
 from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.benchmarks.submission import ServerSubmission
@@ -99,13 +104,13 @@ RULE_NOTES: Mapping[str, str] = {
 
 
 def protocol_note(spec: Spec, protocol: RuleProtocol) -> str:
-    """What a protocol does with the answers of a spec."""
+    """Returns what a protocol does with the answers of a spec: in its rules' own words, if each rule has some."""
     notes = [case.rule.notes[protocol] for case in spec.rule if protocol in case.rule.notes]
     return notes[0] if len(notes) == len(spec.rule) else RULE_NOTES[protocol]
 
 
 def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
-    """The benchmark of a spec under this key."""
+    """Returns the benchmark of a spec under this key."""
     benchmark = SpecBenchmark(
         key=key,
         name=spec.name,
@@ -121,7 +126,7 @@ def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
 
 
 def own_benchmark(spec: Spec) -> "SpecBenchmark":
-    """A benchmark that its user brings. Its key is of this spec alone, so that no two specs are mixed."""
+    """Returns a benchmark that its user brings. Each spec has its own key, so that no two specs are mixed."""
     return spec_benchmark(f"{OWN}:{spec.digest[:16]}", spec)
 
 
@@ -131,7 +136,7 @@ def is_own(key: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
-    """A spec as a benchmark. What it tells of a report it reads from the spec that the report carries."""
+    """A spec as a benchmark. Facts about a report come from the spec that the report carries."""
 
     report: type[SpecReport] = SpecReport
     way: Workflow = "rules first"
@@ -204,7 +209,10 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def sighted(
         self, file: ReadFile[SpecRow], questions: Mapping[str, Mapping[str, Any]]
     ) -> ReadFile[SpecRow]:
-        """The file with the question file's cells alone: else groups of one's own would tell single answers."""
+        """Returns the file with the question file's cells in place of its own.
+
+        With cells of their own, strangers could choose groups that reveal single answers.
+        """
         rows = tuple(replace(row, cells=questions[row.id]) for row in file.rows)
         return replace(file, rows=rows, problems=())
 
@@ -223,7 +231,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def final(self, report: SpecReport) -> SpecReport:
         return final_report(report)
 
-    def told_final(self, report: SpecReport) -> str:
+    def final_note(self, report: SpecReport) -> str:
         rules = [case.rule for case in spec_of_report(report).rule]
         if report.protocol != "strict" or not any(rule.truth_decides for rule in rules):
             return ""
@@ -238,18 +246,20 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def lines(self, file: ReadFile[SpecRow]) -> tuple[str, ...]:
         items = [item_of(self.spec, row) for row in file.rows]
         known = [item for item in items if has_truth(self.spec, item)]
-        wrong = [(wrong_truth(self.spec, item), item.id) for item in known]
-        why_wrong = grouped((why, id) for why, id in wrong if why)
-        scored = len(known) - sum(map(len, why_wrong.values()))
-        scorable = f"; {scored:,} can be scored" if known else ""
+        problems = [(wrong_truth(self.spec, item), item.id) for item in known]
+        ids_by_problem = grouped((problem, id) for problem, id in problems if problem)
+        unscorable = sum(map(len, ids_by_problem.values()))
+        scorable = f"; {len(known) - unscorable:,} can be scored" if known else ""
         lines = [f"{self.name}: {plural(len(items), 'answer')}{scorable}"]
         splits = Counter(map(self.split_of, file.rows))
         if len(splits) > 1:
             counts = [f"{split or '(none)'} {count:,}" for split, count in splits.items()]
             lines.append(f"splits: {', '.join(counts)}")
-        for why, ids in why_wrong.items():
-            problem = f"the right answer of {plural(len(ids), 'question')} {why}"
-            lines.append(f"{problem}, so our rules leave it unscored: {_some(ids)}")
+        for problem, ids in ids_by_problem.items():
+            questions = plural(len(ids), "question")
+            lines.append(
+                f"the right answer of {questions} {problem}, so our rules leave it unscored: {_first_ids(ids)}"
+            )
         return tuple(lines)
 
     def no_answers(self, file: ReadFile[SpecRow]) -> Mapping[str, str]:
@@ -260,7 +270,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             reasons[row.id] = no_answer(row.answer, references)
         return reasons
 
-    def told_no_answers(self, report: SpecReport) -> tuple[str, ...]:
+    def no_answer_notes(self, report: SpecReport) -> tuple[str, ...]:
         reasons = {row.row.id: row.no_answer for row in report.rows}
         return no_answer_sentences(reasons, len(report.rows), fate(report.protocol))
 
@@ -280,12 +290,12 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
                 head["protocol"],
                 lambda items: while_wanted(items, opened.wanted, opened.name),
             ),
-            problems=(*opened.file.problems, *_told_pictures(rows)),
+            problems=(*opened.file.problems, *_picture_notes(rows)),
             missing=len((opened.questions or {}).keys() - answered),
         )
 
     def problems(self, opened: OpenedFile) -> tuple[Problem, ...]:
-        return (*opened.file.problems, *_told_pictures(opened.file.rows))
+        return (*opened.file.problems, *_picture_notes(opened.file.rows))
 
     def pictured(self, report: SpecReport) -> Sequence[ScoredAnswer]:
         pictured = {row.row.id for row, rule in ruled_rows(report) if rule.shows_pictures}
@@ -342,7 +352,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return f"{name} {splits[0]}".strip() if len(splits) == 1 else name
 
     def groups(self, report: SpecReport) -> Sequence[ScoreLine]:
-        """The headline figure of the first column of groups."""
+        """Returns the headline figure of each group, in the first column that has groups."""
         head = head_figure(report)
         for column in spec_of_report(report).groups:
             if lines_by_group := grouped_lines(report, column, ""):
@@ -351,7 +361,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
 
     def caveats(self, report: SpecReport) -> Sequence[Caveat]:
         caveats = [
-            Caveat("Partial", f"{problem.text}{_with_all(report)}")
+            Caveat("Partial", f"{problem.text}{_bounds_over_all(report)}")
             for problem in report.problems
             if problem.blocks == "whole"
         ]
@@ -359,25 +369,25 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             text = f"{name} sums {has} of its {expected} groups; the file has no row of the others"
             caveats.append(Caveat("Partial", text))
         lead = "Partial" if report.protocol == "strict" else ""
-        caveats += [Caveat(lead, text) for text in self.told_no_answers(report)]
-        caveats += self._told_unread(report)
+        caveats += [Caveat(lead, text) for text in self.no_answer_notes(report)]
+        caveats += self._unread_caveats(report)
         spec = spec_of_report(report)
-        without = sum(not has_truth(spec, item) for item in report_items(report))
-        if without:
-            count = plural(without, "question")
+        without_truth = sum(not has_truth(spec, item) for item in report_items(report))
+        if without_truth:
+            count = plural(without_truth, "question")
             caveats.append(
                 Caveat("", f"without a right answer in the file, read and not scored: {count}")
             )
         if submission := self.submission(report):
             caveats.append(Caveat("", submission.told))
-        caveats += told_pictures(report)
-        return [*told_distrust(report), *super().caveats(report), *caveats]
+        caveats += picture_caveats(report)
+        return [*distrust_caveats(report), *super().caveats(report), *caveats]
 
     def checks(self, report: SpecReport) -> Sequence[str]:
-        return [*told_canaries(report), *told_orders(report)]
+        return [*canary_notes(report), *order_notes(report)]
 
-    def _told_unread(self, report: SpecReport) -> list[Caveat]:
-        """How many answers nobody could read, and what the protocol makes of them."""
+    def _unread_caveats(self, report: SpecReport) -> list[Caveat]:
+        """Returns a caveat with the number of answers that nobody could read, and how the protocol counts them."""
         unread = [row for row in report.rows if not row.reading.read and not row.no_answer]
         if not unread:
             return []
@@ -392,7 +402,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return [Caveat("", f"undecided: {count}; {between}")]
 
     def published(self, report: SpecReport) -> PublishedBoard | None:
-        """The spec's published numbers of this figure under this protocol."""
+        """Returns the spec's published numbers of this figure under this protocol."""
         head = head_figure(report)
         rows = [
             row
@@ -404,13 +414,12 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         line = figure_lines(report)[head]
         sources = ", ".join(dict.fromkeys(row.source for row in rows))
         published_rows = tuple(PublishedRow(row.model, {head: row.score}) for row in rows)
-        apart = dict.fromkeys(row.apart for row in rows if row.apart)
+        reasons_apart = [row.apart for row in rows if row.apart]
         if report.missing:
-            apart["this file is a part of the questions"] = None
+            reasons_apart.append("this file is a part of the questions")
+        apart = tuple(dict.fromkeys(reasons_apart))
         own = {head: line.mean}
-        return PublishedBoard(
-            sources, (head,), published_rows, own, tuple(apart), places=line.places
-        )
+        return PublishedBoard(sources, (head,), published_rows, own, apart, places=line.places)
 
     def counted_as(self, report: SpecReport) -> tuple[str, ...]:
         spec = spec_of_report(report)
@@ -475,7 +484,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
 
 
 def unit_score(spec: Spec, row: ReadRow) -> float | None:
-    """An answer's score from 0 to 1, also where verdicts have other values."""
+    """Returns an answer's score from 0 to 1, also where verdicts have other values."""
     if row.reading.score is None:
         return None
     low, high = score_ends(spec)
@@ -483,14 +492,17 @@ def unit_score(spec: Spec, row: ReadRow) -> float | None:
 
 
 def outcome_words(reading: Reading) -> str:
-    """What was read of an answer, and by which rule."""
-    return (
-        f"read as {reading.read} ({reading.why})" if reading.read else f"not read ({reading.why})"
-    )
+    """Returns an answer's reading in words, with its rule."""
+    if reading.read:
+        return f"read as {reading.read} ({reading.why})"
+    return f"not read ({reading.why})"
 
 
-def _with_all(report: SpecReport) -> str:
-    """The headline's bounds over all questions of a question file, or why it has none, as the end of a sentence."""
+def _bounds_over_all(report: SpecReport) -> str:
+    """Returns the end of a sentence: the headline's bounds over all questions of a question file, or why it has none.
+
+    Empty if the report has all questions.
+    """
     if not report.missing:
         return ""
     head = figure_lines(report)[head_figure(report)]
@@ -501,13 +513,14 @@ def _with_all(report: SpecReport) -> str:
     return f"; over all of them {head.name} lies between {ends.low:{head.form}} and {ends.high:{head.form}}"
 
 
-def _some(ids: Sequence[str]) -> str:
+def _first_ids(ids: Sequence[str]) -> str:
+    """Returns the first ids in words."""
     first = ", ".join(id[:40] for id in ids[:_SHOWN_IDS])
     return f"id {first}{', ...' if ids[_SHOWN_IDS:] else ''}"
 
 
-def _told_pictures(rows: Sequence[SpecRow]) -> tuple[Problem, ...]:
-    """How many questions share a picture."""
+def _picture_notes(rows: Sequence[SpecRow]) -> tuple[Problem, ...]:
+    """Returns a note on the number of questions that share a picture, if any do."""
     known = [row.picture for row in rows if row.picture]
     text = shared_pictures(known) if known else ""
     return (Problem(0, None, text, "nothing"),) if text else ()

@@ -1,4 +1,4 @@
-"""What a report says of its judge: what it gave to answers that deserve nothing, and whether it kept to one verdict."""
+"""Checks of a report's judge: its points for answers that deserve nothing, and the stability of its verdicts."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from scoring.rules.pairwise import ONE_VERDICT, TWO_VERDICTS
 from scoring.specs.report import SpecReport, ruled_rows
 
 
-def told_canaries(report: SpecReport) -> Iterator[str]:
+def canary_notes(report: SpecReport) -> Iterator[str]:
     """Yield how many canaries got more than the lowest grade."""
     scored = [
         canary.reading.score for canary in report.canaries if canary.reading.score is not None
@@ -19,7 +19,7 @@ def told_canaries(report: SpecReport) -> Iterator[str]:
         yield f"Canaries: {count} got more than the lowest grade from the judge."
 
 
-def told_distrust(report: SpecReport) -> Iterator[Caveat]:
+def distrust_caveats(report: SpecReport) -> Iterator[Caveat]:
     """Yield why the judge is not trusted: it gave more than the lowest grade to canaries."""
     raised = [canary.reading.read for canary in report.canaries if canary.reading.score]
     if raised:
@@ -31,7 +31,7 @@ def told_distrust(report: SpecReport) -> Iterator[Caveat]:
         yield Caveat("Judge not trusted", text)
 
 
-def told_pictures(report: SpecReport) -> Iterator[Caveat]:
+def picture_caveats(report: SpecReport) -> Iterator[Caveat]:
     """Yield how many questions the judge read without the pictures that it should see."""
     rows = [row for row, rule in ruled_rows(report) if rule.shows_pictures and row.replies]
     without = sum(not row.shown for row in rows)
@@ -42,7 +42,7 @@ def told_pictures(report: SpecReport) -> Iterator[Caveat]:
         )
 
 
-def told_orders(report: SpecReport) -> Iterator[str]:
+def order_notes(report: SpecReport) -> Iterator[str]:
     """Yield how often the judge gave one verdict in both orders."""
     verdicts = [row.reading.why for row in report.rows]
     same = verdicts.count(ONE_VERDICT)

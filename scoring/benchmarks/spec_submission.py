@@ -14,25 +14,27 @@ from scoring.specs.schema import Spec
 from scoring.specs.trees import truth_columns
 
 _IDS: Mapping[Form, str] = {"json map": "id", "json list": "questionId"}
-"""Columns whose cells a server calls questions by; the question file's own ids where it has none."""
+"""The columns with the ids that a server knows questions by; without one, the question file's own ids are used."""
 
 
 def spec_submission(report: SpecReport) -> ServerSubmission | None:
-    """The answers of splits without a right one, in the spec's form; None where there are none, or no form."""
+    """Returns the answers of splits without right answers, in the spec's form; None without such answers or a form."""
     spec = spec_of_report(report)
     if spec.submission is None:
         return None
-    answered = [*zip(report.rows, report_items(report), strict=True)]
-    known = {split_of(spec, item.cells) for _, item in answered if has_truth(spec, item)}
-    blind = [(row, item) for row, item in answered if split_of(spec, item.cells) not in known]
-    if not blind:
+    rows = [*zip(report.rows, report_items(report), strict=True)]
+    scored_splits = {split_of(spec, item.cells) for _, item in rows if has_truth(spec, item)}
+    hidden_rows = [
+        (row, item) for row, item in rows if split_of(spec, item.cells) not in scored_splits
+    ]
+    if not hidden_rows:
         return None
-    splits = tuple(dict.fromkeys(split_of(spec, item.cells) for _, item in blind))
-    answers = [_submitted(spec, spec.submission, row, item) for row, item in blind]
+    splits = tuple(dict.fromkeys(split_of(spec, item.cells) for _, item in hidden_rows))
+    answers = [_submitted_answer(spec, spec.submission, row, item) for row, item in hidden_rows]
     return ServerSubmission(spec.submission, file_stem(report.file), splits, answers)
 
 
-def _submitted(spec: Spec, form: Form, row: ReadRow, item: Item) -> SubmittedAnswer:
+def _submitted_answer(spec: Spec, form: Form, row: ReadRow, item: Item) -> SubmittedAnswer:
     case = case_of(spec, item.cells)
     read = row.reading.read
     answer = case.rule.submitted(item, row.row.answer, read) if case else row.row.answer
@@ -41,7 +43,7 @@ def _submitted(spec: Spec, form: Form, row: ReadRow, item: Item) -> SubmittedAns
 
 
 def _cells(spec: Spec, row: ReadRow, item: Item) -> Iterator[tuple[str, object]]:
-    """Yield the columns of VLMEvalKit's table: the question's without its pictures, and what the model said."""
+    """Yields the cells of VLMEvalKit's table: the question's without its pictures, then the model's answer."""
     left_out = {*IMAGE_COLUMNS, *(spec.columns.images or ()), *truth_columns(spec)}
     yield "index", item.id
     for name, cell in item.cells.items():

@@ -22,9 +22,9 @@ class SubmittedAnswer(NamedTuple):
 
     id: str
     answer: str
-    """What a JSON form holds."""
+    """The answer in a JSON form."""
     cells: Mapping[str, object]
-    """What a table holds, by its columns."""
+    """The cells in a table, by column."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ServerSubmission:
 
     form: Form
     stem: str
-    """How its name begins."""
+    """The beginning of its name."""
     splits: tuple[str, ...]
     """Of the questions; none where they have no names."""
     answers: Sequence[SubmittedAnswer]
@@ -45,7 +45,7 @@ class ServerSubmission:
 
     @property
     def told(self) -> str:
-        """What a report says of it."""
+        """The sentence on it in a report."""
         whose = these_questions(self.splits)
         return f"The right answers of {whose} are with their authors. Submit {self.name}, below."
 

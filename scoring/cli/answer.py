@@ -16,8 +16,8 @@ from arena.server.hub_token import catalogue_keys
 from arena.settings import Settings
 from arena.types import Answerer, ModelCard
 from scoring.benchmarks.choice_report import decided
-from scoring.benchmarks.likelihood_answers import likelihood_paper
-from scoring.benchmarks.mode_answers import mode_papers, quote_lines
+from scoring.benchmarks.likelihood_answers import offline_likelihood
+from scoring.benchmarks.mode_answers import mode_benchmarks, quote_lines
 from scoring.benchmarks.mode_comparison import (
     ModeDifference,
     accuracy_drawing,
@@ -28,10 +28,10 @@ from scoring.benchmarks.mode_comparison import (
 from scoring.benchmarks.offline_answers import (
     AnsweringError,
     OfflineBenchmark,
-    choice_paper,
-    mm_vet_paper,
+    offline_choices,
+    offline_mm_vet,
 )
-from scoring.benchmarks.spec_answers import spec_paper
+from scoring.benchmarks.spec_answers import offline_spec
 from scoring.benchmarks.spec_benchmark import SpecBenchmark
 from scoring.judges.spec import prompt_text
 from scoring.multiple_choice.types import MODES, Answered, ChosenBy, Mode
@@ -39,7 +39,7 @@ from scoring.registry import BENCHMARKS
 from scoring.specs.files import SPEC_ENDINGS, load_spec
 from scoring.specs.problems import either
 from scoring.specs.schema import Spec
-from scoring.visit_bench.offline_answers import visit_paper
+from scoring.visit_bench.offline_answers import offline_visit_bench
 
 app = Typer(rich_markup_mode=None)
 SUFFIXES = {
@@ -114,8 +114,10 @@ def answer(
     )
     if chosen == ("as-is",):
         where = questions or (settings.mm_vet if benchmark == "mm-vet" else None)
-        paper = _paper(benchmark, where, images, early_stop, prefix, choose_by)
-        yield from model_run.answered(paper, out)
+        offline_benchmark = _offline_benchmark(
+            benchmark, where, images, early_stop, prefix, choose_by
+        )
+        yield from model_run.answered(offline_benchmark, out)
     else:
         yield from model_run.in_modes(_question_file(benchmark, questions), chosen, out)
     for mode in chosen:
@@ -159,7 +161,7 @@ class _ModelRun(NamedTuple):
     card: ModelCard
 
     def answered(
-        self, paper: OfflineBenchmark, out: Path
+        self, benchmark: OfflineBenchmark, out: Path
     ) -> Generator[str, None, tuple[Mapping[str, str], RunResult]]:
         """Answers and usage, once the open questions are asked and the file is written. Raises UnfinishedError."""
         models = Models(
@@ -168,37 +170,40 @@ class _ModelRun(NamedTuple):
         )
         name = self.card.name
         answerer: Answerer[Any] = (
-            models.vlm(name) if paper.chosen_by == "text" else models.chooser(name)
+            models.vlm(name) if benchmark.chosen_by == "text" else models.chooser(name)
         )
-        with AnswerFile(_partial_file(out), fingerprint(self.card, paper.digest)) as file:
-            outcome = ask_model(models, answerer, paper.rounds, paper.count, file)
+        with AnswerFile(_partial_file(out), fingerprint(self.card, benchmark.digest)) as file:
+            outcome = ask_model(models, answerer, benchmark.rounds, benchmark.count, file)
             whole = _written(out)
-            whole.write_bytes(paper.written(file.answers, name))
+            whole.write_bytes(benchmark.written(file.answers, name))
             whole.replace(out)
             yield f"{len(file.answers):,} answers of {name} are in {out}."
-        yield from paper.remarks(file.answers)
+        yield from benchmark.remarks(file.answers)
         yield from outcome.lines
         outcome.check()
         return file.answers, outcome
 
     def in_modes(self, questions: Path, modes: Sequence[Mode], out: Path) -> Iterator[str]:
         """Answers in each mode, then compares the modes; answers are kept until all modes are complete."""
-        papers = mode_papers(questions, modes, self.card)
-        yield from quote_lines(papers)
+        benchmarks = mode_benchmarks(questions, modes, self.card)
+        yield from quote_lines(benchmarks)
         rows = {}
         results = {}
-        for paper in papers:
-            answers, results[paper.mode] = yield from self.answered(
-                paper.benchmark, _file(out, paper.mode)
+        for mode_benchmark in benchmarks:
+            answers, results[mode_benchmark.mode] = yield from self.answered(
+                mode_benchmark.benchmark, _file(out, mode_benchmark.mode)
             )
             answered_questions = [
                 Answered(question, answers[str(question.index)])
-                for question in paper.questions
+                for question in mode_benchmark.questions
                 if str(question.index) in answers
             ]
-            rows[paper.mode] = decided(answered_questions, "strict")
-        if len(papers) > 1:
-            differences = mode_differences(rows, {paper.mode: paper.changed for paper in papers})
+            rows[mode_benchmark.mode] = decided(answered_questions, "strict")
+        if len(benchmarks) > 1:
+            changed: Mapping[Mode, frozenset[int]] = {
+                benchmark.mode: benchmark.changed for benchmark in benchmarks
+            }
+            differences = mode_differences(rows, changed)
             yield from _compared(self.card.name, differences, results, out)
 
 
@@ -305,7 +310,7 @@ def _spec(benchmark: str) -> Spec:
     return ours.spec
 
 
-def _paper(
+def _offline_benchmark(
     benchmark: str,
     questions: Path | None,
     images: Path | None,
@@ -314,13 +319,13 @@ def _paper(
     choose_by: ChosenBy,
 ) -> OfflineBenchmark:
     if benchmark == "mm-vet":
-        return mm_vet_paper(questions, prefix)
+        return offline_mm_vet(questions, prefix)
     file = _question_file(benchmark, questions)
     if benchmark == "visit-bench":
-        return visit_paper(file, images)
+        return offline_visit_bench(file, images)
     if benchmark not in SUFFIXES:
-        return spec_paper(_spec(benchmark), file)
+        return offline_spec(_spec(benchmark), file)
     circular = benchmark == "mmbench"
     if choose_by == "likelihood":
-        return likelihood_paper(file, circular)
-    return choice_paper(file, circular, early_stop)
+        return offline_likelihood(file, circular)
+    return offline_choices(file, circular, early_stop)

@@ -37,7 +37,7 @@ from scoring.specs.translated import Translated, comment
 app = Typer(rich_markup_mode=None)
 FORMS = ("spec", "eval.yaml", "tsv")
 _LONGEST = 100
-"""Signs of an answer that is shown."""
+"""Characters of an answer that are shown."""
 _WIDTH = 18
 
 
@@ -104,6 +104,7 @@ def check(
     ] = None,
     task: Task = None,
 ) -> Iterator[str]:
+    # Answers belong to one benchmark: a file of several is refused before anything is printed.
     loaded_spec = load_benchmark(spec, task).spec if file is not None else None
     yield from _described_file(spec, task)
     yield f"\n{spec.name} has no problems."
@@ -130,10 +131,10 @@ def _listed(benchmarks: Iterable[Benchmark[Any]]) -> Iterator[str]:
     settings = Settings.from_env()
     sets = question_sets(settings.mm_vet, settings.mm_vet_v2).values()
     here = benchmarks_here(sets, QuestionLibrary(settings.questions))
-    listed = [*benchmarks]
-    width = max(len(benchmark.key) for benchmark in listed)
-    for place, (heading, group) in enumerate(by_kind(listed).items()):
-        yield f"\n{heading}" if place else heading
+    groups = by_kind([*benchmarks])
+    width = max(len(benchmark.key) for group in groups.values() for benchmark in group)
+    for position, (heading, group) in enumerate(groups.items()):
+        yield f"\n{heading}" if position else heading
         for benchmark in group:
             yield f"  {benchmark.key:{width}}  {benchmark_line(benchmark, benchmark.key in here)}"
 
@@ -149,13 +150,16 @@ def _in_form(
     form: str,
     questions: Path | None,
     out: Path | None,
-    read: Sequence[Path],
+    sources: Sequence[Path],
 ) -> Iterator[str]:
-    """Yields a benchmark in another form, or the path it was written to and what it does not carry."""
+    """Yields a benchmark in another form, or the path it was written to and what it does not carry.
+
+    Raises BadParameter if `out` would replace one of `sources` or the questions.
+    """
     if form not in FORMS:
         raise BadParameter(f"expected {either(FORMS)}, found {form!r}", param_hint="--as")
     if out is not None:
-        check_unread([out], *read, questions)
+        check_unread([out], *sources, questions)
     if form == "tsv":
         if questions is None or out is None:
             raise BadParameter("a tsv needs --questions FILE and --out FILE", param_hint="--as")
@@ -165,10 +169,8 @@ def _in_form(
         yield from table.notes
         return
     if form == "spec":
-        text = (
-            "".join(comment(f"Not taken: {line}") for line in translated.left_out)
-            + translated.spec.yaml
-        )
+        comments = [comment(f"Not taken: {line}") for line in translated.left_out]
+        text = "".join([*comments, translated.spec.yaml])
     else:
         text = eval_yaml(translated.spec, _columns(questions))
     if out is None:
@@ -179,7 +181,7 @@ def _in_form(
 
 
 def _columns(questions: Path | None) -> Sequence[str]:
-    """Columns of a question file's first row. Raises RowsError."""
+    """Returns the columns of a question file's first row. Raises RowsError."""
     if questions is None:
         return ()
     records = read_records(questions, ANSWERS, members=True, digested=IMAGE_COLUMNS)

@@ -277,7 +277,8 @@ def compared(report: AnyReport, other: AnyReport, folder: Path) -> Iterator[str]
     """Yields the tables that set a report beside another, and writes them."""
     sheets = benchmark_of(report).compared(report, other)
     yield from sheet_lines(sheets)
-    ours, theirs = (side.judge.versions if side.judge else () for side in (report, other))
+    ours = report.judge.versions if report.judge else ()
+    theirs = other.judge.versions if other.judge else ()
     if ours and theirs and ours != theirs:
         yield f"These grades are of different judges: {', '.join(ours)}; and {', '.join(theirs)}."
     name = f"{file_stem(report.file)}-against-{file_stem(other.file)}"

@@ -66,7 +66,7 @@ def _judged(
     yield from benchmark.lines(opened.file)
     if opened.stamp:
         yield f"questions: {opened.stamp.words}"
-    yield from benchmark.told_no_answers(report)
+    yield from benchmark.no_answer_notes(report)
     yield from problem_lines(opened.file.problems)
     if not report.left or request.no_judge:
         return report

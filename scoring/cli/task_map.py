@@ -57,29 +57,29 @@ def task_map(
     files = map_files(new_map, tree, cut, accuracies)
     addresses = {name: name for name in files}
     page = MapPage(
-        accuracies,
-        new_map,
-        tree,
-        cut,
-        ("Accuracies: the paper's 20.",),
+        accuracies=accuracies,
+        task_map=new_map,
+        tree=tree,
+        clusters=cut,
+        sentences=("Accuracies: the paper's 20.",),
         other=other,
         downloads=addresses,
     )
     yield f"{new_map.source[0].upper()}{new_map.source[1:]}."
     yield from (f"{notice}." for notice in new_map.notices)
-    yield from _clusters(tree, cut)
-    for (delta, paper), tau in zip(
-        published_curve().items(), tau_curve(new_map, accuracies), strict=True
-    ):
+    yield from _cluster_lines(tree, cut)
+    published = published_curve()
+    taus = tau_curve(new_map, accuracies)
+    for delta, tau in zip(published, taus, strict=True):
         if tau is not None:
-            yield f"tau at delta {delta}: {tau:.3f} (Table 3: {paper:.2f})"
+            yield f"tau at delta {delta}: {tau:.3f} (Table 3: {published[delta]:.2f})"
     if other:
-        yield from _compared(new_map, tree, other, cut)
+        yield from _comparison_lines(new_map, tree, other, cut)
     pages = {**files, "task-map.html": document_html(page)}
     yield progress.written({name: text.encode() for name, text in pages.items()}, out)
 
 
-def _clusters(tree: TaskTree, cut: int) -> Iterator[str]:
+def _cluster_lines(tree: TaskTree, cut: int) -> Iterator[str]:
     yield f"{len(tree.tasks)} tasks in {cut} clusters, {tree.linkage} linkage:"
     for number, group in enumerate(tree.groups(cut), start=1):
         yield f"{number}: {len(group)} ({', '.join(group[:5])}{', ...' if group[5:] else ''})"
@@ -88,16 +88,18 @@ def _clusters(tree: TaskTree, cut: int) -> Iterator[str]:
         yield f"adjusted Rand index with the paper's clusters: {agreement:.2f}"
 
 
-def _compared(new_map: TaskMap, tree: TaskTree, other: TaskMap, cut: int) -> Iterator[str]:
+def _comparison_lines(new_map: TaskMap, tree: TaskTree, other: TaskMap, cut: int) -> Iterator[str]:
     correlation = mantel(new_map, other)
     yield f"beside {other.source}: Mantel r {correlation.r:.3f} over {correlation.tasks} tasks, p {correlation.p:.3f}"
     other_tree = task_tree(other, tree.linkage)
-    agreement = adjusted_rand(tree.groups(cut), other_tree.groups(min(cut, len(other_tree.tasks))))
+    other_cut = min(cut, len(other_tree.tasks))
+    agreement = adjusted_rand(tree.groups(cut), other_tree.groups(other_cut))
     if agreement is not None:
         yield f"adjusted Rand index of both cuts: {agreement:.2f}"
 
 
-def _layers(text: str) -> str:
+def _check_layers(text: str) -> str:
+    """Returns the text of --layers. Raises BadParameter if it has anything but numbers."""
     if not all(part.isascii() and part.isdigit() for part in text.split(",") if text):
         raise BadParameter(f"expected numbers from 0 with commas between them, found {text!r}")
     return text
@@ -123,7 +125,7 @@ def task_vectors(
         str, Option(help="linear layers of the text model, separated by commas")
     ] = MODULES,
     layers: Annotated[
-        str, Option(callback=_layers, help="numbers of its layers; by default all")
+        str, Option(callback=_check_layers, help="numbers of its layers; by default all")
     ] = "",
     rate: Annotated[float, Option(min=0)] = 1e-4,
     epochs: Annotated[int, Option(min=1, max=100)] = 3,
@@ -140,7 +142,7 @@ def task_vectors(
         raise BadParameter(
             f"{base} is no folder here; for a name on the Hub, give its commit with --revision"
         )
-    chosen = TrainingSettings(
+    settings = TrainingSettings(
         base=str(Path(base).resolve()) if revision is None else base,
         revision=revision,
         rank=rank,
@@ -153,4 +155,4 @@ def task_vectors(
         seed=seed,
         device=device,
     )
-    yield from make_vectors(questions, out, chosen, samples)
+    yield from make_vectors(questions, out, settings, samples)

@@ -118,7 +118,7 @@ class Recognised:
 
 
 class Source(NamedTuple):
-    """Where a draft comes from: the bytes of its file or report, and the network that it came from."""
+    """The source of a draft: the bytes of its file or report, and the network that sent it."""
 
     size: int = 0
     network: str | None = None

@@ -1,6 +1,7 @@
 """Published reports: those that anybody may read and find, by benchmark, by model and in pages."""
 
 from collections.abc import Sequence
+from math import ceil
 from typing import NamedTuple
 
 from sqlalchemy import func, select
@@ -61,7 +62,7 @@ class PublishedJobs:
         conditions = [IS_PUBLIC, *([JOB.c.benchmark == benchmark] if benchmark else [])]
         with self._database.read() as connection:
             number = connection.execute(select(func.count()).where(*conditions)).scalar_one()
-            pages = max(1, -(-number // PAGE))
+            pages = max(1, ceil(number / PAGE))
             place = min(max(page, 1), pages)
             query = select_jobs().where(*conditions).order_by(*_NEWEST)
             rows = connection.execute(query.limit(PAGE).offset((place - 1) * PAGE))

@@ -85,7 +85,7 @@ class JobService:
     pictures: ReportPictures
     library: QuestionLibrary = field(default_factory=QuestionLibrary)
     aside: Aside | None = None
-    """Where large files are read; None: here."""
+    """The process that reads large files; None: this one."""
     page_cache: Cache[Any] = field(default_factory=lambda: Cache(2_000))
     """Prices, and all else that each look at the page needs again."""
 

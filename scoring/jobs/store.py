@@ -95,7 +95,7 @@ FREE_REPORT = Table(
 _FREE = and_(JOB.c.state == "done", JOB.c.queued.is_(None))
 IS_PUBLIC = and_(JOB.c.published, JOB.c.state == "done")
 KEPT_FREE = timedelta(days=30)
-"""How long a private free report is kept after it was last made, and a stopped job after its last start."""
+"""The time that a private free report is kept after it was last made, and a stopped job after its last start."""
 MOST_OF_OWNER = 20
 """Most free reports of an owner, and most jobs without a report."""
 MOST_OF_NETWORK = 100
@@ -104,7 +104,7 @@ _JOB_COLUMNS = [
     field for field in JOB.c if field.name not in ("draft", "spec", "report", "network")
 ]
 LEASE = timedelta(seconds=30)
-"""How long a server keeps its jobs without a sign of life, by the database's clock."""
+"""The time that a server keeps its jobs without a sign of life, by the database's clock."""
 _HELD_BY_NOBODY: dict[str, object] = {"holder": None, "until": None}
 _ABANDONED = timedelta(days=1)
 """Age at which an unconfirmed quote is deleted."""
@@ -160,7 +160,7 @@ class Claim(NamedTuple):
     draft_json: str
     spec: JudgeSpec
     payer: str
-    """Whose day budget is charged: a person over all logins, else a cookie."""
+    """The owner of the charged day budget: a person over all logins, else a cookie."""
     network: str | None
     """Code of the network that pays too."""
 

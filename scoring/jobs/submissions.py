@@ -111,7 +111,7 @@ class Submissions:
         self._database = database
         self._blindness = blindness
         self._lot = database.secret_key("opponents") if blindness else b""
-        """Where texts are secret, so is the draw of opponents."""
+        """The key of the draw of opponents, which is secret like the texts; empty for operators."""
         self.store = SubmissionStore(database, self._blind)
         self.sealed = SealedSets(database)
 

@@ -112,7 +112,7 @@ class BatchJudge(Judge):
         """Waits for the question's batch; if its reply is missing, tries another batch, up to `TRIES`."""
         for _ in range(TRIES):
             if self._stopped:
-                raise self._again()
+                raise self._stop_error()
             waiting = _Waiting(body, asyncio.get_running_loop().create_future())
             self._waiting.append(waiting)
             self._news.set()
@@ -141,7 +141,7 @@ class BatchJudge(Judge):
                     self._stopped = stopped
                 for question in questions:
                     if not question.reply.done():
-                        question.reply.set_exception(self._again() if self._stopped else error)
+                        question.reply.set_exception(self._stop_error() if self._stopped else error)
 
     async def _round(self, questions: Sequence[_Waiting]) -> None:
         """Answers questions from earlier batches, then sends the others in a new batch and waits for it."""

@@ -67,24 +67,24 @@ class ReplyTimes:
         self._running: dict[asyncio.Timeout, tuple[float, int]] = {}
         """The start of each running call, and its earlier attempts that were given up as too slow."""
 
-    def limit(self, given_up: int) -> float:
+    def limit(self, slow_calls: int) -> float:
         """Seconds that a reply may take after so many attempts that were too slow."""
         if self._replies < _ENOUGH:
             return self._timeout
-        return min(self._timeout, max(_LEAST_SECONDS, 4 * self._slowest) * 4**given_up)
+        return min(self._timeout, max(_LEAST_SECONDS, 4 * self._slowest) * 4**slow_calls)
 
     @asynccontextmanager
-    async def limited(self, given_up: int) -> AsyncIterator[None]:
+    async def limited(self, slow_calls: int) -> AsyncIterator[None]:
         """The context of one call. Raises Trouble if the call takes too long."""
         loop = asyncio.get_running_loop()
         start = loop.time()
-        running = asyncio.timeout(self.limit(given_up))
-        self._running[running] = start, given_up
+        running = asyncio.timeout(self.limit(slow_calls))
+        self._running[running] = start, slow_calls
         try:
             async with running:
                 yield
         except TimeoutError as error:
-            raise Trouble("slow", f"no reply within {self.limit(given_up):.3g} seconds") from error
+            raise Trouble("slow", f"no reply within {self.limit(slow_calls):.3g} seconds") from error
         finally:
             del self._running[running]
         self._replies = self._replies + 1

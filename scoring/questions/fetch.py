@@ -11,7 +11,7 @@ from arena.io.csv_text import write_csv
 from arena.io.tables import ANSWERS, Record, read_records
 from arena.storage import size_text
 from scoring.benchmarks.base import FileBenchmark
-from scoring.benchmarks.download import DownloadError, download, naming_address, size_told
+from scoring.benchmarks.download import DownloadError, announced_size, download, naming_address
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.questions.known_file import BESIDE, file_md5
 from scoring.specs.derived import cell_text
@@ -24,7 +24,7 @@ MOST_BYTES = 50_000_000_000
 
 def offer(benchmark: FileBenchmark[Any], file: QuestionFile, licence: str) -> str:
     """Returns a sentence on a download: its size as its server reports it, and the questions' licence."""
-    size = size_told(file.url or "")
+    size = announced_size(file.url or "")
     rows = f"{file.rows:,} questions, " if file.rows else ""
     size_words = size_text(size) if size else "of unknown size"
     note = f" ({file.note})" if file.note else ""

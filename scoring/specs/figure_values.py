@@ -1,4 +1,4 @@
-"""What the figures of a spec come to over scored rows: values, bounds for unread answers, 95% intervals.
+"""Values of a spec's figures over scored rows, with bounds for unread answers and 95% intervals.
 
 Every figure is a weighted sum of ratios of sums over rows: a mean is the rows' scores over their number, F1 is 2 TP
 over 2 TP + FP + FN, a mean over groups is such a ratio for each group. So one computation gives all values, and one
@@ -21,7 +21,7 @@ from scoring.specs.figures import Figure
 from scoring.specs.scored_rows import Codes, Mask, ScoredRows, scored_rows
 
 Fill = Literal["", "worst", "best"]
-"""What unread answers are taken for; "" leaves them out."""
+"""The score that unread answers are counted with; "" leaves them out."""
 _REPLICATES = 500
 _SEED = 56
 _TAIL = 2.5

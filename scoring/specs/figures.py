@@ -38,7 +38,7 @@ def as_list(value: Any) -> Any:
 
 Word = Annotated[str, BeforeValidator(as_name), Field(min_length=1, max_length=200)]
 Cell = Annotated[str, BeforeValidator(lambda cell: "" if cell is None else as_text(cell))]
-"""What a cell is compared with; "" is an empty or missing one."""
+"""The text that a cell is compared with; "" is an empty or missing cell."""
 Words = Annotated[tuple[Word, ...], BeforeValidator(as_list), Field(min_length=1, max_length=1_000)]
 Conditions = Annotated[Mapping[Word, Cell], Field(min_length=1, max_length=20)]
 
@@ -105,13 +105,13 @@ class Figure(BaseModel):
 
     @property
     def factor(self) -> float:
-        """What a share or mean is multiplied by."""
+        """The factor of a share or mean."""
         plain = self.count is not None or self.mark is not None or self.parts
         return self.scale or (1.0 if plain else PERCENT)
 
     @property
     def mark_count(self) -> int:
-        """How many marks of an answer it needs."""
+        """The number of marks of an answer that it needs."""
         return 2 if self.ratio is not None else self.mark or 0
 
     @property
@@ -146,7 +146,7 @@ class Figure(BaseModel):
         """The columns whose cells decide which rows it is over; none where it is over all rows."""
         return (*(self.where or ()), *(self.without or ()))
 
-    def told_under(self, protocol: str) -> bool:
+    def belongs_to(self, protocol: str) -> bool:
         return self.protocol is None or protocol in self.protocol
 
     @model_validator(mode="after")

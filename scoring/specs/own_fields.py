@@ -24,7 +24,7 @@ class OwnRule(NamedTuple):
 
     label: str
     about: str
-    """What is measured, as the spec says it."""
+    """The measured ability, in the spec's words."""
     rule: Mapping[str, Any]
     """As a spec writes it, but for what fields add."""
 

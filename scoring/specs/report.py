@@ -270,10 +270,10 @@ def figure_lines(report: SpecReport) -> Mapping[str, ScoreLine]:
 def lines_of(report: SpecReport, rows: ScoredRows) -> Mapping[str, ScoreLine]:
     """Every figure of the protocol, over these of a report's rows."""
     figures = spec_of_report(report).figures
-    return {name: figure_line(name, rows, figures) for name in told_figures(report)}
+    return {name: figure_line(name, rows, figures) for name in figures_with_columns(report)}
 
 
-def told_figures(report: SpecReport) -> Mapping[str, Figure]:
+def figures_with_columns(report: SpecReport) -> Mapping[str, Figure]:
     """The figures of the protocol that the file has the columns for."""
     spec = spec_of_report(report)
     columns = scored(report).cells
@@ -372,7 +372,7 @@ def no_answer_lines(report: SpecReport) -> Sequence[ScoreLine]:
 
 def head_figure(report: SpecReport) -> str:
     """Returns the headline figure of a report: the spec's, or the first with a value if that has none."""
-    figures = told_figures(report)
+    figures = figures_with_columns(report)
     lines = {
         name: line for name, line in figure_lines(report).items() if not figures[name].is_guess
     }
@@ -384,7 +384,7 @@ def head_figure(report: SpecReport) -> str:
 def absent_groups(report: SpecReport) -> Iterator[tuple[str, int, int]]:
     """Yields the figures that sum over groups of which the file lacks some, with how many it has, and of how many."""
     rows = scored(report)
-    for name, figure in told_figures(report).items():
+    for name, figure in figures_with_columns(report).items():
         if figure.over is not None and figure.among is not None and figure.over in rows.cells:
             has = len({*figure.among} & rows.groups(figure.over).keys())
             if 0 < has < len(figure.among):

@@ -120,7 +120,7 @@ class PublishedFigure(BaseModel):
     protocol: RuleProtocol
     source: Word
     apart: Word | None = None
-    """What sets it apart from a report here, such as other questions or another judge."""
+    """The difference from a report here, such as other questions or another judge."""
 
 
 class Case(BaseModel):
@@ -211,7 +211,7 @@ class Spec(BaseModel):
         return {
             name: figure
             for name, figure in self.figures.items()
-            if figure.told_under(protocol)
+            if figure.belongs_to(protocol)
             and (
                 columns is None
                 or all(self.source_of(column) in columns for column in self.needs(name))
@@ -233,7 +233,7 @@ class Spec(BaseModel):
         return column
 
     def names_of(self, column: str) -> Mapping[str, str]:
-        """What a derived column calls the cells that it is made of."""
+        """Returns a derived column's names for the cells that it is made of."""
         return self.derive[column].names or {}
 
     @property
@@ -518,7 +518,7 @@ def _headline_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     protocols = read.get("protocols", ())
     headline = read.get("headline")
     for protocol in protocols:
-        of_protocol = [figure for figure in figures.values() if figure.told_under(protocol)]
+        of_protocol = [figure for figure in figures.values() if figure.belongs_to(protocol)]
         if not of_protocol:
             yield SpecProblem("figures", f"none of them is told under {protocol}; add one")
         elif all(figure.is_guess for figure in of_protocol):
@@ -540,7 +540,7 @@ def _headline_problem(figures: Mapping[str, Figure], name: str, protocol: str) -
         return f"{name!r} is none of the figures {', '.join(figures)}"
     if figures[name].is_guess:
         return f"{name!r} is a guess, which stands for no model; choose another figure"
-    if not figures[name].told_under(protocol):
+    if not figures[name].belongs_to(protocol):
         return f"{name!r} is not told under {protocol}; choose another for it"
     return ""
 

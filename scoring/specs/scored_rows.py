@@ -45,7 +45,7 @@ class ScoredRows:
     read: CellColumn
     truth: CellColumn
     picture: CellColumn
-    """What tells each row's picture; "" where nothing does."""
+    """The name of each row's picture; "" where it is unknown."""
     answers: Codes
     """The number of each row's answer: rows of one answer differ in a cell that is split."""
     options: Codes
@@ -111,7 +111,7 @@ class ScoredRows:
         return np.where(is_known, self.picture.codes, -1)
 
     def equals(self, column: CellColumn, text: str) -> Mask:
-        """Where `read` or `truth` is this text, in any case."""
+        """Returns the rows in which `read` or `truth` is this text, in any case."""
         folded = text.casefold()
         return column.having(str(cell).strip().casefold() == folded for cell in column.distinct)
 

@@ -16,6 +16,7 @@ from scoring.specs.report import (
     GroupLines,
     SpecReport,
     figure_lines,
+    figures_with_columns,
     grouped_lines,
     head_figure,
     lost_judging,
@@ -23,7 +24,6 @@ from scoring.specs.report import (
     score_ends,
     spec_of_report,
     splits_of,
-    told_figures,
 )
 from scoring.specs.schema import Spec
 
@@ -141,7 +141,7 @@ def _group_sheet(report: SpecReport, column: str, split: str) -> Iterator[Sheet]
 
 def _told_of(report: SpecReport, column: str) -> list[str]:
     """The figures that say something of a column's groups: not those that sum over these, where others do."""
-    figures = told_figures(report)
+    figures = figures_with_columns(report)
     within = [name for name, figure in figures.items() if column not in figure.spans]
     return within or [*figures]
 

@@ -16,7 +16,7 @@ class Translated:
     """A spec that was made of another form."""
 
     form: str
-    """Whose form it was, in words."""
+    """The original form, in words."""
     task: str
     """Its name in the file."""
     spec: Spec

@@ -15,7 +15,7 @@ from arena.inference.offline import TaskError
 from arena.io.csv_text import csv_text
 from arena.io.tables import COMMAND_LINE, read_json, read_records
 from scoring.benchmarks.mm_vet_questions import file_sha256
-from scoring.benchmarks.offline_answers import choice_paper
+from scoring.benchmarks.offline_answers import offline_choices
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_questions
 from scoring.multiple_choice.types import ChoiceQuestion
 from scoring.task_map.adapters import TASKS, WEIGHTS
@@ -102,7 +102,7 @@ def _by_task(
     """
     samples_by_task: dict[str, list[Sample]] = {}
     read: Counter[str] = Counter()
-    for task_question in choice_paper(file, circular=False).rounds[0]({}):
+    for task_question in offline_choices(file, circular=False).rounds[0]({}):
         question = right.get(task_question.key)
         if question is None or question.named_category in finished:
             continue

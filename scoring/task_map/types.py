@@ -52,8 +52,9 @@ class Accuracies:
         return len(self.models) >= FEWEST_MODELS
 
     def means(self, tasks: Sequence[str]) -> Matrix:
-        """Mean of each model over these tasks; NaN for a model without any of them."""
-        values = self.values[:, [self.tasks.index(task) for task in tasks if task in self.tasks]]
+        """Returns the mean of each model over these tasks; NaN for a model without any of them."""
+        places = [self.tasks.index(task) for task in tasks if task in self.tasks]
+        values = self.values[:, places]
         known = ~np.isnan(values)
         sums = np.where(known, values, 0).sum(axis=1)
         counts = known.sum(axis=1)
@@ -77,19 +78,36 @@ class TaskMap:
     """Whether it is made from orders of models, so that conclusions about such orders are circular."""
 
 
-def complete_map(source: str, tasks: Sequence[str], distances: Matrix, **more: object) -> TaskMap:
-    """A map without the tasks that lack distances to other tasks. Raises TaskMapError below three tasks."""
+def complete_map(
+    source: str,
+    tasks: Sequence[str],
+    distances: Matrix,
+    notices: tuple[str, ...] = (),
+    of_accuracies: bool = False,
+) -> TaskMap:
+    """Returns a map without the tasks that lack distances to other tasks, those with most gaps first.
+
+    Raises TaskMapError below three tasks.
+    """
     places = list(range(len(tasks)))
-    while places and np.isnan(inner := distances[np.ix_(places, places)]).any():
+    inner = distances
+    while np.isnan(inner).any():
         gaps = np.isnan(inner).sum(axis=1)
         places.pop(int(gaps.argmax()))
+        inner = distances[np.ix_(places, places)]
     if len(places) < 3:
         raise TaskMapError(
             f"A map needs three tasks or more that have distances to each other; here are {len(places)}"
         )
     chosen = tuple(tasks[place] for place in places)
     left_out = tuple(task for task in tasks if task not in chosen)
-    inner = distances[np.ix_(places, places)]
-    inner = np.clip((inner + inner.T) / 2, 0, 2)
-    np.fill_diagonal(inner, 0)
-    return TaskMap(source, chosen, inner, left_out, **more)  # pyright: ignore[reportArgumentType]
+    symmetric = np.clip((inner + inner.T) / 2, 0, 2)
+    np.fill_diagonal(symmetric, 0)
+    return TaskMap(
+        source=source,
+        tasks=chosen,
+        distances=symmetric,
+        left_out=left_out,
+        notices=notices,
+        of_accuracies=of_accuracies,
+    )

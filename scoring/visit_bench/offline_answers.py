@@ -28,7 +28,7 @@ class _Instance(NamedTuple):
     images: tuple[str, ...]
 
 
-def visit_paper(
+def offline_visit_bench(
     file: Path, folder: Path | None = None, fetched: Callable[[str], bytes] = fetch
 ) -> OfflineBenchmark:
     """The instructions in a CSV file of VisIT-Bench, with images in `folder`. Raises RowsError and AnsweringError."""

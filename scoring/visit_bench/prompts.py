@@ -50,7 +50,9 @@ class Contest(NamedTuple):
 
 def judging(contest: Contest, order: Order) -> Generator[Ask, Reply, Verdict]:
     """Asks which response is better, and asks again for the verdict alone if the reply has none in the wanted form."""
-    first, second = (contest.a, contest.b) if order == "a first" else (contest.b, contest.a)
+    is_a_first = order == "a first"
+    first = contest.a if is_a_first else contest.b
+    second = contest.b if is_a_first else contest.a
     reply = yield Ask(conversation(contest, first, second), 0.0, _REPLY_TOKENS)
     judgement = reply.texts[0]
     replies = [judgement]

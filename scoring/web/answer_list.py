@@ -47,7 +47,7 @@ def no_groups(report: Any) -> Sequence[Choice]:
 
 @dataclass(frozen=True)
 class AnswerList:
-    """How the answers of one kind of report are listed."""
+    """The list of answers of one kind of report."""
 
     title: str
     shows: Iterable[str]

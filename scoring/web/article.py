@@ -208,7 +208,8 @@ def _bars(
         name, score = row
         y = top + _ROW * place
         dark = row is own
-        tone, strength = ("text", 1) if dark else ("quiet", 0.35)
+        tone = "text" if dark else "quiet"
+        strength = 1 if dark else 0.35
         hover = f"{name}: {score:{head.form}}"
         if dark and high > low:
             hover += f" ({interval_text(low, high, head.form)})"

@@ -37,44 +37,44 @@ def _listed(report: ChoiceReport, chosen: Chosen) -> Listed:
     others: list[Protocol] = [
         protocol for protocol in PROTOCOL_WORDS if protocol != report.protocol
     ]
-    by_name: dict[str, Protocol] = {other: other for other in others}
-    protocol = by_name.get(chosen.protocol, others[0])
-    there = reread(report, protocol) if chosen.show == DIFFERS else None
+    protocol = chosen.protocol if chosen.protocol in others else others[0]
+    other_report = reread(report, protocol) if chosen.show == DIFFERS else None
     listed = list_choices(
         report.rows,
-        there.rows if there else (),
+        other_report.rows if other_report else (),
         protocol,
         chosen.show or ALL,
         chosen.group,
         chosen.page,
         choice_benchmark(report).words,
     )
-    if there is None:
+    if other_report is None:
         return listed
     links = [
         (chosen.address(protocol=other), PROTOCOL_WORDS[other], other == protocol)
         for other in others
     ]
-    changed = what_if_html(report, there, differences(report.rows, there.rows))
+    changed = what_if_html(report, other_report, differences(report.rows, other_report.rows))
     return listed._replace(html=CHOICE.read_by(links, changed, listed.html))
 
 
 CHOICES = AnswerList("Every answer", SHOWS, _listed, "Ability", _categories)
 
 
-def what_if_html(here: ChoiceReport, there: ChoiceReport, parted: Sequence[Difference]) -> str:
-    if not parted:
+def what_if_html(here: ChoiceReport, there: ChoiceReport, differing: Sequence[Difference]) -> str:
+    """Returns the answers that another protocol reads differently, in numbers, and the changes of means."""
+    if not differing:
         return CHOICE.alike()
-    read = sum(difference.row.decision.letter is None for difference in parted)
-    lost = sum(difference.other.letter is None for difference in parted)
+    read_there = sum(difference.row.decision.letter is None for difference in differing)
+    read_here = sum(difference.other.letter is None for difference in differing)
     benchmark = choice_benchmark(here)
     pairs = benchmark.pairs(here, there)
     head, moved = change_sheets(pairs, benchmark.words, here.protocol, there.protocol)
     return CHOICE.what_if(
-        parted=len(parted),
+        differing=len(differing),
         total=len(here.rows),
-        read=read,
-        lost=lost,
+        read_there=read_there,
+        read_here=read_here,
         judged=here.judge is not None,
         overall=sheet_html(head),
         moved=len(moved.frame),

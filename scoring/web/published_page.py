@@ -38,7 +38,7 @@ MOST_OF_MODEL = 5
 LIST_SECONDS = 1.0
 """Time in which the list reads reports that are not in the cache; the rest show no number until later."""
 FRESH = {"cache-control": "public, max-age=300"}
-"""How long READMEs may keep a picture of a report."""
+"""The time that READMEs may keep a picture of a report."""
 EMBEDDED = {"cache-control": "no-cache", "x-robots-tag": "noindex"}
 SVG = "image/svg+xml"
 

@@ -1,6 +1,7 @@
 """Parts that reports share: headline numbers, the judge, the file's problems, pages of answers."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 from typing import NamedTuple, TypeVar
 
 from arena.inference.endpoint import place_of
@@ -102,7 +103,7 @@ class Listed(NamedTuple):
 
 def paged(rows: Sequence[T], page: int, size: int = ROWS_A_PAGE) -> tuple[Sequence[T], int, int]:
     """Returns the rows on a page, its number and the number of pages; a page past the end is the last."""
-    pages = max(1, -(-len(rows) // size))
+    pages = max(1, ceil(len(rows) / size))
     place = min(max(page, 1), pages)
     return rows[(place - 1) * size : place * size], place, pages
 

@@ -34,13 +34,13 @@ from arena.items.ingest import Ingest
 from arena.items.store import ANSWER, ItemBank
 from arena.types import ModelCard, Turn
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
-from scoring.benchmarks.offline_answers import choice_paper
+from scoring.benchmarks.offline_answers import offline_choices
 from scoring.benchmarks.predictions import read_predictions
 from scoring.judges.spec import prompt_text
 from scoring.multiple_choice.circular_eval import rotation_problems, rotations
 from scoring.multiple_choice.reader import read_choices
 from scoring.multiple_choice.types import PASS, ChoiceQuestion
-from scoring.visit_bench.offline_answers import visit_paper
+from scoring.visit_bench.offline_answers import offline_visit_bench
 from tests.support.commands import run
 from tests.support.forked_script import run_script, started
 from tests.support.offline_answers import asked, catalogue, images, serve
@@ -582,7 +582,9 @@ def test_images_of_visit_bench_are_fetched_or_told(place):
             raise FetchError("not found")
         return picture()
 
-    first, second = visit_paper(visit_csv(place / "visit.csv"), fetched=fetched).rounds[0]({})
+    first, second = offline_visit_bench(visit_csv(place / "visit.csv"), fetched=fetched).rounds[0](
+        {}
+    )
     assert len(first.turns()[0].images) == 1
     with pytest.raises(ValueError, match="not found; or give a folder with --images"):
         second.turns()
@@ -591,7 +593,7 @@ def test_images_of_visit_bench_are_fetched_or_told(place):
 def test_a_sign_that_an_address_would_end_at_is_part_of_an_image_s_file_name(place):
     (place / "cat #1?.png").write_bytes(picture())
     (place / "visit.csv").write_text("instruction,images\nWhat is it?,cat #1?.png\n")
-    (task,) = visit_paper(place / "visit.csv", place).rounds[0]({})
+    (task,) = offline_visit_bench(place / "visit.csv", place).rounds[0]({})
     assert len(task.turns()[0].images) == 1
 
 
@@ -685,13 +687,13 @@ def test_a_file_of_answers_has_one_writer_and_one_run(tmp_path):
 
 
 @pytest.mark.soak
-def test_a_paper_of_a_big_file_holds_no_images(place):
+def test_offline_questions_of_a_big_file_hold_no_images(place):
     big = base64.b64encode(os.urandom(300_000)).decode()
     rows = [{**CHOICES[0], "index": number} for number in range(60)]
     file = tsv(place / "big.tsv", rows, image=big)
     tracemalloc.start()
-    paper = choice_paper(file, circular=True)
-    keys = [task.key for task in paper.rounds[0]({})]
+    benchmark = offline_choices(file, circular=True)
+    keys = [task.key for task in benchmark.rounds[0]({})]
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(keys) == 180 and peak < 10_000_000, (
