@@ -43,5 +43,5 @@ def test_a_change_has_the_line_of_the_file():
 def test_a_module_meets_its_own_tests_then_its_folders_and_those_that_import_it():
     near, far = pick_tests(["arena/budget.py"])
     assert near == ["tests/arena/test_budget.py"]
-    assert {"tests/arena/test_kept.py", "tests/scoring/jobs/test_budgets.py"} <= set(far)
+    assert {"tests/arena/test_database.py", "tests/scoring/jobs/test_budgets.py"} <= set(far)
     assert not any("/web/" in test or "/cli/" in test for test in far)
