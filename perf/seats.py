@@ -72,7 +72,13 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
         for one in range(seats)
     ]
     places = [
-        {"id": one + 1, "campaign": campaign.name, "voter_id": one + 1, "code": "C"}
+        {
+            "id": one + 1,
+            "campaign": campaign.name,
+            "voter_id": one + 1,
+            "code": "C",
+            "confirmation": "confirmed",
+        }
         for one in range(seats)
     ]
     entries = [
@@ -82,8 +88,8 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
             "person": f"w{one}",
             "session": "",
             "reply_to": "",
+            "arrived_at": now(),
         }
-        | {"arrived_at": now()}
         for one in range(seats)
     ]
     battles = []
@@ -99,20 +105,14 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
                 "voter_id": seat,
                 "item_id": here[item].id,
                 "seat_id": seat,
-            }
-            | {
                 "images": 1,
                 "model_a": one.model,
                 "model_b": other.model,
                 "answer_a": one.answer,
-            }
-            | {
                 "answer_b": other.answer,
                 "began_at": now(),
                 "draw": "campaign",
                 "draw_probability": 0.1,
-            }
-            | {
                 "choice": "a" if coin.random() < 0.5 + (high[pair] - low[pair]) / 80 else "b",
                 "voted_at": now(),
                 "terms": "",

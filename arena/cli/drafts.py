@@ -179,9 +179,10 @@ def check(
 
 @brought.command("visit")
 def import_finished(
-    file: Path, project: Annotated[str, Option(help="made where it is not there")] = "visit-bench"
+    file: Path,
+    project: Annotated[str, Option(help="the project; made if it doesn't exist")] = "visit-bench",
 ) -> Iterator[str]:
-    """VisIT-Bench's table of multi-image items, with who said what of GPT-4's answers."""
+    """Import VisIT-Bench's table of multi-image items, with people's verdicts on GPT-4's answers."""
     here = OpenProjects()
     note = noted(COMMAND_LINE, "made a campaign", project)
     imported, new_items = import_visit(here.campaigns, here.drafts, file, project, note)

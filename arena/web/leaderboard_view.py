@@ -228,12 +228,12 @@ def import_notes(board: Board) -> Iterator[str]:
     else:
         sources = HTML.sources(imports.sources)
         yield t("board.imported_some", count=imports.votes, sources=sources)
+    ties = t("board.ties", count=imports.ties)
+    both_bad = t("board.both_bad", count=imports.both_bad)
     if imports.ties and imports.both_bad:
-        yield t("board.halves_both", ties=imports.ties, bad=imports.both_bad)
-    elif imports.ties:
-        yield t("board.halves_ties", count=imports.ties)
-    elif imports.both_bad:
-        yield t("board.halves_bad", bad=imports.both_bad)
+        yield t("board.half", votes=t("names.two", first=ties, last=both_bad))
+    elif imports.ties or imports.both_bad:
+        yield t("board.half", votes=ties if imports.ties else both_bad)
     if imports.both_bad_out:
         yield t("board.bad_out", count=imports.both_bad_out)
     yield from _gaps(imports)

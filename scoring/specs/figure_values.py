@@ -433,8 +433,9 @@ def _sums(term: Term, clusters: Codes, size: int) -> tuple[Floats, Floats]:
     """The two sums of a term over each cluster of rows."""
     is_used = clusters[term.rows] != _UNUSED
     codes = clusters[term.rows[is_used]]
-    over = np.bincount(codes, term.over[is_used], size)
-    return over, np.bincount(codes, term.under[is_used], size)
+    over = np.bincount(codes, term.over[is_used], size).astype(np.float64)
+    under = np.bincount(codes, term.under[is_used], size).astype(np.float64)
+    return over, under
 
 
 def _numbers(mask: Mask) -> Floats:

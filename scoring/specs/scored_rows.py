@@ -101,8 +101,9 @@ class ScoredRows:
         return self.read.having(text != "" for text in self.read.distinct)
 
     @cached_property
-    def pictures(self) -> Sequence[Any]:
-        return [self.picture.distinct[code] for code in self.picture.codes.tolist()]
+    def pictures(self) -> Sequence[str]:
+        """What tells each row's picture; "" where nothing does."""
+        return [str(self.picture.distinct[code]) for code in self.picture.codes.tolist()]
 
     @cached_property
     def picture_codes(self) -> Codes:
@@ -123,7 +124,7 @@ class ScoredRows:
         if column not in self._groups:
             codes = self.cells[column].codes
             groups: dict[str, Mask] = {}
-            for code in np.unique(codes).tolist():
+            for code in map(int, np.unique(codes)):
                 rows = codes == code
                 cell = self.cells[column].distinct[code]
                 for name in cell if isinstance(cell, tuple) else (cell,):

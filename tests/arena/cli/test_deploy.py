@@ -221,7 +221,7 @@ def test_another_app_in_the_space_is_left_alone(hub):
 
 def test_a_public_dataset_is_refused_before_the_space_is_made(hub):
     hub.private = False
-    with pytest.raises(deploy.DeployError, match="ada/arena-votes is public; make it private"):
+    with pytest.raises(deploy.DeployError, match="ada/arena-votes is public. Make it private"):
         write(hub)
     assert hub.spaces == {}
 

@@ -150,7 +150,7 @@ def test_captions_without_a_known_answer_wait_for_an_operator(make, database):
 def test_who_an_operator_turns_down_tries_once_more(make):
     pages = make(known=[], needed=1)
     ann = describe(pages.writer("ann", "zh"), GOOD, GOOD)
-    assert ann.title == "您的样题由活动的负责人阅读"
+    assert ann.title == "您的样题正等待审阅"
     judge(pages, "poor", "poor")
     assert "有 0 道合格，共 2 道，需要 1 道" in ann.get(ann.seat).html
     describe(ann, GOOD, GOOD)

@@ -73,7 +73,7 @@ def test_the_cost_is_asked_first(command):
     done = command("-o", "sample=true", SAMPLE_PREDICTIONS, answer="n\n")
     assert done.code == 3 and "test-judge is not known here" in done.out
     done = command("-o", "sample=true", SAMPLE_PREDICTIONS, answer="")
-    assert done.code == 3 and "Give --yes" in done.err and "Aborted" not in done.err, (
+    assert done.code == 3 and "Add --yes" in done.err and "Aborted" not in done.err, (
         "nobody answers, as in a script"
     )
     assert command.judge.counts.calls == 0 and "Nothing was sent" in done.err

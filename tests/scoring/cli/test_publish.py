@@ -83,7 +83,7 @@ def test_what_hinders_it_is_said(hub, publish, slug, jobs):
     for address in (f"http://127.0.0.1:7860/r/{slug}", slug):
         done = publish(address, "--yes")
         assert (done.code, done.err) == (2, "Nobody else can open this page; set PUBLIC_URL.\n")
-    assert "no report here" in publish(f"{HOST}/r/none").err
+    assert "a report here" in publish(f"{HOST}/r/none").err
     private = jobs.add_done("owner", mm_vet_report(0.2)).link
     assert "This report is private" in publish(f"{HOST}/report/{private}").err
     assert "hf auth login" in publish(f"{HOST}/r/{slug}", "--yes", HF_TOKEN="", HF_HOME="/").err
