@@ -46,7 +46,7 @@ class Task(NamedTuple, Generic[Q]):
     """A question to a model."""
 
     key: str
-    turns: Callable[[], Q]
+    load: Callable[[], Q]
     """Returns the question with its images loaded; may raise TaskError."""
 
 
@@ -264,7 +264,7 @@ class _Run(Generic[Q]):
                 self._tick(1)
                 continue
             try:
-                batch.append((task.key, task.turns()))
+                batch.append((task.key, task.load()))
             except TaskError as error:
                 self._note_failure(task.key, str(error))
             if len(batch) == self._batch_size:

@@ -84,7 +84,9 @@ class ReplyTimes:
             async with running:
                 yield
         except TimeoutError as error:
-            raise Trouble("slow", f"no reply within {self.limit(slow_calls):.3g} seconds") from error
+            raise Trouble(
+                "slow", f"no reply within {self.limit(slow_calls):.3g} seconds"
+            ) from error
         finally:
             del self._running[running]
         self._replies = self._replies + 1

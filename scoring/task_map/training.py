@@ -110,7 +110,7 @@ def _by_task(
         read[task] += 1
         if len(samples_by_task.setdefault(task, [])) < (most or sizes[task]):
             try:
-                (turn,) = task_question.turns()
+                (turn,) = task_question.load()
             except TaskError as error:
                 raise TaskMapError(f"{file.name}, index {task_question.key}: {error}") from error
             answer = f"{question.answer}. {question.options[question.answer or '']}"

@@ -585,16 +585,16 @@ def test_images_of_visit_bench_are_fetched_or_told(place):
     first, second = offline_visit_bench(visit_csv(place / "visit.csv"), fetched=fetched).rounds[0](
         {}
     )
-    assert len(first.turns()[0].images) == 1
+    assert len(first.load()[0].images) == 1
     with pytest.raises(ValueError, match="not found; or give a folder with --images"):
-        second.turns()
+        second.load()
 
 
 def test_a_sign_that_an_address_would_end_at_is_part_of_an_image_s_file_name(place):
     (place / "cat #1?.png").write_bytes(picture())
     (place / "visit.csv").write_text("instruction,images\nWhat is it?,cat #1?.png\n")
     (task,) = offline_visit_bench(place / "visit.csv", place).rounds[0]({})
-    assert len(task.turns()[0].images) == 1
+    assert len(task.load()[0].images) == 1
 
 
 @pytest.mark.parametrize(
