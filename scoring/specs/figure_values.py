@@ -189,7 +189,8 @@ class _Computed:
 
     def _sample(self, term: Term, unscored: int) -> Sample:
         counted = np.flatnonzero(term.under)
-        pictures = [self.rows.pictures[place] for place in term.rows[counted].tolist()]
+        places: list[int] = term.rows[counted].tolist()
+        pictures = [self.rows.pictures[place] for place in places]
         return Sample(term.over[counted], pictures, unscored)
 
     def _mean_ends(self, term: Term, bounds: Ends, scale: Ends) -> Ends | None:

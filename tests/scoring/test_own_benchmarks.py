@@ -11,7 +11,7 @@ from arena.web.cookies import COOKIE
 from scoring.jobs.file_roles import FileRolesError
 from scoring.jobs.files import FileChoice
 from scoring.jobs.store import JobError
-from scoring.web.scoring_view import mine_html
+from scoring.web.scoring_view import SCORING, mine_html
 from tests.support.circular_passes import RIGHT, passes
 from tests.support.job_worker import ended, running
 from tests.support.openai_server import OpenAIServer, prompt
@@ -176,7 +176,8 @@ def test_what_keeps_files_from_being_scored_is_told(person, tmp_path, names, why
     table(tmp_path / "plain.csv", "index question answer", (0, "Which?", "cat"))
     form, _ = person.reads(*(tmp_path / name for name in names))
     assert why in form[person.tab.problem]
-    assert form[person.tab.file_summary] == "" and not form[person.tab.check]["visible"]
+    assert form[person.tab.file_summary] == SCORING.own_hint()
+    assert not form[person.tab.check]["visible"]
 
 
 def test_answers_to_questions_of_the_server_are_dropped_alone(person, tmp_path):

@@ -93,8 +93,8 @@ def test_without_models_a_laptop_reads_how_to_start_and_a_space_does_not():
 @pytest.mark.parametrize(
     "seconds, words",
     [
-        (None, "312 of 1,540 MB. Your picture"),
-        (250.0, "312 of 1,540 MB. About 4 minutes left. Your picture"),
+        (None, "312 of 1,540 MB. You can add your picture"),
+        (250.0, "312 of 1,540 MB. About 4 minutes left. You can add your picture"),
         (20.0, "About a minute left."),
     ],
 )

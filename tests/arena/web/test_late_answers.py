@@ -30,8 +30,10 @@ class SlowServer:
         self._config = httpx.get(f"{app.address}/config").json()
 
     def late(self, page: Page, handler: str, output: str) -> Late:
-        """Keep back the next answer of a handler that fills the component of this id."""
-        of_id = {part["props"].get("elem_id"): part["id"] for part in self._config["components"]}
+        """Keep back the next answer of a handler that fills the component of this id, on the English page."""
+        of_id: dict[str, int] = {}
+        for part in self._config["components"]:
+            of_id.setdefault(part["props"].get("elem_id"), part["id"])
         (fn,) = [
             event["id"]
             for event in self._config["dependencies"]
@@ -256,7 +258,7 @@ def test_a_picture_taken_out_while_it_is_sent_is_deleted(own):
     late = Late(own, "**/live/images")
     own.set_input_files("#live-files", [photo()])
     late.wait()
-    own.get_by_role("button", name="Take out 1").click()
+    own.get_by_role("button", name="Remove 1").click()
     with own.expect_response("**/live/images/*/discard") as answer:
         late.come()
     assert answer.value.ok

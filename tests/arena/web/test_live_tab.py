@@ -168,7 +168,7 @@ def test_images_come_by_paste_and_drop_and_can_be_taken_out(wide):
         wide.evaluate(transfer.replace("PICTURE", f"'{data}'"), kind)
     expect(wide.locator("#live-thumbs li")).to_have_count(2)
     expect(wide.locator("#live-thumbs")).not_to_contain_text("checking")
-    wide.get_by_role("button", name="Take out 1").click()
+    wide.get_by_role("button", name="Remove 1").click()
     expect(wide.locator("#live-thumbs li")).to_have_count(1)
 
 
@@ -204,7 +204,7 @@ def test_what_is_no_picture_and_too_many_are_told_at_once(wide):
     )
     expect(wide.locator("#live-thumbs li")).to_have_count(0)
     wide.set_input_files("#live-files", [photo(f"{number}.png") for number in range(11)])
-    expect(wide.locator("#live-form-problem")).to_contain_text("At most 10 pictures; 1")
+    expect(wide.locator("#live-form-problem")).to_contain_text("10 pictures at most. 1")
     expect(wide.locator("#live-thumbs li")).to_have_count(10)
     wide.click("#live-send")
     expect(wide.locator("#live-form-problem")).to_contain_text("Write an instruction")
