@@ -273,7 +273,7 @@ def _paired(name: str, pairs: Sequence[_Pair], largest: float) -> PairedLine:
 
 
 def paired_sheet(first: str, second: str, lines: Sequence[PairedLine]) -> Sheet:
-    """Two models on the same questions; rows with an interval that excludes zero are bold."""
+    """Two reports on the same questions, by their names; rows with an interval that excludes zero are bold."""
     rows = []
     for line in lines:
         apart = line.difference
@@ -282,8 +282,8 @@ def paired_sheet(first: str, second: str, lines: Sequence[PairedLine]) -> Sheet:
             {
                 "questions": apart.name,
                 "n": apart.n,
-                "this": line.first,
-                "other": line.second,
+                "first": line.first,
+                "second": line.second,
                 "difference": apart.mean,
                 "difference_low": apart.low,
                 "difference_high": apart.high,
@@ -293,8 +293,8 @@ def paired_sheet(first: str, second: str, lines: Sequence[PairedLine]) -> Sheet:
     columns = (
         Column("questions", "Questions"),
         Column("n", "n", "count"),
-        Column("this", f"{first} (this)", "score"),
-        Column("other", f"{second} (other)", "score"),
+        Column("first", first, "score"),
+        Column("second", second, "score"),
         Column("difference", "Difference", "difference", "difference_low", "difference_high"),
     )
     title = f"{second} minus {first}"

@@ -209,7 +209,8 @@ class Benchmark(Listing, ABC, Generic[R]):
             raise ChoicesError(
                 f"{report.file} and {other.file} share no scored answer; choose two files of one question set"
             )
-        return (paired_sheet(other.title, report.title, paired(theirs, ours)),)
+        lines = paired(theirs, ours)
+        return (paired_sheet(f"{other.title} (other)", f"{report.title} (this)", lines),)
 
     def apart(self, report: R, other: R) -> str:
         """Returns the difference of two reports besides their models and judges, in a sentence; "" for none."""

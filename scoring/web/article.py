@@ -305,7 +305,8 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
     judges = {report.judge.model if report.judge else "rules alone" for report in (first, second)}
     judged = f"Judged apart: {' and '.join(sorted(judges))}." if len(judges) > 1 else ""
     differ = f"{judged} {benchmark.apart(first, second)}".strip()
-    table = sheet_html(paired_sheet(first.title, second.title, lines))
+    sheet = paired_sheet(f"{first.title} (this)", f"{second.title} (other)", lines)
+    table = sheet_html(sheet)
     statement = difference_text(first.title, second.title, lines[0].difference)
     return REPORT.compared(statement, differ, table, len(lines))
 
