@@ -352,6 +352,7 @@ class MMVet(MMVetArticle):
     refusal: float | None = None
     """The score of the paper's script for a question that the judge's server refuses; None: no score."""
     question_count: int = 218
+    question_licence: str = "CC BY-NC 4.0"
     example_id: str = "v1_0"
 
     @property
@@ -365,6 +366,10 @@ class MMVet(MMVetArticle):
     @property
     def measure(self) -> str:
         return "mean grade"
+
+    @property
+    def licence(self) -> str:
+        return self.question_licence
 
     def columns(self) -> Sequence[FileColumn]:
         return (

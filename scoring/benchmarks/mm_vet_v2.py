@@ -15,6 +15,7 @@ from scoring.benchmarks.mm_vet_questions import (
 )
 from scoring.judges.spec import prompt_text
 from scoring.report import Question, QuestionSet
+from scoring.specs.schema import UNKNOWN
 
 MM_VET_V2_FILE = "mm-vet-v2.json"
 QUESTIONS = 517
@@ -84,6 +85,7 @@ MM_VET_V2 = replace(
     name="MM-Vet v2",
     about=f"{MM_VET.about} Some questions are sequences of pictures and texts.",
     holds=MM_VET.holds.replace("v1_0", "v2_0"),
+    question_licence=UNKNOWN,
     wording=Wording(
         paper=prompt_text("mm_vet_v2.txt"),
         row=_row,

@@ -89,6 +89,10 @@ class VisitBench(Benchmark[MatchReport]):
     def measure(self) -> str:
         return "win rate and Elo"
 
+    @property
+    def licence(self) -> str:
+        return "CC BY 4.0"
+
     def columns(self) -> Sequence[FileColumn]:
         return (
             FileColumn("instruction", "The item's instruction", "Describe the animal."),
