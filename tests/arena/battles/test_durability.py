@@ -3,6 +3,7 @@
 `kill -9` shows what a crash of the process leaves, not what a power cut does (that is SQLite's synchronous=FULL).
 """
 
+import itertools
 import os
 import random
 import signal
@@ -301,15 +302,23 @@ def killer(folder: Path, kind: str = "store") -> Iterator[Killer]:
 
 
 def kill_at_store(folder: Path, kills: int, kind: str = "store") -> Count:
-    """Kill as often as asked, at random moments, on one database file."""
+    """Kill at random moments, on one database file: as often as asked, and on until much was voted and undone."""
     seed = random.randrange(1000)
     with killer(folder, kind) as at_store:
-        for number in range(kills):
+        for number in itertools.count(1):
             count = at_store.kill_one(f"{kind}-{seed}-{number}")
-        count.kills = kills
+            if number >= kills and is_busy(count, kills):
+                break
+        count.kills = number
         if not count.flaws:
             check_board(at_store.url, count)
     return count
+
+
+def is_busy(count: Count, kills: int) -> bool:
+    """Tell whether the killed processes did enough for the kills to prove something."""
+    enough = 3 * kills
+    return count.acknowledged > enough and count.retries > enough and count.undone > 0
 
 
 def check_board(url: str, count: Count) -> None:
@@ -331,8 +340,7 @@ def test_kills_at_the_store_lose_no_vote_and_count_none_twice(kills, tmp_path):
     for number in range(0, kills, KILLS_A_FILE):
         total.add(kill_at_store(tmp_path / str(number), min(KILLS_A_FILE, kills - number)))
     print(f"\n{total}")
-    assert total.kills == kills
-    assert total.acknowledged > 3 * kills and total.retries > 3 * kills and total.undone > 0
+    assert total.kills >= kills
     assert total.flaws == 0
 
 
