@@ -123,7 +123,7 @@ def test_what_is_wrong_with_a_file_is_told_whole(person, tmp_path):
     for word in (first, second, "nobody", "&lt;b&gt;noone&lt;/b&gt;"):
         assert word in form[tab.problem]
     assert not form[tab.offers]["visible"] and not form[tab.check]["visible"]
-    sent[tab.settings.parts["missing"]] = "Leave them unscored"
+    sent[tab.settings.parts["missing"]] = "unscored"
     left = person.in_thread(tab.on_change, sent, person.request)
     assert first not in left[tab.problem] and "nobody" in left[tab.problem]
 
@@ -139,7 +139,7 @@ def test_what_is_wrong_with_a_file_is_told_whole(person, tmp_path):
 def test_an_own_judges_address_is_checked_and_its_key_never_shown(person, address, told):
     _, sent = person.reads(SAMPLE_PREDICTIONS)
     tab = person.tab
-    sent |= {tab.settings.judge: "My own key", tab.settings.model: "unknown-judge"}
+    sent |= {tab.settings.judge: "own key", tab.settings.model: "unknown-judge"}
     assert "Give your judge&#39;s key, above" in str(tab.on_check(sent, person.request))
     sent |= {tab.settings.key: "sk-own-1122334455", tab.settings.url: address}
     refused = str(tab.on_check(sent, person.request))

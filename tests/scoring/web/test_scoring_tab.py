@@ -135,7 +135,7 @@ def test_what_the_host_does_not_pay_is_marked_and_refused(browser, scoring, tmp_
             [re.compile(r"1 run · \$0\.0"), re.compile(r"5 samples · \$0\.0"), re.compile("5 runs")]
         )
         expect(offers.nth(2)).to_contain_text(
-            "Over the $0.10 that this site pays for one file: use your own key"
+            "Costs more than the $0.10 that this site pays per file. Use your own key."
         )
         expect(page.get_by_label("5 samples")).to_be_checked()
         expect(page.locator("#own")).to_be_hidden()
@@ -161,7 +161,7 @@ def test_a_judge_that_is_down_tells_beside_the_button_and_goes_on_later(
         page.locator("#check").click()
         stopped = page.locator(".progress[data-state=failed]")
         expect(stopped).to_contain_text("It stopped: ", timeout=60_000)
-        expect(stopped).to_contain_text("Go on asks for the rest")
+        expect(stopped).to_contain_text("Resume to judge the rest")
         expect(stopped).to_be_in_viewport()
         shoot(page, "scoring-judge-down", whole=True)
         monkeypatch.undo()
@@ -181,7 +181,7 @@ def test_a_judge_that_nobody_can_read_stops_and_another_is_quoted_in_its_place(
         stopped = page.locator(".progress[data-state=failed]")
         expect(stopped).to_contain_text("The last 10 replies of ", timeout=60_000)
         expect(stopped).to_contain_text("such as 'Hm, who knows?'")
-        expect(stopped).to_contain_text("another judge, whom you choose under Details")
+        expect(stopped).to_contain_text("another judge under Details")
         shoot(page, "scoring-judge-unread", whole=True)
         unfold(page)
         page.get_by_label("My own key").check()
@@ -464,10 +464,10 @@ def test_nothing_in_the_page_is_believed(scoring, every):
         known = {
             "benchmark": "MM-Vet",
             "protocol": "Hardened",
-            "missing": "Stop and tell me",
-            "judge": "My own key",
+            "missing": "stop",
+            "judge": "own key",
         }
-        known |= {"offers": "1 run", "told-prices": "1 run@1"}
+        known |= {"offers": "once", "told-prices": "once@1"}
         known |= {"own-url": "https://h/v1", "own-model": "m", "own-key": "k"}
         props = {
             part["id"]: part["props"] for part in voter.client.get("/config").json()["components"]
@@ -549,7 +549,7 @@ def test_a_file_that_does_not_come_leaves_no_word_of_an_older_one(visitor, tmp_p
     visitor.route("**/uploads?*", lambda route: route.abort())
     visitor.set_input_files("#drop-file", good)
     expect(visitor.locator("#drop-state")).to_have_text(
-        "The server was not reached. Choose the file again."
+        "Can't reach the server. Choose the file again."
     )
     expect(visitor.locator("#check")).to_be_hidden()
     expect(visitor.locator(".found")).to_have_count(0)
