@@ -183,7 +183,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         scored = f"; {known:,} can be scored" if known else ""
         lines = [f"{self.called(questions)}: {answers}{mode}{passes}{weighed}{scored}"]
         if any(question.split for question in questions):
-            lines.append(f"splits: {counted}")
+            lines.append(f"Splits: {counted}")
         return tuple(lines)
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
@@ -301,7 +301,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         if unread := self.unread(report):
             return unread
         if self.tabulated(report).splits[-1].tree.line.mean is None:
-            return "Nothing was graded: the file has no base row that can be read, and no question has all its passes"
+            return "Nothing was graded: no base row can be read, and no question has all its passes"
         return ""
 
     def unread(self, report: ChoiceReport) -> str:

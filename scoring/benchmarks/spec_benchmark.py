@@ -254,11 +254,11 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         splits = Counter(map(self.split_of, file.rows))
         if len(splits) > 1:
             counts = [f"{split or '(none)'} {count:,}" for split, count in splits.items()]
-            lines.append(f"splits: {', '.join(counts)}")
+            lines.append(f"Splits: {', '.join(counts)}")
         for problem, ids in ids_by_problem.items():
             questions = plural(len(ids), "question")
             lines.append(
-                f"the right answer of {questions} {problem}, so our rules leave it unscored: {_first_ids(ids)}"
+                f"The right answer of {questions} {problem}, so our rules leave it unscored: {_first_ids(ids)}"
             )
         return tuple(lines)
 

@@ -189,9 +189,9 @@ def _unclear(candidates: Sequence[_Fit]) -> QuestionMatch:
     benchmarks = {file.benchmark: file.record.name for file in files}
     are_of_one_benchmark = len(benchmarks) == 1 and len(files) > 1
     names = [file.name for file in files] if are_of_one_benchmark else [*benchmarks.values()]
-    question = "is it" if len(names) == 1 else "which is it:"
+    question = "Is it" if len(names) == 1 else "Which is it:"
     summary = candidates[0].answers.summary
-    return QuestionMatch(None, files, f"{summary}; {question} {either(names)}?")
+    return QuestionMatch(None, files, f"{summary}. {question} {either(names)}?")
 
 
 def _is_number(id: str) -> bool:

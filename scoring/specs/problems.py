@@ -77,16 +77,17 @@ def spec_problems(
 _KINDS: Mapping[str, str] = {
     **dict.fromkeys(
         ("dict_type", "model_type", "mapping_type"),
-        "expected names with values, as in `name: value`, found {found}",
+        "Write names with values, as in `name: value`, instead of {found}.",
     ),
-    **dict.fromkeys(("list_type", "tuple_type"), "expected a list, as in [a, b], found {found}"),
-    "string_type": "expected a text, found {found}",
-    "missing": "is missing; add it",
+    **dict.fromkeys(("list_type", "tuple_type"), "Write a list, as in [a, b], instead of {found}."),
+    "string_type": "Write a text instead of {found}.",
+    "missing": "This is missing. Add it.",
     "literal_error": "{found} is not {expected}",
-    "string_too_long": "has more than {max_length:,} letters; shorten it",
-    "too_long": "has more than {max_length:,} entries; leave some out",
+    "string_too_long": "This has more than {max_length:,} characters. Shorten it.",
+    "too_long": "This has more than {max_length:,} entries. Leave some out.",
     **dict.fromkeys(
-        ("string_too_short", "too_short"), "is empty; fill it in, or leave out the whole entry"
+        ("string_too_short", "too_short"),
+        "This is empty. Fill it in, or leave out the whole entry.",
     ),
     "value_error": "{error}",
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scoring.specs.own_fields import JUDGE, NO_TRUTH_PROMPT, RULES
+from scoring.specs.own_fields import JUDGE, NO_TRUTH_PROMPT
 from scoring.specs.schema import read_spec
 from scoring.web.own_benchmark_form import COUNTED, NONE
 from tests.support.openai_server import OpenAIServer
@@ -117,8 +117,8 @@ def test_a_brought_spec_is_told_of_by_its_places(person, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"answer": NONE, "name": ""}, ["Name: give the", "Model&#39;s answer: choose the"]),
-        ({"prompt": "Grade it"}, ["Prompt: the prompt has no {answer}"]),
+        ({"answer": NONE, "name": ""}, ["Name: Give the", "Model&#39;s answer: Choose the"]),
+        ({"prompt": "Grade it"}, ["Prompt: The prompt has no {answer}"]),
         ({"prompt": "{answer} {nurse}"}, ["Prompt: the file has no column &#39;nurse&#39;"]),
         ({"answer": "no such column"}, ["Model&#39;s answer: the file has no"]),
         ({"id": "topic"}, ["3 rows have the id a"]),

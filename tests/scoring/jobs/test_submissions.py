@@ -272,7 +272,7 @@ def test_empty_answers_are_kept_and_told(submit):
     drafted = submit({keys()[0]: " ", keys()[1]: "NA"})
     (named,) = [line for line in drafted.lines if "no answer of a model" in line]
     assert named.startswith("1 of the 2 answers is no answer of a model (empty)")
-    assert any("read as the model's words: 1; where it gave none" in line for line in drafted.lines)
+    assert any("the model's words: 1. Where it gave no answer" in line for line in drafted.lines)
     assert any("items without an answer: 4" in line for line in drafted.lines)
 
 

@@ -143,7 +143,7 @@ def test_what_the_host_does_not_pay_is_marked_and_refused(browser, scoring, tmp_
         expect(page.locator("#own")).to_be_visible()
         page.locator("#check").click()
         told = page.locator("#scoring-problem")
-        expect(told).to_contain_text("Give your judge's model, as its server calls it, and its key")
+        expect(told).to_contain_text("Your judge needs a name and a key")
         expect(told).to_be_in_viewport()
         shoot(page, "scoring-refused", whole=True)
         page.get_by_label("5 samples").check()
@@ -287,13 +287,13 @@ def test_an_incomplete_file_is_offered_as_vanilla_and_what_cannot_be_scored_is_t
     upload(visitor, tmp_path / "other.json")
     found = visitor.locator("#found")
     expect(found.locator("p").first).to_have_text(re.compile("^Read as "))
-    expect(found).to_contain_text("it is a file of another benchmark")
+    expect(found).to_contain_text("a file of another benchmark")
     expect(visitor.locator("#check")).to_be_disabled()
     choose_benchmark(visitor, "POPE")
     expect(found.locator("p").first).to_contain_text("POPE")
     expect(visitor.locator("#check")).to_be_disabled()
     upload(visitor, incomplete(tmp_path))
-    expect(found).to_contain_text("question 1 lacks pass 3")
+    expect(found).to_contain_text("Question 1 lacks pass 3")
     expect(found).to_contain_text("This keeps the file from CircularEval")
     expect(visitor.locator("#check")).to_have_text("Score it as vanilla (free)")
     shoot(visitor, "scoring-incomplete", whole=True)
@@ -374,12 +374,14 @@ def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring
     visitor.get_by_label("My own key").check()
     visitor.get_by_label("Judge model").fill("unknown-judge")
     visitor.locator("#check").click()
-    expect(visitor.locator("#scoring-problem")).to_contain_text("Give your judge's key, above")
+    expect(visitor.locator("#scoring-problem")).to_contain_text(
+        "Your judge needs a key. Enter it above"
+    )
     visitor.get_by_label("Key", exact=True).fill("sk-own-1122334455")
     for address, told in (
         ("http://api.example.org/v1", "https"),
         ("https://me:pass@api.example.org/v1", "without user"),
-        ("https://127.0.0.1/v1", "We do not know 'unknown-judge'"),
+        ("https://127.0.0.1/v1", "We don't know 'unknown-judge'"),
     ):
         visitor.get_by_label("Address").fill(address)
         visitor.evaluate("scrollTo(0, document.body.scrollHeight)")
@@ -406,7 +408,7 @@ def test_a_report_is_deleted_by_its_owner_only(visitor, scoring, tmp_path):
     link = href.removeprefix("report/")
     with Voter(scoring.address) as stranger:
         for event in ("on_cancel", "on_delete"):
-            assert "no such job of yours" in str(stranger.call(event, link))
+            assert "You have no such job" in str(stranger.call(event, link))
     assert httpx.get(f"{scoring.address}/reports/{link}/x").status_code == 404
     owners = visitor.context.cookies()
     visitor.context.clear_cookies()
@@ -540,9 +542,7 @@ def test_a_file_that_does_not_come_leaves_no_word_of_an_older_one(visitor, tmp_p
     upload(visitor, empty)
     expect(visitor.locator("#scoring-problem")).to_contain_text("empty.csv: expected data")
     visitor.set_input_files("#drop-file", picture)
-    expect(visitor.locator("#drop-state")).to_contain_text(
-        "'picture.png': expected a file that ends in"
-    )
+    expect(visitor.locator("#drop-state")).to_contain_text("Files like 'picture.png' can't be read")
     expect(visitor.locator("#scoring-problem")).not_to_contain_text("empty.csv")
     upload(visitor, good)
     expect(visitor.locator("#check")).to_be_visible()

@@ -38,7 +38,9 @@ def test_a_job_in_the_queue_says_how_many_are_ahead_and_when_a_place_is_free(dat
     assert told() == ["yours is next", "1 job ahead of yours"]
     own = bench.quoted(owner="fourth", own=True)
     bench.jobs.start("fourth", own.link, "server")
-    assert waits_text(bench.jobs.find(own.link), bench.jobs) == "yours is next", "it has places of its own"
+    assert waits_text(bench.jobs.find(own.link), bench.jobs) == "yours is next", (
+        "it has places of its own"
+    )
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
