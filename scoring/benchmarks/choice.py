@@ -173,15 +173,17 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     def lines(self, file: ReadFile[Answered]) -> tuple[str, ...]:
         questions = [row.question for row in file.rows]
         circular = {question.index % PASS for question in questions if question.index >= PASS}
-        passes = f", {plural(len(circular), 'question')} with rotated passes" if circular else ""
         known = sum(question.answer is not None for question in questions)
         splits = Counter(question.split or "(none)" for question in questions)
         counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
-        mode = f" in mode {file.mode}" if file.mode else ""
-        weighed = f", {WEIGHED}" if file.chosen_by == "likelihood" else ""
-        answers = plural(len(questions), "answer")
-        scored = f"; {known:,} can be scored" if known else ""
-        lines = [f"{self.called(questions)}: {answers}{mode}{passes}{weighed}{scored}"]
+        line = f"{self.called(questions)}: {plural(len(questions), 'answer')}"
+        if file.mode:
+            line = f"{line} in mode {file.mode}"
+        if circular:
+            line = f"{line}, {plural(len(circular), 'question')} with rotated passes"
+        if file.chosen_by == "likelihood":
+            line = f"{line}, {WEIGHED}"
+        lines = [f"{line}; {known:,} can be scored" if known else line]
         if any(question.split for question in questions):
             lines.append(f"Splits: {counted}")
         return tuple(lines)

@@ -249,8 +249,8 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         problems = [(wrong_truth(self.spec, item), item.id) for item in known]
         ids_by_problem = grouped((problem, id) for problem, id in problems if problem)
         unscorable = sum(map(len, ids_by_problem.values()))
-        scorable = f"; {len(known) - unscorable:,} can be scored" if known else ""
-        lines = [f"{self.name}: {plural(len(items), 'answer')}{scorable}"]
+        line = f"{self.name}: {plural(len(items), 'answer')}"
+        lines = [f"{line}; {len(known) - unscorable:,} can be scored" if known else line]
         splits = Counter(map(self.split_of, file.rows))
         if len(splits) > 1:
             counts = [f"{split or '(none)'} {count:,}" for split, count in splits.items()]

@@ -72,12 +72,12 @@ _HIDDEN_FROM_JUDGES = (
 )
 LAYOUTS: Mapping[Layout, str] = {
     "id: text": "the authors' format",
-    "id: record": "a record for each id",
-    "records": "a record for each answer",
+    "id: record": "one record per id",
+    "records": "one record per answer",
     "LLaVA answers": "LLaVA's format",
     "lmms-eval samples": "lmms-eval's format",
     "VLMEvalKit table": "VLMEvalKit's format",
-    "question texts": "joined by the questions' texts",
+    "question texts": "rows that quote their question",
 }
 
 
@@ -207,9 +207,11 @@ class FileReader:
         chosen = self.questions(name)
         questions = {question.id: question for question in chosen.questions}
         known = [prediction for prediction in upload.predictions if prediction.id in questions]
-        count = plural(len(questions if known else upload.predictions), "answer")
-        count = f"{len(known):,} of {count}" if known else count
-        lines = (f"{name}: {count}, {LAYOUTS[upload.layout]}", *notices(upload, chosen))
+        layout = LAYOUTS[upload.layout]
+        line = f"{name}: {plural(len(upload.predictions), 'answer')} in {layout}"
+        if known:
+            line = f"{name}: {len(known):,} of {len(questions):,} answers in {layout}"
+        lines = (line, *notices(upload, chosen))
         rows = [
             _known_row(questions[prediction.id], prediction.text)
             for prediction in known[:LOOKED_AT]

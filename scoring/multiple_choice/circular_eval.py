@@ -201,8 +201,11 @@ def _gap(circle: Circle, unscored: Collection[int]) -> str:
     if without_answer:
         lacks.append(f"has no right answer that can be used in {_passes(without_answer)}")
         mends.append("correct it")
-    problem = f"Question {circle.index} {' and '.join(lacks)}, and none of its passes is wrong"
-    return f"{problem}. {' and '.join(mends).capitalize()}, or score the file as vanilla."
+    mend = " and ".join(mends).capitalize()
+    return (
+        f"Question {circle.index} {' and '.join(lacks)}, and none of its passes is wrong. {mend}, or score the file as "
+        "vanilla."
+    )
 
 
 def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:

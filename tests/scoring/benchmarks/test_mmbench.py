@@ -523,7 +523,7 @@ def test_equal_options_hide_no_missing_pass():
     texts = ("dog", "cat", "dog", "cat")
     assert scored(passes(1, RIGHT, texts=texts))[2].mean == 100.0
     report, _, circular = scored(passes(1, RIGHT[:2], texts=texts))
-    assert circular is None and "question 1 lacks pass 2 and pass 3" in report.problems[0].text
+    assert circular is None and "Question 1 lacks pass 2 and pass 3" in report.problems[0].text
 
 
 def test_an_index_near_the_limit_is_no_pass_and_its_problem_is_short():
@@ -598,7 +598,7 @@ def test_the_passes_of_the_question_file_are_those_that_count():
         report = tabulate(rows, "strict", missing=tuple(lacking))
         tree = report.splits[0].circular
         assert (tree and tree.line.mean) == circular_mean
-    assert "question 2 lacks pass 2" in " ".join(problem.text for problem in report.problems)
+    assert "Question 2 lacks pass 2" in " ".join(problem.text for problem in report.problems)
 
 
 def toolkits_rule(rows):

@@ -23,7 +23,7 @@ command = choice_tables.command
 
 # Golden files: two questions, of which the first is right in all passes
 
-GAP = "question 2 lacks pass 3 and no pass of it is wrong; add them, or score the file as vanilla"
+GAP = "Question 2 lacks pass 3, and none of its passes is wrong. Add them, or score the file as vanilla."
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_a_partial_submission_or_another_address_gives_a_private_report(command,
     )
     assert (
         "Private: a partial submission." in done.out
-        and "9; a partial submission gets a report" in done.out
+        and "9. A partial submission gets a report" in done.out
     )
     whole = str(predictions(command.folder / "predictions.csv", instances(data)[:FEW]))
     import_summary = command.server.address.replace("127.0.0.1", "localhost")

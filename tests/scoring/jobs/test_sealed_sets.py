@@ -205,10 +205,10 @@ def drafted(sealed: Sealed, database, path, **changes):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"rows": lambda rows: rows[1:]}, "items of held-out without a row: 1"),
+        ({"rows": lambda rows: rows[1:]}, "these items have no row: 1"),
         ({"rows": lambda rows: [*rows, rows[0]]}, "more than once"),
-        ({"title": "Human-verified reference"}, "choose another name"),
-        ({"title": "m" * 121}, "shorten it to 120"),
+        ({"title": "Human-verified reference"}, "Choose another name"),
+        ({"title": "m" * 121}, "Shorten it to 120"),
         ({"rows": lambda rows: [{"item": "x", "prediction": ""}]}, "in a sealed set"),
     ],
 )

@@ -78,7 +78,7 @@ def test_a_question_that_the_toolkit_does_not_rotate_is_whole_and_a_torn_one_is_
     torn = toolkit(2, ["right", "right", "right"], columns=True)
     found = tables([*whole, *torn])
     assert found.splits[0].circular is None
-    assert "question 2 lacks pass 3" in found.problems[-1].text
+    assert "Question 2 lacks pass 3" in found.problems[-1].text
 
 
 def test_an_index_that_is_no_pass_of_its_question_is_told():

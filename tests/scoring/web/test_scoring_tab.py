@@ -120,7 +120,7 @@ def test_nothing_is_asked_before_there_is_a_file_and_the_sample_is_one_click(vis
     shoot(visitor, "scoring-empty", whole=True)
     visitor.get_by_role("button", name="Try a sample").click()
     found = visitor.locator("#found")
-    expect(found).to_contain_text("16 of 16 answers, the authors' format", timeout=20_000)
+    expect(found).to_contain_text("16 of 16 answers in the authors' format", timeout=20_000)
     expect(found.locator("tbody tr")).to_have_count(3)
     expect(found.locator("tbody tr").first).to_contain_text("The Corner Grocer")
     expect(visitor.locator("#own, #benchmark, #report-title").filter(visible=True)).to_have_count(0)
