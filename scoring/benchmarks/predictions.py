@@ -225,13 +225,16 @@ def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Fill
         for id, times in Counter(prediction.id for prediction in upload.predictions).items()
         if times > 1
     ]
-    problems = (
-        _problem("Questions without an answer", lacking, _LEAVE_OUT),
-        _problem(f"Ids that are not in {questions.name}", unknown, _mend(unknown, questions)),
-        _problem("Ids that are there more than once", double, "Keep one of each."),
-    )
-    if any(problems):
-        raise UploadError(upload.file, tuple(filter(None, problems)))
+    problems = []
+    if lacking:
+        problems.append(f"Questions without an answer: {_counted(lacking)}. {_LEAVE_OUT}")
+    if unknown:
+        mend = _mend(unknown, questions)
+        problems.append(f"Ids that are not in {questions.name}: {_counted(unknown)}. {mend}")
+    if double:
+        problems.append(f"Ids that are there more than once: {_counted(double)}. Keep one of each.")
+    if problems:
+        raise UploadError(upload.file, tuple(problems))
     return filled
 
 
@@ -383,7 +386,7 @@ def _columns(source: Record, record: Record) -> _Columns:
     if id is None:
         question = question or _only(names, ("prompt",), "the questions", record)
     if id is None and question is None:
-        raise _unclear("a column of ids (" + ", ".join(_IDS) + ") or a column question", record)
+        raise _unclear(f"a column of ids ({', '.join(_IDS)}) or a column question", record)
     truth = next(
         (column for column in names if names[column] in _TRUTHS and column != answer), None
     )
@@ -451,10 +454,6 @@ def _whole(written: str) -> int | None:
 
 def _normal(id: str) -> str:
     return unicodedata.normalize("NFC", id).strip()
-
-
-def _problem(defect: str, ids: list[str], mend: str) -> str:
-    return f"{defect}: {_counted(ids)}. {mend}" if ids else ""
 
 
 def _counted(ids: list[str]) -> str:

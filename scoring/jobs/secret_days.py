@@ -61,11 +61,11 @@ class SecretDays:
         with self._database.read() as connection:
             today = self._begun_today(connection, SECRET_REPORT.c.owner == owner)
             ever = self._begun(connection, _on_benchmark(owner, benchmark))
-        words = _WORDS[self._kind].capitalize()
-        left = f"{words} left for you today: {max(0, MOST_OF_OWNER - today)} of {MOST_OF_OWNER}"
+        words = _WORDS[self._kind]
+        left = f"Left for you today: {max(0, MOST_OF_OWNER - today)} of {MOST_OF_OWNER} {words}"
         if self._kind != "hidden":
             return left
-        return f"{left}; on {benchmark} in all: {max(0, MOST_EVER - ever)} of {MOST_EVER}"
+        return f"{left}. On {benchmark} in all: {max(0, MOST_EVER - ever)} of {MOST_EVER}"
 
     def begin(
         self, connection: Connection, owner: str, network: str | None, benchmark: str = ""

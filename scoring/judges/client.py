@@ -328,12 +328,10 @@ async def probe(
     answers = [answer for answer in (first, temperature, samples, seed, schema) if answer]
     if not any(map(_is_readable, answers)):
         ending = address.redacted(first.texts[0].strip()[-_MOST_QUOTED:])
-        problem = (
-            f"We asked {model} for the score 1 and couldn't read any of its {len(answers)} replies"
-        )
-        advice = "Choose another judge."
+        problem = f"We asked {model} for the score 1 and couldn't read its {len(answers)} replies."
         raise JudgeUnreadable(
-            f"{problem}. The first ended in {ending!r}. {advice}", f"{problem}. {advice}"
+            f"{problem} The first ended in {ending!r}. Choose another judge.",
+            f"{problem} Choose another judge.",
         )
     return JudgeSpec(
         model=model,

@@ -410,14 +410,17 @@ class _Run(Generic[T]):
 
 
 def _for_money(error: BudgetError) -> str:
-    until = f", until {error.until:%H:%M} UTC at the latest" if error.until else ""
-    return f"for money that other calls hold{until}"
+    if error.until is None:
+        return "for money that other calls hold"
+    return f"for money that other calls hold, until {error.until:%H:%M} UTC at the latest"
 
 
 def _unreadable(model: str, replies: Sequence[str]) -> JudgeUnreadable:
     """The error of a judge with only unreadable replies, with up to two different replies as examples."""
     distinct = list(dict.fromkeys(replies))[:2]
     examples = " and ".join(repr(reply.strip()[:_MOST_QUOTED]) for reply in distinct)
-    problem = f"We couldn't read the last {len(replies)} replies of {model}"
-    advice = "Choose another judge, then resume."
-    return JudgeUnreadable(f"{problem}, such as {examples}. {advice}", f"{problem}. {advice}")
+    count = len(replies)
+    return JudgeUnreadable(
+        f"We couldn't read the last {count} replies of {model}, such as {examples}. Choose another judge, then resume.",
+        f"We couldn't read the last {count} replies of {model}. Choose another judge, then resume.",
+    )

@@ -254,13 +254,15 @@ class _Reader:
 
     def _report_unread(self, question: ChoiceQuestion, cell: str, is_doubtful: bool) -> None:
         """Reports that a cell of the column answer is not an option, and the answer that counts instead."""
-        reason = f"is none of the options {', '.join(question.options)}"
-        if is_doubtful:
-            reason = "is the letter of one option and the text of another"
         effect = "It isn't scored until you correct it."
         if question.answer:
             effect = f"{question.answer} counts, as in the question file."
-        text = f"The answer {cell[:40]!r} {reason}. {effect}"
+        answer = repr(cell[:40])
+        text = f"The answer {answer} is none of the options {', '.join(question.options)}. {effect}"
+        if is_doubtful:
+            text = (
+                f"The answer {answer} is the letter of one option and the text of another. {effect}"
+            )
         self._report(text, question.row, question.index, "nothing")
 
     def _report_other(self, question: ChoiceQuestion) -> None:

@@ -76,10 +76,9 @@ def _way(by_text: int, total: int) -> str:
     """A notice on the number of right answers that were read by their text; "" if there are none."""
     if not by_text:
         return ""
-    reading = "are texts of options, read as their letters."
     if by_text == 1:
-        reading = "is the text of an option, read as its letter."
-    return f"{by_text:,} of {total:,} right answers {reading}"
+        return f"1 of {total:,} right answers is the text of an option, read as its letter."
+    return f"{by_text:,} of {total:,} right answers are texts of options, read as their letters."
 
 
 def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:

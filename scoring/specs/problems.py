@@ -47,8 +47,8 @@ def none_of(value: object, known: Iterable[str]) -> str:
     """Returns a sentence that a value is none of the known ones, with the closest of them."""
     names = [*known]
     close = get_close_matches(str(value)[:_SHOWN], names, 1)
-    meant = f"; {close[0]!r} was meant?" if close else ""
-    return f"{quoted(value)} is none of {', '.join(names) or 'none'}{meant}"
+    text = f"{quoted(value)} is none of {', '.join(names) or 'none'}"
+    return f"{text} (did you mean {close[0]!r}?)" if close else text
 
 
 def quoted(value: object) -> str:
@@ -103,7 +103,7 @@ def _problem(error: Any, place: str, known: Iterable[str]) -> SpecProblem:
         kind = "string_too_long"
     if kind in _UNKNOWN:
         text = none_of(last, known) if known else f"{last!r} is unknown"
-        return SpecProblem(_joined(place, *above), f"{text}; delete or correct it")
+        return SpecProblem(_joined(place, *above), f"{text}. Delete or correct it.")
     sentence = _KINDS.get(kind)
     if sentence is None:
         expected = error["msg"].replace("Input should be", "expected").split(",")[0]

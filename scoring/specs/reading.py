@@ -33,6 +33,8 @@ _SPELLINGS: Mapping[str, Sequence[str]] = {
 }
 """Usual names of a column whose name the spec leaves as it is."""
 _MODELS = ("model", "model_id", "model_name")
+_RULE = "rule"
+"""Place of a rule in a spec."""
 _SHOWN = 20
 _MOST_MEMBERS = 200
 """Rows that one row may become where its cells are split."""
@@ -298,11 +300,11 @@ class _RowReader:
             if name == "truth" and not self._with_answers:
                 continue  # they may be with its authors
             if column is not None and column not in there:
-                place = f"columns.{name}" if name in roles else "rule"
+                place = f"columns.{name}" if name in roles else _RULE
                 self._tell_lacking(place, column, [*self._there])
         for name in dict.fromkeys(name for rule in rules for name in rule.mentioned):
             if name not in there:
-                text = f"rule: the file has no column {name!r}, so it stays empty in the prompt."
+                text = f"{_RULE}: the file has no column {name!r}, so it stays empty in the prompt."
                 self._tell(text, blocks="nothing")
 
     def _tell_lacking(self, place: str, column: str, has: Sequence[str], row: int = 0) -> None:
@@ -332,8 +334,8 @@ class _RowReader:
             picture_cells.append(picture_cell(spelled(cells), cells, image_columns))
         if image_columns and self._rows and not any(picture_cells):
             text = (
-                "We can't tell which questions share a picture, so intervals may be too narrow. Add a column image_id, "
-                "or give the question file."
+                "nothing tells which questions share a picture, so that intervals may be too narrow; add a column "
+                "image_id, or give the question file"
             )
             self._tell(text, blocks="nothing")
         return picture_cells

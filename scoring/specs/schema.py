@@ -285,7 +285,7 @@ def _spec_of(raw: Any) -> Spec:
         raise SpecError([SpecProblem("", f"{text}, found {quoted(raw)}")])
     fields = Spec.model_fields
     problems = [
-        SpecProblem("", f"{none_of(name, fields)}; delete or correct it")
+        SpecProblem("", f"{none_of(name, fields)}. Delete or correct it.")
         for name in raw
         if name not in fields
     ]

@@ -166,7 +166,7 @@ def test_five_reports_a_day_for_an_owner_and_twenty_for_a_network(database, tmp_
         with pytest.raises(JobError, match="your 5 reports"):
             jobs.start(visit.owner, quoted(visit, file, "192.0.2.1").link, None)
         lines = visit.service.recognise(visit.owner, visit.brings(file)).lines
-        assert "left for you today: 0 of 5" in " ".join(lines)
+        assert "Left for you today: 0 of 5" in " ".join(lines)
         with database.write() as connection:
             network = connection.scalar(select(SECRET_REPORT.c.network))
             assert network and "192.0.2.1" not in network
