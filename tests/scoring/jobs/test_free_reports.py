@@ -133,7 +133,7 @@ def test_a_network_has_so_many_reports_a_day(visit, database, tmp_path, monkeypa
     first = visit.scores(file, owner="person 0", network="one")
     for number in range(1, 3):
         visit.scores(file, owner=f"person {number}", network="one")
-    with pytest.raises(JobError, match="Your network has had its 3 free reports"):
+    with pytest.raises(JobError, match="Your network has used its 3 free reports"):
         visit.scores(file, owner="one more", network="one")
     assert rows(database, JOB) == 3
     assert visit.scores(file, owner="person 0", network="one") == first

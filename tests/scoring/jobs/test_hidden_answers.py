@@ -173,7 +173,7 @@ def test_five_reports_a_day_for_an_owner_and_twenty_for_a_network(database, ques
         scored(9)
     for job in jobs:
         desk.service.delete(desk.owner, job.link)
-    with pytest.raises(JobError, match="come back tomorrow"):
+    with pytest.raises(JobError, match="Come back tomorrow"):
         scored(0)
     token = desk.brings(riddle_answers(tmp_path / "again.json", rows))
     lines = desk.service.recognise(desk.owner, token, RIDDLES).lines

@@ -94,7 +94,7 @@ def test_a_network_has_so_many_quotes_a_day(database, monkeypatch):
     bench = Bench(database, NOWHERE)
     for number in range(3):
         bench.quoted(owner=f"person {number}", network="one")
-    with pytest.raises(JobError, match="Your network has had its 3 quotes"):
+    with pytest.raises(JobError, match="Your network has used its 3 quotes"):
         bench.quoted(owner="one more", network="one")
     assert bench.quoted(owner="one more", network="another") and bench.quoted(owner="one more")
 

@@ -154,7 +154,7 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
             "derive.kind: 'prediction' is the model's answer, and questions aren't grouped by it",
         ),
         (f"{TOY}rule: text\nfigures: {{x: {{over: a}}}}", "figures.x: expected one of mean, count"),
-        (f"{RUBRIC}", "rule.grades: is missing; add it"),
+        (f"{RUBRIC}", "rule.grades: This is missing. Add it."),
         (f"{RUBRIC}\n  grades: [2, 0]", "rule: grades go from the lowest to the highest, found"),
         (f"{RUBRIC}\n  grades: [0, 2]\n  step: 0.3", "rule: steps of 0.3 don't lead from 0 to 2"),
         (
