@@ -208,9 +208,7 @@ class FileReader:
         questions = {question.id: question for question in chosen.questions}
         known = [prediction for prediction in upload.predictions if prediction.id in questions]
         layout = LAYOUTS[upload.layout]
-        line = f"{name}: {plural(len(upload.predictions), 'answer')} in {layout}"
-        if known:
-            line = f"{name}: {len(known):,} of {len(questions):,} answers in {layout}"
+        line = f"{name}: {len(known):,} of {len(questions):,} answers in {layout}"
         lines = (line, *notices(upload, chosen))
         rows = [
             _known_row(questions[prediction.id], prediction.text)

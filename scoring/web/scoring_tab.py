@@ -539,7 +539,7 @@ class ScoringTab:
         """Returns the choices for a file with their prices, or the problems that keep it from being judged."""
         owner = self._owner(request)
         operator = self._service.operator
-        details = [form.name, translated(str(values[self.settings.protocol] or ""))]
+        details = [translated(form.name), translated(str(values[self.settings.protocol] or ""))]
         try:
             listed = self.settings.listed(form, values)
             if form.way == "rules first" or self._files.is_graded(owner, form, values):

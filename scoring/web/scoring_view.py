@@ -116,7 +116,7 @@ def mine_html(jobs: Sequence[Job], waits: str) -> str:
         judge = job.model or t("score.rules")
         age = t("score.ago", age=ago(now() - job.created))
         score = translated(job.score) if job.score else state
-        listed.append((job, score, (job.benchmark_name, judge, age)))
+        listed.append((job, score, (translated(job.benchmark_name), judge, age)))
     return SCORING.mine(listed, followed(jobs) is not None)
 
 
