@@ -45,7 +45,7 @@ def lines(sheet: Sheet) -> list[str]:
             [
                 "Judge Judge's mean People's, corrected By marks alone Marks Worth",
                 "j 50.0 60.0 60.0 20 20",
-                "No interval where every answer is marked.",
+                "There's no interval if every answer is marked.",
             ],
         ),
         (
@@ -55,7 +55,7 @@ def lines(sheet: Sheet) -> list[str]:
                 "Judge Judge's mean People's, corrected By marks alone Marks Worth Unscored",
                 "j 2",
                 "Unscored: marked answers without a score, in no number. "
-                "No mean below 5 marks, or where an answer has no score.",
+                "No mean below 5 marks, or if an answer has no score.",
             ],
         ),
     ],
@@ -69,7 +69,7 @@ def test_a_distance_shows_the_columns_that_tell_something():
     heads, first, second, note = lines(distance_sheet("d", "Distances", rows))
     assert heads == "Measured n Delta Bias Within 0.1 Spearman ICC(2,1) Kappa"
     assert first == "j 12 0.100 [0.050, 0.200] +0.000 50.0% 0.250 1.000", "no zero is negative"
-    assert second.startswith("k 12 0.100 +0.000") and note.startswith("Delta has no interval below")
+    assert second.startswith("k 12 0.100 +0.000") and note.startswith("Delta has no interval with fewer than")
     rows = [Measured("j", MEASURES, "OCR"), Measured("j", MEASURES, beside="k")]
     heads, first, second = lines(distance_sheet("d", "Distances", rows, {"j": 0.5}))
     assert heads.startswith("Measured Beside Capability n") and heads.endswith("Dollars for 218")
