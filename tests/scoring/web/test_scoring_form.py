@@ -102,7 +102,7 @@ def test_grades_become_a_report_without_a_judge(person, tmp_path):
     grades = written(tmp_path / "m_j-1-grade-1runs.json", dict.fromkeys(answers, graded))
     form, sent = person.reads(grades)
     tab = person.tab
-    assert "grades of j-1 for 16 questions, runs: 1" in form[tab.file_summary]
+    assert "grades by j-1 for 16 questions, runs: 1" in form[tab.file_summary]
     assert form[tab.check]["value"] == "Make the report (free)"
     for field in (tab.offers, tab.settings.judge, tab.settings.protocol):
         assert not form[field]["visible"]
