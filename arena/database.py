@@ -183,7 +183,7 @@ class Database:
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("write refused: %s", _reason(error))
             raise DatabaseError(
-                "Not stored: the database refused it. Please try again in a moment."
+                "Not saved: the database refused it. Please try again in a moment."
             ) from error
 
     @property
@@ -200,7 +200,7 @@ class Database:
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("read refused: %s", _reason(error))
             raise DatabaseError(
-                "The database cannot be read at the moment. Please try again."
+                "The database can't be read right now. Please try again."
             ) from error
 
     def try_write(self) -> None:
@@ -280,7 +280,7 @@ class Database:
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("lock refused: %s", _reason(error))
             raise DatabaseError(
-                "The database does not answer at the moment. Please try again."
+                "The database isn't answering right now. Please try again."
             ) from error
 
     def close(self) -> None:

@@ -180,7 +180,7 @@ def disk_errors(error: type[Exception]) -> Iterator[None]:
     except OSError as failed:
         log.warning("a file was not stored: %s", failed)
         raise error(
-            "This server's disk takes no file at the moment; try again later, or tell its operator"
+            "This server's disk can't save files right now. Try again later, or tell the operator."
         ) from failed
 
 

@@ -241,7 +241,7 @@ class RequestMiddleware:
         if not wait:
             return None
         seconds = str(math.ceil(wait))
-        error = VoterError("Too many requests at the moment. Please come again in {} s.", seconds)
+        error = VoterError("Too many requests right now. Please try again in {} s.", seconds)
         return _error_response(error, scope, 429, {"retry-after": seconds})
 
     def _guarded(self, send: Send, cookie: str | None, path: str) -> Send:
@@ -297,7 +297,9 @@ class _Body:
             async with asyncio.timeout_at(self._begun + BODY_SECONDS + self._bytes / LEAST_PACE):
                 message = await self._receive()
         except TimeoutError:
-            error = VoterError("What you send comes too slowly. Please try again on a better line.")
+            error = VoterError(
+                "Your connection is too slow for this. Please try again on a faster one."
+            )
             return self._refused(_error_response(error, self._scope, 408, {"connection": "close"}))
         self._bytes += len(message.get("body", b""))
         self._more = message.get("more_body", False)
@@ -361,9 +363,7 @@ def _pieces(message: Message) -> Iterator[Message]:
 
 
 def _too_large(most: int, scope: Scope) -> PlainTextResponse:
-    return _error_response(
-        VoterError("At most {} are taken; send less.", size_text(most)), scope, 413
-    )
+    return _error_response(VoterError("The limit is {}. Send less.", size_text(most)), scope, 413)
 
 
 def _error_response(

@@ -326,7 +326,7 @@ def test_several_servers_may_share_a_postgresql_database(postgresql):
 
 # Refusals of the disk: one sentence for visitors, the reason in the log, nothing stored; it passes without a restart.
 
-REFUSED = "^Not stored: the database refused it. Please try again in a moment.$"
+REFUSED = "^Not saved: the database refused it. Please try again in a moment.$"
 
 
 def test_a_locked_database_refuses_and_recovers(sqlite, caplog):

@@ -156,7 +156,7 @@ def test_few_links_are_asked_at_once(project, ann):
     for _ in range(2):  # what was fetched holds nothing
         asyncio.run(project.writing.fetched(seat, token, "https://slow.example/a.jpg"))
         assert told == [
-            "Other links are being asked for their pictures. Try again in half a minute."
+            "Pictures are being fetched from other links. Try again in half a minute."
         ]
         told.clear()
 
