@@ -133,7 +133,7 @@ def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
     rows = {row["person"]: row for row in read(campaign(capsys, "sheet", "pilot")[1])}
     assert [(rows[name]["state"], rows[name]["proposal"]) for name in ("5f01", "5f02", "5f09")] == [
         ("done", "approve"),
-        ("working", "unknown to the platform: pay nobody"),
+        ("working", "unknown to the platform: don't pay"),
         ("never came", "ask to return"),
     ]
     assert rows["5f01"]["code"] == "C1DONE" and rows["5f02"]["code"] == ""
@@ -147,7 +147,7 @@ def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
         "5f02",
     ]
     assert "pilot has ended" in campaign(capsys, "end", "pilot")[1]
-    assert "pilot (prolific), ended: an operator ended it;" in campaign(capsys, "list")[1]
+    assert "pilot (prolific), ended: ended by an operator;" in campaign(capsys, "list")[1]
     for word in ("sheet", "quality", "votes", "end", "links"):
         code, _, err = campaign(capsys, word, "pilo")
         assert (code, err) == (2, "There is no campaign named 'pilo'; there are: pilot\n")

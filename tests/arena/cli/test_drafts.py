@@ -120,7 +120,7 @@ def test_its_people_are_listed_and_paid_by_the_commands_of_campaigns(database, a
         told = f"pets is a project in which people write items and has no {word}; see: drafts board pets\n"
         assert arena("campaign", word, "pets") == (2, "", told)
     assert arena("campaign", "end", "pets")[1].startswith("pets has ended.")
-    assert "pets (plain), ended: an operator ended it; 1 of 10" in arena("campaign", "list")[1]
+    assert "pets (plain), ended: ended by an operator; 1 of 10" in arena("campaign", "list")[1]
 
 
 def test_an_error_of_a_project_names_its_file(database, arena, tmp_path):
