@@ -82,7 +82,9 @@ class CampaignAdmin(SeatAdmin):
         with self._database.read() as connection:
             layout = layout_of(spec, bank, model_names(connection))
         if not layout.wanted.any():
-            raise CampaignError(f"No item of {spec.source!r} has answers from two of these models. Name other models, or import their answers.")
+            raise CampaignError(
+                f"No item of {spec.source!r} has answers from two of these models. Name other models, or import their answers."
+            )
         items = int(layout.wanted.any(0).sum())
         if spec.seat.votes > items:
             raise CampaignError(

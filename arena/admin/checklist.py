@@ -53,9 +53,7 @@ def _bank(settings: Settings, connection: Connection) -> Iterator[ChecklistEntry
         until = "voters see the demo items" if has_demo else "nobody can vote"
         details = f"{shown_text(own)} Until then, {until}."
     else:
-        details = (
-            f"demo items only. {mend}" if has_demo else f"none, so nobody can vote. {mend}"
-        )
+        details = f"demo items only. {mend}" if has_demo else f"none, so nobody can vote. {mend}"
     yield ChecklistEntry("Items", own["ready"] > 0, details, is_urgent=not has_demo)
     checks = bank.states_of(["check"]).total()
     made = "a folder of them: python -m arena items checks DIR (docs/vote.md)"

@@ -105,7 +105,9 @@ class SeatAdmin(ABC):
         note = noted(operator, "ended a campaign", name)
         if not self.store.end(campaign, "ended by an operator", note):
             return f"{name} has already ended: {campaign.why_ended}."
-        return f"{name} has ended. People still at work see this on their next page, and they're paid."
+        return (
+            f"{name} has ended. People still at work see this on their next page, and they're paid."
+        )
 
     def bring_participants(self, operator: str, name: str, records: Iterable[Record]) -> str:
         """Replaces a campaign's list of participants, which decides whose work counts; returns a summary of the list.

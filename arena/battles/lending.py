@@ -15,7 +15,9 @@ class NotLentError(VoterError):
     """A guest asks for something that costs the operator money, although people can log in."""
 
     def __init__(self) -> None:
-        super().__init__("This costs the operator money, so it's only for people who log in. Log in above.")
+        super().__init__(
+            "This costs the operator money, so it's only for people who log in. Log in above."
+        )
 
 
 class Lending:

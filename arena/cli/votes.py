@@ -35,10 +35,13 @@ def import_votes(
         str | None, Option(help="name of its boards; default: the file's name")
     ] = None,
     into_live: Annotated[
-        bool, Option("--into-live", help="also count votes on this arena's items on this arena's boards")
+        bool,
+        Option("--into-live", help="also count votes on this arena's items on this arena's boards"),
     ] = False,
     both_bad: CountBothBad = "half",
-    judge: Annotated[bool, Option("--judge", help="a judge model cast the votes, not people")] = False,
+    judge: Annotated[
+        bool, Option("--judge", help="a judge model cast the votes, not people")
+    ] = False,
     named: Named = False,
     alias: Aliases = None,
 ) -> Iterator[str]:
@@ -87,9 +90,7 @@ def forget(
 def export(out: Annotated[Path, Option(metavar="DIR", callback=output_folder)]) -> Iterator[str]:
     there = [name for name in FILES if (out / name).exists()]
     if there and len(there) < len(FILES):
-        raise OutputError(
-            f"{out / there[0]} isn't from an export. Choose an empty folder."
-        )
+        raise OutputError(f"{out / there[0]} isn't from an export. Choose an empty folder.")
     with closing(Database(Settings.from_env().database_url)) as database:
         written = write_export(database, out)
     yield f"votes: {written.votes:,}, voters: {written.voters:,}, models: {written.models}"

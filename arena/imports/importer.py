@@ -242,9 +242,7 @@ def _moments(battles: Battles) -> list[datetime | None]:
         try:
             moments.append(None if time is None else EPOCH + timedelta(seconds=time))
         except (OverflowError, ValueError) as error:
-            problem = (
-                f"Vote {number} has the time {time!r}. Write it in seconds since 1970."
-            )
+            problem = f"Vote {number} has the time {time!r}. Write it in seconds since 1970."
             raise ImportedVotesError(problem) from error
     return moments
 

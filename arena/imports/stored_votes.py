@@ -81,7 +81,10 @@ def _votes(connection: Connection, cast: pd.DataFrame, source: str | None) -> Ba
             for row in rows
         )
         return _battles(
-            votes, (f"votes left out because they don't count in the ranking: {outside:,}",) if outside else ()
+            votes,
+            (f"votes left out because they don't count in the ranking: {outside:,}",)
+            if outside
+            else (),
         )
     listed = ", ".join(map(repr, names)) or "none"
     raise StoredVotesError(f"Name the source of the votes with --source. Sources: {listed}.")

@@ -320,9 +320,7 @@ def _vote_notices(
     counted = "counted as half for each side" if order.both_bad == "half" else "left out"
     counts = {
         "votes that compare a model with itself, left out": alone,
-        "repeated votes by one voter on one conversation (only the last counts)": len(
-            repeated
-        ),
+        "repeated votes by one voter on one conversation (only the last counts)": len(repeated),
         "of these, votes that differ from the last one": sum(
             battles.winner[number] != battles.winner[last] for number, last in repeated.items()
         ),
@@ -346,7 +344,11 @@ def _whose_notice(votes: Votes, bounds: Intervals, judged: bool) -> list[str]:
     if are_several(votes.voters):
         why = f"Clusters by {bounds.cluster} ignore voters"
     else:
-        why = "The votes don't say who cast them" if votes.voters is None else "All votes are one voter's"
+        why = (
+            "The votes don't say who cast them"
+            if votes.voters is None
+            else "All votes are one voter's"
+        )
     notice = "Intervals are for these voters only, and no lead can be called clear"
     return [f"{why}. {notice}. Other people may choose very differently."]
 
@@ -367,9 +369,7 @@ def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
         places = [place for place, other in enumerate(fit.statuses) if other is status]
         without = [place for place in places if np.isnan(fit.ratings[place])]
         if without:
-            notices.append(
-                f"{status}, no rating without a prior: {_listed(names, without)}"
-            )
+            notices.append(f"{status}, no rating without a prior: {_listed(names, without)}")
         elif places and fit.prior:
             notices.append(f"{status}, rated only by the prior: {_listed(names, places)}")
     return notices
@@ -383,9 +383,7 @@ def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list
         return []
     clusters = _CLUSTERS[bounds.cluster]
     models = _listed(names, places)
-    return [
-        f"Wide intervals, because their votes cover fewer than {FEW} {clusters}: {models}"
-    ]
+    return [f"Wide intervals, because their votes cover fewer than {FEW} {clusters}: {models}"]
 
 
 def _listed(names: Sequence[str], places: Sequence[int]) -> str:
