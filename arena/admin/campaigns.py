@@ -83,12 +83,13 @@ class CampaignAdmin(SeatAdmin):
             layout = layout_of(spec, bank, model_names(connection))
         if not layout.wanted.any():
             raise CampaignError(
-                f"No item of {spec.source!r} has answers from two of these models. Name other models, or import their answers."
+                f"No item of {spec.source!r} has answers from two of these models. "
+                "Name other models, or import their answers."
             )
         items = int(layout.wanted.any(0).sum())
         if spec.seat.votes > items:
             raise CampaignError(
-                f"seat.votes is {spec.seat.votes}, but there are {items} items and a worker gets each only once. Lower it."
+                f"seat.votes is {spec.seat.votes}, but there are {items} items and a worker gets each once. Lower it."
             )
         check_sources(spec, bank)
         return self.store.create(TASK, spec, noted(operator, "made a campaign", spec.name))

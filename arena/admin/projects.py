@@ -155,8 +155,8 @@ class ProjectAdmin(SeatAdmin):
         return [
             f"{campaign.name}: {plural(items, noun)} in {families} {'family' if families == 1 else 'families'}, "
             f"{plural(steps, 'step')} or more.",
-            f"{plural(seats, 'seat')} with {plural(seat.votes, 'step')} each, for {seat.pay:g} {seat.currency} each: {pay} or "
-            f"more, before the platform's fee. {each} takes {people} people.",
+            f"{plural(seats, 'seat')} with {plural(seat.votes, 'step')} each, for {seat.pay:g} {seat.currency} each: "
+            f"{pay} or more, before the platform's fee. {each} takes {people} people.",
             self._price(spec),
             *_qualifying(spec),
         ]

@@ -190,7 +190,7 @@ class ProjectSpec(CampaignSpec):
                     'kind = "multiple choice".'
                 )
         if self.blind_model and not self.model:
-            return f"blind_model is {self.blind_model!r}, but model is empty. Set model too, since both answer together."
+            return f"blind_model is {self.blind_model!r}, but model is empty. Set both, since they answer together."
         if self.samples and not (self.qualify and self.qualify.samples):
             return "The file has [[samples]], but nobody is asked any. Set qualify.samples."
         return ""

@@ -54,9 +54,9 @@ class BattleSpec(CampaignSpec):
 
     def mistake(self) -> str:
         if self.design == "fixed" and not self.fixed:
-            return "design is 'fixed', but there are no tuples. Make it with python -m arena campaign new --tuples FILE."
+            return "design is 'fixed', but there are no tuples. Run: python -m arena campaign new --tuples FILE"
         if self.fixed and self.design != "fixed":
-            return f"design is {self.design!r}, but there is a file of tuples. Set design = 'fixed', or leave the file out."
+            return f"design is {self.design!r}, but there is a file of tuples. Set 'fixed', or leave the file out."
         if self.tuples and self.fixed:
             return "tuples draws from all tuples, but there is also a file of them. Leave one out."
         return super().mistake()

@@ -28,8 +28,8 @@ RANK = Column(
     "rank_high",
     dash=True,
     meaning="1 + the number of ranked models whose whole interval is above this one's. Below it: the places it may "
-    "have. On 95% of boards, the true places of all models are within these ranges. The ranges hold for one look. See Lead "
-    "over next for clear leads.",
+    "have. On 95% of boards, the true places of all models are within these ranges. The ranges hold for one look. "
+    "See Lead over next for clear leads.",
 )
 RATING = Column(
     "rating",
@@ -40,8 +40,8 @@ RATING = Column(
     places=0,
     dash=True,
     meaning="Bradley-Terry rating on the Elo scale, mean 1000, with a 95% interval for new items like these. A weak "
-    "prior, one tied game against an average model, keeps it finite. Ratings describe the pairs that were played. No interval "
-    f"below {FLOOR} votes.",
+    "prior, one tied game against an average model, keeps it finite. Ratings describe the pairs that were played. "
+    f"No interval below {FLOOR} votes.",
 )
 ORDER = Column(
     "order",

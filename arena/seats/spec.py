@@ -155,7 +155,7 @@ class CampaignSpec(SpecPart):
         if not qualify.total:
             return "qualify has no questions. Set qualify.items to a source of check items."
         if qualify.samples > self.sample_count:
-            return f"qualify.samples is {qualify.samples}, but the file has {self.sample_count} [[samples]]. Add some or lower it."
+            return f"qualify.samples is {qualify.samples}, but the file has {self.sample_count} [[samples]]. Add some."
         if qualify.passed > qualify.total:
             return f"qualify.pass is {qualify.passed}, but only {qualify.total} questions are asked. Lower it."
         return ""
