@@ -22,7 +22,7 @@ def upload_dataset(
 ) -> None:
     """Makes the dataset `name` equal to a folder. `tops`: files and folders that may be at its top. Raises HubError."""
     if name.count("/") != 1:
-        raise HubError(f"--push is {name[:120]!r}; it must be OWNER/NAME, as in ada/pets")
+        raise HubError(f"--push is {name[:120]!r}. Write OWNER/NAME, as in ada/pets.")
     if hub is None and get_token() is None:
         raise HubError("There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN")
     logging.set_verbosity_error()  # it would report every attempt
