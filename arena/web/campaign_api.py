@@ -509,7 +509,7 @@ def _query(request: Request) -> dict[str, str]:
 def check_charset(request: Request) -> None:
     """Raises HTTPException for a form that names its encoding, which could be any of Python's. Browsers name none."""
     if "charset" in request.headers.get("content-type", "").lower():
-        raise HTTPException(400, "Its content type names a charset; a form is UTF-8.")
+        raise HTTPException(400, "The form's content type names a charset. Send it as UTF-8.")
 
 
 def form_of(body: bytes, most: int = _MOST_VALUE) -> dict[str, str]:

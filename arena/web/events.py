@@ -26,7 +26,7 @@ Gradio would refuse a choice that an event added to a list."""
 LATEST: Mapping[str, Any] = {**RAW, "trigger_mode": "always_last"}
 """For choosing, typing or sending: a trigger during an answer runs after it."""
 
-REFUSED = "The server refused that or was not reached. Wait a moment, then load the page again."
+REFUSED = "The server refused this or can't be reached. Wait a moment, then reload the page."
 """The notice after an event that a proxy or the limits refused: Gradio hides its own."""
 
 MOST_LISTED = 100
