@@ -104,7 +104,7 @@ def test_tuples_come_from_a_table_or_from_visits_own_file(bank):
     )
     plain = [Record(2, {"item": items[0].key, "model_a": "m1", "model_b": "m2"})]
     made = admin.make("ada", fixed.encode(), plain)
-    assert "fixed: 3 models, 1 tuple, 1 vote at most; it stops at 1,000." in admin.summary(made)
+    assert "fixed: 3 models, 1 tuple, 1 vote at most. It stops at 1,000." in admin.summary(made)
     visit = {
         "instruction": "What is in picture 4?",
         "image_url": "key-4-0",
@@ -116,9 +116,9 @@ def test_tuples_come_from_a_table_or_from_visits_own_file(bank):
         fixed.replace("fixed", "visit", 1).encode(),
         [Record(row, visit) for row in range(2, 7)],
     )
-    assert "visit: 3 models, 1 tuple, 5 votes at most; it stops at 1,000." in admin.summary(made)
+    assert "visit: 3 models, 1 tuple, 5 votes at most. It stops at 1,000." in admin.summary(made)
     with pytest.raises(
-        RowsError, match="'model_b'.* expected this column, found 'item', 'model_a'"
+        RowsError, match="'model_b'.* Expected this column, found 'item', 'model_a'"
     ):
         admin.make("ada", fixed.encode(), [Record(2, {"item": "x", "model_a": "m1"})])
 

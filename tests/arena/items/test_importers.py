@@ -211,8 +211,8 @@ WRONG_ROWS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no family": ({"family": ""}, "'family': is empty"),
     "reference is a number": ({"reference": 7}, "'reference': expected text"),
-    "answers in a list": ({"answers": ["a"]}, "'answers': expected an object"),
-    "answer is null": ({"answers": {"m1": None}}, "'answers': expected an object"),
+    "answers in a list": ({"answers": ["a"]}, "'answers': Expected an object"),
+    "answer is null": ({"answers": {"m1": None}}, "'answers': Expected an object"),
     "model without name": ({"answers": {" ": "text"}}, "'answers'"),
 }
 

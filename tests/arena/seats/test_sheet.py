@@ -315,7 +315,7 @@ def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
         ),
         (
             [Record(2, {"WorkerId": "A2", "worker_id": "A3"})],
-            "column 'WorkerId': expected one such column, found 'WorkerId' and 'worker_id'; delete one",
+            "column 'WorkerId': Expected one such column, found 'WorkerId' and 'worker_id'. Delete one",
         ),
         (
             [Record(2, {"WorkerId": " "})],
