@@ -227,7 +227,8 @@ def test_a_sentence_has_the_values_of_its_english_which_is_still_said():
     assert [
         text for text, chinese in CHINESE.sentences.items() if count(text) != count(chinese)
     ] == []
-    code = "".join(source for path, source in SOURCES.items() if path.suffix == ".py")
+    specs = (path.read_text("utf-8") for path in (ROOT / "scoring/benchmarks").glob("*.yaml"))
+    code = "".join([*(text for path, text in SOURCES.items() if path.suffix == ".py"), *specs])
     flat = re.sub(r'"\s*\n\s*f?"', "", code)
     said = re.sub(r"(\{[^{}]*\})+", "{}", flat)
     left = [
