@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from arena.locale import t
 from arena.sheets import Column, Sheet, interval
 from scoring.visit_bench.leaderboard import ORDERS, AutomaticBoard, BoardLine
 
@@ -92,16 +91,12 @@ def board_sheet(
     for line in board.lines:
         variant = (variants or {}).get(line.row.model)
         row = _row(line)
-        row["model"] = _variant(line.row.model, variant) if variant else line.row.model
+        row["model"] = f"{line.row.model} variant {variant}" if variant else line.row.model
         row["people"] = (people or {}).get(line.row.model)
         rows.append(row)
     frame = pd.DataFrame(rows)
     columns = (*COLUMNS, PEOPLE) if people else COLUMNS
     return Sheet(name, title, frame, columns, scrolls=True)
-
-
-def _variant(model: str, number: int) -> str:
-    return t("judges.variant_of", model=model, number=number)
 
 
 def _row(line: BoardLine) -> dict[str, object]:
