@@ -31,14 +31,14 @@ from arena.types import Secret
 
 Trouble = Literal["login", "forbidden", "missing", "busy", "unknown", "there", "refused"]
 TROUBLES: dict[Trouble, str] = {
-    "login": "Hugging Face does not accept this login any more. Log in again.",
-    "forbidden": "This login may not open pull requests. Allow it when Hugging Face asks, or paste a token with write "
+    "login": "Hugging Face doesn't accept this login any more. Log in again.",
+    "forbidden": "This login can't open pull requests. Allow it when Hugging Face asks, or paste a token with write "
     "access to discussions.",
-    "missing": "There is no public model {}.",
-    "busy": "Hugging Face is busy. Nothing was sent; press again.",
-    "unknown": "We do not know whether it arrived: look under Community.",
+    "missing": "There's no public model {}. Check its name.",
+    "busy": "Hugging Face is busy, so nothing was sent. Try again.",
+    "unknown": "We don't know whether it arrived. Look under Community on the model's page.",
     "there": "The repository already has this file.",
-    "refused": "Hugging Face refused the file. Nothing was sent; download it and add it by hand.",
+    "refused": "Hugging Face refused the file, so nothing was sent. Download it and add it by hand.",
 }
 DAY = 86_400.0
 _MOST_BENCHMARKS = 5_000
@@ -223,7 +223,7 @@ class HubModels:
             for piece in response.iter_bytes():
                 content += piece
                 if len(content) > most:
-                    raise ModelCardError(f"{path.rpartition('/')[2]} is too long to be read here.")
+                    raise ModelCardError(f"{path.rpartition('/')[2]} is too long to read here.")
         return bytes(content)
 
 

@@ -93,7 +93,7 @@ def _front(lines: Sequence[str]) -> tuple[int, int]:
 def read_front(front: str) -> dict[str, Any]:
     """Returns the content of front matter. Raises ModelCardError, also for YAML that needs more than linear time."""
     if len(front) > _MOST_FRONT:
-        raise ModelCardError(f"The card's front matter is too long to be read here. {_BY_HAND}")
+        raise ModelCardError(f"The card's front matter is too long to read here. {_BY_HAND}")
     try:
         if not _is_plain(front):
             raise ModelCardError(f"The card's front matter can't be read here. {_BY_HAND}")
@@ -101,9 +101,9 @@ def read_front(front: str) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, TypeError) as error:
         if isinstance(error, ModelCardError):
             raise
-        raise ModelCardError(f"The card's front matter is no valid YAML. {_BY_HAND}") from None
+        raise ModelCardError(f"The card's front matter isn't valid YAML. {_BY_HAND}") from None
     if data is not None and not isinstance(data, dict):
-        raise ModelCardError(f"The card's front matter is no mapping. {_BY_HAND}")
+        raise ModelCardError(f"The card's front matter isn't a mapping. {_BY_HAND}")
     return data or {}
 
 
@@ -128,7 +128,7 @@ def _results_of(data: Mapping[str, Any], result: Mapping[str, Any]) -> list[Any]
     for model in index if isinstance(index, list) else [index]:
         own = model.get("results") if isinstance(model, dict) else None
         if not isinstance(own, list) or not own:
-            raise ModelCardError(f"The card's model-index is written in another way. {_BY_HAND}")
+            raise ModelCardError(f"The card's model-index has an unusual form. {_BY_HAND}")
         results += own
     for other in results:
         for metric in _metrics(other):
@@ -178,7 +178,7 @@ def _addition(
         return text, len(_LINE.findall(front)), column
     results = _node(_first(_node(root, _INDEX)), "results")
     if not isinstance(results, SequenceNode) or results.flow_style:
-        raise ModelCardError(f"The card's model-index is written in another way. {_BY_HAND}")
+        raise ModelCardError(f"The card's model-index has an unusual form. {_BY_HAND}")
     lines = _LINE.findall(front)
     place = results.value[-1].end_mark.line
     place += results.value[-1].end_mark.column > 0
@@ -207,7 +207,7 @@ def _verify(
     first, *others = old.get(_INDEX) or [{"name": model, "results": []}]
     more = {**first, "results": [*first["results"], result]}
     if read_front(front) != {**old, _INDEX: [more, *others]}:
-        raise ModelCardError(f"The card's model-index is written in another way. {_BY_HAND}")
+        raise ModelCardError(f"The card's model-index has an unusual form. {_BY_HAND}")
 
 
 def _diff(lines: Sequence[str], place: int, added: Sequence[str]) -> str:
