@@ -8,6 +8,7 @@ import numpy as np
 from arena.io.csv_text import csv_text, plain_cell
 from arena.io.strict_json import PAGE, FileLimits, RowsError
 from arena.io.tables import read_records, require_columns
+from arena.locale import t
 from scoring.task_map.published import task_key
 from scoring.task_map.tree import TaskTree
 from scoring.task_map.types import Accuracies, TaskMap, TaskMapError, complete_map
@@ -44,7 +45,7 @@ def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAG
     records = list(read_records(path, limits, name=name))
     label = name or path.name
     if len(records) > MOST_TASKS:
-        raise TaskMapError(f"{label}: expected at most {MOST_TASKS} tasks, found {len(records):,}")
+        raise TaskMapError(f"{label} has {len(records):,} tasks. Keep {MOST_TASKS} at most.")
     tasks = [str(record.values.get("task") or "") for record in records]
     header = records[0].values if records else ()
     columns = sorted(column for column in header if column != "task")
@@ -66,9 +67,9 @@ def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAG
         raise RowsError(problem, label, records[row].row, column=tasks[column])
     keys = [task_key(plain_cell(task)) for task in tasks]
     if len(set(keys)) < len(keys):
-        raise TaskMapError(f"{label}: two rows are of one task; name each once")
+        raise TaskMapError(f"{label} has two rows for one task. Name each task once.")
     np.fill_diagonal(distances, 0)
-    return complete_map(f"the file {label}", keys, distances)
+    return complete_map(t("taskmap.source_file", file=label), keys, distances)
 
 
 def _distance(cell: object, name: str, row: int, task: str) -> float:
