@@ -75,7 +75,9 @@ def test_the_map_on_its_own_is_of_the_papers_models_and_says_what_it_is_not(get)
 def test_a_map_is_in_the_language_of_each_reader(app):
     address = f"{app[0].address}/task-map?linkage=ward"
     languages = ("zh", "en", "zh")
-    pages = [httpx.get(address, headers={"accept-language": name}) for name in languages]
+    pages = [
+        httpx.get(address, headers={"accept-language": name}, timeout=60) for name in languages
+    ]
     assert ["Ward 连接" in page.text for page in pages] == [True, False, True]
     assert "Ward linkage" in pages[1].text
 
