@@ -283,7 +283,7 @@ def test_the_database_decides_who_publishes(tmp_path):
     link = jobs.add_done(cookie_hash(OWNER), mm_vet_report()).link
     assert jobs.find(link).published is False
     for stranger in ("", cookie_hash("x" * 32)):
-        with pytest.raises(JobError, match="no such job of yours"):
+        with pytest.raises(JobError, match="You have no such job"):
             jobs.publish(stranger, link, True)
     assert jobs.publish(cookie_hash(OWNER), link, True).published and jobs.find(link).published
     database.close()

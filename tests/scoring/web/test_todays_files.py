@@ -182,7 +182,7 @@ def test_the_bard_set_is_chosen_on_the_page_and_stands_beside_its_own_tables(
     choose.set_input_files(tmp_path / "wrong.txt")
     problem = visitor.locator("#scoring-problem")
     expect(problem).to_contain_text(
-        "The list of questions: expected ids of MM-Vet, found 1 others: v1_999"
+        "The list of questions: These aren't ids of MM-Vet: 1 others: v1_999"
     )
     choose.set_input_files(listed)
     expect(visitor.locator("#only")).to_contain_text("Scores 168 questions: MM-Vet, Bard set.")
