@@ -76,7 +76,7 @@ def _decoded(card: bytes) -> str:
     try:
         return card.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ModelCardError(f"The card is not UTF-8. {_BY_HAND}") from None
+        raise ModelCardError(f"The card isn't UTF-8. {_BY_HAND}") from None
 
 
 def _front(lines: Sequence[str]) -> tuple[int, int]:
