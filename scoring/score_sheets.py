@@ -42,17 +42,18 @@ def line_sheet(
     head: str,
     label: Label = str,
     measure: str = "Mean",
+    has_words: bool = True,
     **fields: Any,
 ) -> Sheet:
     """Sheet with a row for each line; `head` stands over their names, `measure` over their scores.
 
-    `fields` are others of the sheet.
+    `has_words`: whether pages translate the names, which aren't those of models. `fields` are others of the sheet.
     """
     all_lines = [*lines]
     rows = [{"name": label(line.name), "n": line.n, **_score("mean", line)} for line in all_lines]
     numbers = [_column("mean", measure), *_unscored(rows, "mean")]
     places = max((line.places for line in all_lines), default=1)
-    columns = [Column("name", head), Column("n", "n", "count")]
+    columns = [Column("name", head, has_words=has_words), Column("n", "n", "count")]
     columns += [replace(column, places=places) for column in numbers]
     return Sheet(name, title, pd.DataFrame(rows), tuple(columns), **fields)
 
@@ -76,7 +77,7 @@ def tree_sheet(
         for key, known in zip(keys[1:], others, strict=True):
             row |= _score(key, known.get(_place(path)))
         rows.append(row)
-    columns = [Column("name", head), Column("n", "n", "count")]
+    columns = [Column("name", head, has_words=True), Column("n", "n", "count")]
     columns += [_column(key, words) for key, words in zip(keys, trees, strict=True)]
     columns += _unscored(rows, keys[0])
     return Sheet(name, title, pd.DataFrame(rows), tuple(columns), level="level", **fields)

@@ -401,7 +401,9 @@ class HiddenAnswers(Benchmark[HiddenReport]):
         if len(lines) < 2:
             return ()
         name = report.figures[0].name
-        return [line_sheet("comparison", "Both reports", lines, "Model", measure=name)]
+        return [
+            line_sheet("comparison", "Both reports", lines, "Model", measure=name, has_words=False)
+        ]
 
     def published(self, report: HiddenReport) -> PublishedBoard | None:
         return report.published

@@ -13,6 +13,7 @@ from scoring.benchmarks.article import (
     PublishedBoard,
     ScoredAnswer,
     Total,
+    covered_name,
     part_of,
     score_total,
 )
@@ -189,7 +190,7 @@ class MMVetArticle(Benchmark[Report]):
         head = scored.lines[-1]
         if head.mean is None:
             return ()
-        total = score_total(f"Total {self.covered(report)}".strip(), head)
+        total = score_total(covered_name("Total", self.covered(report)), head)
         if len(scored.run_totals) < 2 or scored.spread is None:
             return (total,)
         means = ("–" if mean is None else f"{mean:.1f}" for mean in scored.run_totals)

@@ -363,7 +363,7 @@ def overall_sheet(scores: MMTBenchScores) -> Sheet:
         for own, random, frequent in ways
     ]
     columns = (
-        Column("name", "Mean"),
+        Column("name", "Mean", has_words=True),
         Column("mean", "This file", "score", "mean_low", "mean_high", bar=True),
         Column("random", "Random", "score"),
         Column("frequency", "Frequency", "score"),
