@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Protocol
 import pandas as pd
 
 from arena.sheets import Column, Sheet, as_csv, as_json, as_latex, as_markdown, interval
-from scoring.no_answers import NO_ANSWER
 from scoring.report import ScoreLine
 
 Label = Callable[[str], str]
@@ -93,7 +92,8 @@ def worst_sheet(title: str, nodes: Iterable[ScoreTree], head: str, label: Label 
 
 def no_answer_sheet(lines: Sequence[ScoreLine]) -> Sheet:
     """Sheet of the scores of predictions that are no answer of a model, by the reason."""
-    return line_sheet("no-answers", NO_ANSWER.capitalize(), lines, "Reason", place="below")
+    title = "Answers that aren't a model's"
+    return line_sheet("no-answers", title, lines, "Reason", place="below")
 
 
 def sheet_files(stem: str, sheets: Sequence[Sheet]) -> dict[str, Callable[[], bytes]]:

@@ -220,7 +220,7 @@ def _score(answer: ScoredAnswer) -> float:
 def published_sheet(board: PublishedBoard, title: str, name: str = "published") -> Sheet:
     """The paper's table with the report in it, bold, best first."""
     own = PublishedRow(title, board.own, board.own_spread)
-    caption = f"{board.source[0].upper()}{board.source[1:]}"
+    caption = f"Published: {board.source}"
     rows = (*board.rows, own)
     sheet = models_sheet(name, caption, board.columns, rows, board.places, board.note)
     sheet.frame["own"] = [row is own for row in _best_first(board.columns, rows)]

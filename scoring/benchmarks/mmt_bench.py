@@ -460,11 +460,10 @@ class MMTBench(MultipleChoice):
         yield tree_sheet("levels", title, self.trees(scores), "Task", self.words, unfolded=2)
         nodes = scores.tree.find(NARROWEST)
         yield worst_sheet("Worst subtasks first", nodes, "Subtask", self.words)
-        for name, lines in (
-            ("Image type", scores.image_types),
-            ("Capability", scores.capabilities),
+        for name, title, lines in (
+            ("Image type", "By image type", scores.image_types),
+            ("Capability", "By capability", scores.capabilities),
         ):
-            title = f"By {name.lower()}"
             key = title.lower().replace(" ", "-")
             yield line_sheet(key, title, lines, name, place="below", note=_OVERLAP)
         title = "By cluster of the task map"

@@ -23,7 +23,7 @@ from scoring.benchmarks.article import (
 from scoring.benchmarks.base import Benchmark, BenchmarkOptions, LazyFiles, read_table
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, JudgeSpec, Reply
-from scoring.no_answers import AS_THEY_ARE, NO_ANSWER, no_answer, no_answer_sentences
+from scoring.no_answers import AS_THEY_ARE, no_answer, no_answer_sentences, unscored_because
 from scoring.report import ScoreLine
 from scoring.score_sheets import sheet_files
 from scoring.serialize import record_json
@@ -166,7 +166,7 @@ class VisitBench(Benchmark[MatchReport]):
         caveats = [*super().caveats(report)]
         if not report.complete:
             caveats.append(
-                Caveat("Partial", "partial: it answers some items only, so no public board has it")
+                Caveat("Partial", "partial: it answers only some items, so it's on no public board")
             )
         answers = {
             response.item: response.text
@@ -272,7 +272,7 @@ VISIT_BENCH = VisitBench(
     unit="verdict",
     parts=frozenset({"stored", "opponents", "reference", "context"}),
     options=VisitOptions,
-    unpictured="the item bank of this server keeps none of these items",
+    unpictured="this server doesn't have these items",
     notes={
         "paper": "Paper protocol: the authors' prompt and reading",
         "hardened": "Hardened protocol: responses are fenced off; what cannot be read has no result",
@@ -280,7 +280,7 @@ VISIT_BENCH = VisitBench(
 )
 
 
-NO_VERDICT = "Matches of such an answer have no result, and were not sent to the judge."
+NO_VERDICT = "Its matches have no result and weren't sent to the judge."
 
 
 def _unanswered(contest: Contest) -> Callable[[], Generator[Ask, Reply, Verdict]] | None:
@@ -291,7 +291,7 @@ def _unanswered(contest: Contest) -> Callable[[], Generator[Ask, Reply, Verdict]
     if contest.protocol == "paper":
         return None
     reason = no_answer(contest.a) or no_answer(contest.b)
-    return partial(_no_verdict, f"{NO_ANSWER}: {reason}") if reason else None
+    return partial(_no_verdict, unscored_because(reason)) if reason else None
 
 
 def _no_verdict(reason: str) -> Generator[Ask, Reply, Verdict]:
