@@ -36,6 +36,7 @@ from scoring.visit_bench.matches import (
     Context,
     Match,
     MatchReport,
+    Outcome,
     ReferenceUse,
     Verdict,
     listed,
@@ -221,7 +222,7 @@ class VisitBench(Benchmark[MatchReport]):
                     question=instance.instruction,
                     truth=instance.reference or "",
                     answer=report.texts[match.item, report.title],
-                    grade=f"{outcome or 'no verdict'} against {opponent}",
+                    grade=_grade(outcome, opponent),
                     score={"won": 1.0, "tied": 0.5, "lost": 0.0, None: None}[outcome],
                     groups=(family_words(instance.family),),
                     pictures=tuple(picture.name for picture in instance.pictures),
@@ -328,6 +329,16 @@ def family_words(family: str) -> str:
     """A family's name for readers, from its key in the authors' files, such as `spot_the_diff`."""
     first, *others = family.split("_")
     return " ".join([_DATA_SETS.get(first, first.capitalize()), *others])
+
+
+def _grade(outcome: Outcome, opponent: str) -> str:
+    grades: Mapping[Outcome, str] = {
+        "won": f"won against {opponent}",
+        "lost": f"lost against {opponent}",
+        "tied": f"tied with {opponent}",
+        None: f"no verdict against {opponent}",
+    }
+    return grades[outcome]
 
 
 def _meets_reference(report: MatchReport) -> bool:

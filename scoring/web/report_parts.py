@@ -49,7 +49,7 @@ def judge_text(judge: JudgeStamp) -> str:
     versions = ", ".join(version for version in judge.versions if version != judge.model)
     name = judge.model
     if judge.address:
-        name = t("report.judge_at", model=name, place=place_of(judge.address))
+        name = t("report.judge_at", model=name, place=translated(place_of(judge.address)))
     if versions:
         name = t("report.judge_versions", judge=name, versions=versions)
     return t("report.judge_name", judge=name)
