@@ -137,10 +137,10 @@ class Benchmark(Listing, ABC, Generic[R]):
     """Keys of the papers that protocols come from."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """The rule of each protocol, in a clause."""
-    unpictured: str = "this server does not have them"
+    unpictured: str = "this server doesn't have them"
     """Why a question is shown without its picture."""
     unpaired: str = (
-        "These reports share no question that both score. Choose two files of one question set."
+        "These reports have no scored question in common. Choose two files of one question set."
     )
     """Why two reports cannot be compared answer by answer."""
     options: type[BenchmarkOptions] = BenchmarkOptions
@@ -302,8 +302,7 @@ class FileBenchmark(Benchmark[R]):
     """A benchmark whose files hold their questions: rules make a report, which leaves `left` answers to a judge."""
 
     unpictured: str = (
-        "the scored file and its question file held none, in a column image, or were gone before "
-        "the answers were judged"
+        "the scored file and its question file had no column image, or were deleted before judging"
     )
 
     def covered(self, report: R) -> str:

@@ -43,7 +43,7 @@ from scoring.judges.injection import neutralise
 from scoring.judges.replies import LIKELY, ROOM, Scale, quoted, read_score
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema, prompt_text
-from scoring.no_answers import NO_ANSWER, no_answer
+from scoring.no_answers import no_answer, unscored_because
 from scoring.report import (
     Filled,
     Grade,
@@ -165,7 +165,7 @@ def grading(
 def unanswered(filled: Filled, run: int, reason: str) -> Grading:
     """The grade of a prediction that is no answer of a model, without a call."""
     yield from ()
-    return Grade(filled.question.id, run, None, f"{NO_ANSWER}: {reason}")
+    return Grade(filled.question.id, run, None, unscored_because(reason))
 
 
 def read_paper(text: str, finish: str = "stop") -> float | None:
@@ -477,7 +477,7 @@ class MMVet(MMVetArticle):
     def footnotes(self, report: Report) -> Sequence[str]:
         if report.trusted:
             return ()
-        return (f"\n{report.distrust.replace('judge not trusted', 'JUDGE NOT TRUSTED')}.",)
+        return (f"\nJUDGE NOT TRUSTED: {report.distrust}.",)
 
     def sheets(self, report: Report) -> Sequence[Sheet]:
         capabilities, integrations = tabulate(report)
@@ -588,7 +588,7 @@ MM_VET = MMVet(
     unit="grade",
     parts=frozenset({"questions", "missing", "runs"}),
     options=MMVetOptions,
-    unpictured="this server has none in a folder images beside its questions",
+    unpictured="this server has no folder images beside its questions",
     notes={
         "paper": "Paper protocol: the authors' prompt and retries, with grades read as they do. An unreadable reply "
         "counts as 0.0",

@@ -178,4 +178,4 @@ def test_what_rules_scored_has_a_score_though_the_judge_could_not_be_read(tmp_pa
     judged = sums.graded(judged, outcomes)
     assert sums.caveats(judged)[0].kind == "Without the judge"
     assert sums.caveats(judged)[0].text.startswith("No score: the judge's replies")
-    assert sums.sentence(judged).startswith("Without the judge: m reaches 100.0")
+    assert sums.sentence(judged).startswith("Without the judge: m scores 100.0")

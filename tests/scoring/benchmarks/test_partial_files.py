@@ -80,7 +80,7 @@ def test_a_partial_score_is_told_and_stands_in_the_files_names(command, tmp_path
     code, said, _ = command("score", "--benchmark=mmbench", file, "--no-judge")
     assert code == 0 and all(path.name.startswith("partial_") for path in command.out.iterdir())
     assert said.splitlines()[3].startswith("PARTIAL: 664 of the 1,164 questions of MMBench")
-    assert "\nPartial: m reaches 100.0 on MMBench dev (vanilla accuracy over 500 of 1,164" in said
+    assert "\nPartial: m scores 100.0 on MMBench dev (vanilla accuracy over 500 of 1,164" in said
     assert overall(command, "vanilla") == pytest.approx((100, 50_000 / 1164, 100))
 
 
@@ -151,7 +151,7 @@ def test_the_question_file_names_what_is_missing(command, tmp_path):
         and "PARTIAL: 30 of the 40 questions of the question file have no answer: index 5, 6, 7"
         in said
     )
-    assert "\nPartial: m reaches 90.0 on MMBench dev (CircularEval" in said and overall(
+    assert "\nPartial: m scores 90.0 on MMBench dev (CircularEval" in said and overall(
         command, "circulareval"
     ) == (90.0, 22.5, 97.5)
     assert len(command.table("-missing.csv")) == 120 and "-missing.csv" in said

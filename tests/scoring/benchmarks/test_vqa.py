@@ -152,7 +152,7 @@ def test_accuracy_and_the_mean_mark_of_one_file(tmp_path):
     assert 1 <= line.low < 3.5 < line.high <= 5 and (line.worst, line.best) == (8 / 3, 4.0)
     grades = next(sheet for sheet in benchmark_of(report).sheets(report) if sheet.name == "grades")
     assert [(one["grade"], one["answers"]) for one in grades.rows] == [("2", 1), ("5", 1)]
-    assert "reaches 3.50 on OK-VQA: marks 1 to 5" in benchmark_of(report).sentence(report)
+    assert "scores 3.50 on OK-VQA: marks 1 to 5" in benchmark_of(report).sentence(report)
 
 
 def test_one_of_ten_people_is_an_exact_match(tmp_path):

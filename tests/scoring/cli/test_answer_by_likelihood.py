@@ -188,7 +188,7 @@ def test_the_score_says_so_and_beside_another_way_too(command, chooser):
     assert done.code == 0, done.err
     assert "7 answers, 3 questions with rotated passes, options chosen by likelihood" in done.out
     assert (
-        "toy reaches 100.0 on MMBench dev by likelihood (CircularEval over 2 of 1,164 answers"
+        "toy scores 100.0 on MMBench dev by likelihood (CircularEval over 2 of 1,164 answers"
         in done.out
     )
     assert "How letters were read" not in done.out
@@ -198,7 +198,7 @@ def test_the_score_says_so_and_beside_another_way_too(command, chooser):
     assert {line["rule"] for line in audit} == {"likeliest option", "equally likely options"}
     done = command("score", out, "--protocol", "mmbench-paper")
     assert done.code == 0, "equally likely options are left to no judge"
-    assert "toy reaches 66.7 on MMBench dev by likelihood" in done.out
+    assert "toy scores 66.7 on MMBench dev by likelihood" in done.out
     text = command.folder / "text.tsv"
     rows = [row.values for row in read_records(out)]
     written = [{**row, "chosen_by": "", "prediction": "A"} for row in rows]

@@ -134,7 +134,7 @@ def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path
         code == 0 and "PARTIAL: 1 of the 2 questions of the question file has no answer: 2" in said
     )
     assert (
-        "Partial: a reaches 100.0 on GQA" in said
+        "Partial: a scores 100.0 on GQA" in said
         and (command.out / "partial_a-all-figures.csv").exists()
     )
     (tmp_path / "a.json").write_text(json.dumps([{"questionId": "3", "prediction": "no"}]))

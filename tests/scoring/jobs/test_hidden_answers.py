@@ -232,7 +232,9 @@ def test_ten_reports_on_a_benchmark_for_good(sqlite_tables, questions, tmp_path)
             scored(11)
         token = desk.brings(riddle_answers(tmp_path / "more.json", rows))
         lines = desk.service.recognise(desk.owner, token, RIDDLES).lines
-        assert lines[-1].endswith("today: 5 of 5 reports on hidden answers. On Riddles in all: 0 of 10")
+        assert lines[-1].endswith(
+            "today: 5 of 5 reports on hidden answers. On Riddles in all: 0 of 10"
+        )
         choices = choice_answers(tmp_path / "mine_MMBench_TEST_EN.json", choice_rows())
         other = desk.service.extract(desk.owner, desk.brings(choices), CHOICES, "strict", "m")
         assert other.state == "done"

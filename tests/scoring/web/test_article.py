@@ -39,7 +39,7 @@ OWNER = "o" * 32
 def test_the_sentence_is_written_from_the_numbers():
     said = MM_VET.sentence(mm_vet_report(0.2))
     assert re.fullmatch(
-        r"A <b>model</b> reaches 32\.5 on MM-Vet \(total, 95% interval 29\.\d to 36\.\d\), between LLaVA-13B "
+        r"A <b>model</b> scores 32\.5 on MM-Vet \(total, 95% interval 29\.\d to 36\.\d\), between LLaVA-13B "
         r"\(V1\.3, 336px\) \(32\.5\) and LLaMA-Adapter v2-7B \(31\.4\) of the paper's Tables 2 and 5, "
         r"made under other conditions; best at Math \(45\.0\), worst at Recognition \(20\.0\)\.",
         said,
@@ -67,11 +67,11 @@ def test_the_sentence_begins_with_what_limits_it():
     partial = replace(
         whole, rows=(*whole.rows[:-1], replace(whole.rows[-1], prediction=None, grades=()))
     )
-    assert MM_VET.sentence(partial).startswith("Partial: A <b>model</b> reaches ")
+    assert MM_VET.sentence(partial).startswith("Partial: A <b>model</b> scores ")
     assert "(total over 59 of 60 questions, 95% interval" in MM_VET.sentence(partial)
     untrusted = replace(partial, canaries=(Grade("canary", 0, 0.9),))
     assert MM_VET.sentence(untrusted).startswith(
-        "Partial, judge not trusted: A <b>model</b> reaches "
+        "Partial, judge not trusted: A <b>model</b> scores "
     )
     grade = Grade("x", 0, None, "no reply", (mm_vet_tables.UNREADABLE,))
     nothing = replace(whole, rows=tuple(replace(row, grades=(grade,)) for row in whole.rows))
@@ -91,7 +91,7 @@ def test_groups_of_few_questions_are_neither_best_nor_worst():
     ]
     assert (
         sentence("m", "B", head, groups, None, ())
-        == "m reaches 50.0 on B (mean); best at b (60.0), worst at a (40.0)."
+        == "m scores 50.0 on B (mean); best at b (60.0), worst at a (40.0)."
     )
 
 

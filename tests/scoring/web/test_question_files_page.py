@@ -64,7 +64,7 @@ def see_report(page: Page, scoring: AppServer) -> None:
     link = page.locator(".progress .open").get_attribute("href", timeout=30_000)
     page.goto(f"{scoring.address}/{link.lstrip('/')}")
     report = page.locator("main")
-    expect(report).to_contain_text("reaches 95.0")
+    expect(report).to_contain_text("scores 95.0")
     expect(report).to_contain_text("CircularEval")
     expect(report).to_contain_text(f"{NAME}, md5")
     table = page.locator("table", has_text="Future prediction").first

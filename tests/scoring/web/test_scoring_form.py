@@ -93,7 +93,7 @@ def test_ten_options_in_one_column_are_read_to_the_last(person, tmp_path):
     assert "CircularEval" not in form[tab.file_summary]
     assert form[tab.check]["value"] == "Score by rules (free)"
     link = person.in_thread(tab.on_check, sent, person.request)[tab.link]
-    assert "reaches 75.0" in person.opened(link)
+    assert "scores 75.0" in person.opened(link)
 
 
 def test_grades_become_a_report_without_a_judge(person, tmp_path):

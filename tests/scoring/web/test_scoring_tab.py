@@ -95,7 +95,7 @@ def test_names_without_end_are_scored_and_fit_a_phone(visitor, scoring, tmp_path
         "href", timeout=20_000
     )
     visitor.goto(f"{scoring.address}/{report.lstrip('/')}")
-    expect(visitor.locator("main")).to_contain_text("reaches 50.0")
+    expect(visitor.locator("main")).to_contain_text("scores 50.0")
     assert_fits(visitor, PHONE)
 
 
