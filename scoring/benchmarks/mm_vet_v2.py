@@ -84,7 +84,6 @@ MM_VET_V2 = replace(
     cited="yu2024mmvetv2",
     name="MM-Vet v2",
     about=f"{MM_VET.about} Some questions are a sequence of pictures and texts.",
-    holds=MM_VET.holds.replace("v1_0", "v2_0"),
     question_licence=UNKNOWN,
     wording=Wording(
         paper=prompt_text("mm_vet_v2.txt"),

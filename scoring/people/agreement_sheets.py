@@ -23,7 +23,7 @@ def level_sheet(people: People) -> Sheet:
         single = _cells("share", people.with_majority)
         rows.append({"votes": "A single vote went with its pair's majority", **single})
     columns = (
-        Column("votes", "Votes on a pair"),
+        Column("votes", "Votes on a pair", has_words=True),
         Column("share_hits", "Alike", "count"),
         Column("share_n", "n", "count"),
         estimate("share", "Share", "percent"),

@@ -50,7 +50,7 @@ def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAG
     header = records[0].values if records else ()
     columns = sorted(column for column in header if column != "task")
     if not tasks or sorted(tasks) != columns:
-        problem = "expected a column task, and then one column for each of its tasks, as in a distances.csv from here"
+        problem = "The columns don't match the tasks. Write a column task, then one for each of its tasks."
         raise RowsError(problem, label, 1)
     for record in records:
         require_columns(record, tasks, label)
@@ -63,7 +63,8 @@ def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAG
     gap = np.abs(distances - distances.T)
     if np.nanmax(gap, initial=0) > 10**-_DIGITS * 2:
         row, column = divmod(int(np.nanargmax(gap)), len(tasks))
-        problem = f"expected one distance both ways, found {distances[row, column]:g} and {distances[column, row]:g}"
+        problem = f"The distance is {distances[row, column]:g} one way and {distances[column, row]:g} the other. Make "
+        "them equal."
         raise RowsError(problem, label, records[row].row, column=tasks[column])
     keys = [task_key(plain_cell(task)) for task in tasks]
     if len(set(keys)) < len(keys):
@@ -81,5 +82,10 @@ def _distance(cell: object, name: str, row: int, task: str) -> float:
     except ValueError:
         value = np.nan
     if not 0 <= value <= 2:
-        raise RowsError("expected a distance from 0 to 2, or an empty cell", name, row, column=task)
+        raise RowsError(
+            "This isn't a distance. Write a number from 0 to 2, or leave the cell empty.",
+            name,
+            row,
+            column=task,
+        )
     return value

@@ -27,6 +27,7 @@ from scoring.people.agreement_service import AgreementService
 from scoring.web.agreement_view import AGREEMENT as HTML
 from scoring.web.agreement_view import measures_html, people_html, reproduction_plot
 from scoring.web.citations import citations
+from scoring.web.scoring_problems import error_text
 
 PATH = f"/{AGREEMENT}"
 PIECE = 64_000
@@ -111,7 +112,7 @@ class AgreementPage:
             with while_waited(still_there(request)):
                 agreement, metrics = self.service.beside(source, owner_of(request.headers), token)
         except (UploadStoreError, RowsError, AsideError) as error:
-            return self.service.agreement(source), OwnFile(query, problem=translated(error))
+            return self.service.agreement(source), OwnFile(query, problem=error_text(error))
         return agreement, OwnFile({**query, "own": token}, metrics)
 
     def _parts(self, agreement: PeopleAgreement, own: OwnFile) -> tuple[str, str]:

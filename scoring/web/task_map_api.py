@@ -25,6 +25,7 @@ from scoring.task_map.reports import PooledReport, ReportAccuracies
 from scoring.task_map.tree import CLUSTERS, MOST_CLUSTERS, Linkage
 from scoring.task_map.types import Accuracies, TaskMapError
 from scoring.web.scoring_api import attachment, sent_file
+from scoring.web.scoring_problems import error_text
 from scoring.web.task_map_view import (
     MapForm,
     MapPage,
@@ -317,7 +318,7 @@ class _MapRoutes:
             body = self._pages.brought(content, name[-80:] or "distances.csv", network)
             return self._own_map(request, body, 200)
         except (RowsError, TaskMapError, AsideError) as error:
-            page = MapPage(paper_accuracies(), problem=translated(error), back=_back_to_map())
+            page = MapPage(paper_accuracies(), problem=error_text(error), back=_back_to_map())
             return self._own_map(request, body_html(page), 409)
 
     def _own_map(self, request: Request, body: str, status: int) -> Response:

@@ -49,8 +49,8 @@ def test_every_problem_is_told_at_once_with_its_place():
         "columns.id: Write a text instead of {}.",
         "derive.set: part needs by, the sign between the parts",
         "derive.pair: say what is made of 'index': part, less, div, mod, names, split or list",
-        "derive.odd: 'dvi' is none of from, part, by, less, div, mod, names, others, split, list (did you mean 'div'?). "
-        "Delete or correct it.",
+        "derive.odd: 'dvi' is none of from, part, by, less, div, mod, names, others, split, list (did you mean "
+        "'div'?). Delete or correct it.",
         "groups: 'topic' is named 2 times; keep one",
         "rule: 'leter' is none of letter, yes_no, number, relaxed, anls, text, open, rubric, pairwise "
         "(did you mean 'letter'?)",
