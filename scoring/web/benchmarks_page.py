@@ -87,7 +87,7 @@ class BenchmarksPage:
     def _questions(self, key: str) -> Sequence[str]:
         """The names of a benchmark's question sets and files on this server."""
         sets = [
-            questions.name
+            translated(questions.name)
             for questions in self.service.question_sets.values()
             if questions.benchmark == key
         ]
