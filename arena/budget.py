@@ -93,21 +93,21 @@ JUDGE = Fund(
     "",
     "this job",
     ("JUDGE_JOB_BUDGET", "JUDGE_DAY_BUDGET", "JUDGE_TOTAL_BUDGET"),
-    "go on with a key of your own, or ask the operator to raise",
-    "it was quoted at no more, and calls that a restart cut off count; score the file again: what is judged is kept",
+    "Use your own key, or ask the operator to raise",
+    "Score the file again to continue. It was quoted at no more, and what is judged is kept",
 )
 LIVE = Fund(
     "live ",
     "this conversation",
     ("LIVE_BATTLE_BUDGET", "LIVE_DAY_BUDGET", "LIVE_TOTAL_BUDGET"),
-    "start a new one, come back tomorrow, or ask the operator to raise",
+    "Start a new one, come back tomorrow, or ask the operator to raise",
 )
 
 DRAFTS = Fund(
     "drafts ",
     "this project",
     ("budget in its file", "budget in its file", "budget in its file"),
-    "a person writes this answer, and a project made anew may have a larger",
+    "A person writes this answer. A new project can have a larger",
 )
 
 
@@ -257,8 +257,8 @@ class Budget:
                 select(BUDGET.c.spent).where(BUDGET.c.name == limit.name)
             ).scalar_one()
             raise BudgetError(
-                f"The operator's budget {limit.whose} is ${limit.ceiling / 1e6:.2f}, of which ${spent / 1e6:.2f} are "
-                f"spent, and the next call may cost ${amount / 1e6:.4f}; {limit.advice}",
+                f"The operator's budget {limit.whose} is ${limit.ceiling / 1e6:.2f}. ${spent / 1e6:.2f} is spent, "
+                f"and the next call may cost ${amount / 1e6:.4f}. {limit.advice}.",
                 passing=spent + amount <= limit.ceiling,
                 until=self._held_until(connection, limit.name),
             )
@@ -306,8 +306,8 @@ class RunBudget:
         with self._lock:
             if self._spent + sum(self._held.values()) + amount > self._ceiling:
                 raise BudgetError(
-                    f"This run may cost ${self._ceiling / 1e6:.2f}, of which ${self._spent / 1e6:.2f} are spent, and "
-                    f"the next call may cost ${amount / 1e6:.4f}; what is judged is kept: go on with a larger budget",
+                    f"This run's budget is ${self._ceiling / 1e6:.2f}. ${self._spent / 1e6:.2f} is spent, and "
+                    f"the next call may cost ${amount / 1e6:.4f}. Give a larger budget. What is judged is kept.",
                     passing=self._spent + amount <= self._ceiling,
                 )
             self._last += 1

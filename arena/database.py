@@ -138,7 +138,7 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite and self.url.database in (None, "", ":memory:"):
             raise DatabaseError(
-                "The database cannot be opened: SQLite needs a file, as in sqlite:////path/to/arena.db"
+                "The database can't be opened, because SQLite needs a file. Write sqlite:////path/to/arena.db."
             )
         file = Path(self.url.database or "").absolute() if self.is_sqlite else None
         try:
@@ -159,12 +159,12 @@ class Database:
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, StorageError) as error:
             address = self.url.render_as_string(hide_password=True)
             full = (
-                "its disk is full; free some megabytes and start again"
+                "its disk is full. Free some megabytes and start again"
                 if file and is_full(file.parent)
                 else ""
             )
             raise DatabaseError(
-                f"The database {address} cannot be opened: {full or _reason(error)}"
+                f"The database {address} can't be opened: {full or _reason(error)}"
             ) from error
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -183,7 +183,7 @@ class Database:
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("write refused: %s", _reason(error))
             raise DatabaseError(
-                "Not stored: the database refused it. Please try again in a moment."
+                "Not saved: the database refused it. Please try again in a moment."
             ) from error
 
     @property
@@ -200,7 +200,7 @@ class Database:
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("read refused: %s", _reason(error))
             raise DatabaseError(
-                "The database cannot be read at the moment. Please try again."
+                "The database can't be read right now. Please try again."
             ) from error
 
     def try_write(self) -> None:
@@ -280,7 +280,7 @@ class Database:
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("lock refused: %s", _reason(error))
             raise DatabaseError(
-                "The database does not answer at the moment. Please try again."
+                "The database isn't answering right now. Please try again."
             ) from error
 
     def close(self) -> None:
@@ -301,15 +301,15 @@ def back_up(url: str, copy: Path) -> None:
     address = _parsed(url)
     if address.get_backend_name() != "sqlite":
         raise DatabaseError(
-            "The database is PostgreSQL, of which this command makes no copy; use pg_dump"
+            "The database is PostgreSQL, which this command can't copy. Use pg_dump."
         )
     file = Path(address.database or "").absolute()
     if not file.is_file():
         raise DatabaseError(
-            f"{file} is not there to be copied; set DATA_DIR or DATABASE_URL as the server has it"
+            f"There's no {file} to copy. Set DATA_DIR or DATABASE_URL as the server does."
         )
     if copy.exists():
-        raise DatabaseError(f"{copy} is there already; choose another name for the copy")
+        raise DatabaseError(f"{copy} already exists. Choose another name for the copy.")
     unfinished = copy.with_name(f"{copy.name}.unfinished")
     try:
         unfinished.unlink(missing_ok=True)
@@ -323,7 +323,7 @@ def back_up(url: str, copy: Path) -> None:
         finally:
             unfinished.unlink(missing_ok=True)
     except (sqlite3.Error, OSError) as error:
-        raise DatabaseError(f"{file} cannot be copied to {copy}: {_reason(error)}") from error
+        raise DatabaseError(f"{file} can't be copied to {copy}: {_reason(error)}") from error
 
 
 def counter(connection: Connection, name: str) -> int:
@@ -356,7 +356,7 @@ def _parsed(url: str) -> URL:
         return make_url(url)
     except (SQLAlchemyError, ValueError) as error:
         raise DatabaseError(
-            "The database cannot be opened: DATABASE_URL is no address of one"
+            "The database can't be opened, because DATABASE_URL isn't a database's address. Correct it."
         ) from error
 
 
@@ -449,11 +449,13 @@ def _version(connection: Connection) -> int:
         return len(STEPS)
     row = connection.execute(select(SCHEMA)).one_or_none() if SCHEMA.name in tables else None
     if row is not None and row.version > len(STEPS):
-        raise DatabaseError(f"{_name(connection)} was made by a newer version; update this program")
+        raise DatabaseError(
+            f"{_name(connection)} was made by a newer version. Update this program."
+        )
     if row is None or row.version < 0 or row.digest != _digest_at(row.version):
         empty = "folder" if connection.dialect.name == "sqlite" else "database"
         raise DatabaseError(
-            f"{_name(connection)} was made by a development version; start with an empty {empty}"
+            f"{_name(connection)} was made by a development version. Start with an empty {empty}."
         )
     return row.version
 

@@ -44,7 +44,7 @@ _DATABASE = re.compile(
 _DATASET = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
 _DATABASES = "postgresql://user:password@host:port/name or sqlite:////path/to/file.db"
-_URL = "an address as in https://api.example.org/v1, without user, password or query"
+_URL = "an address like https://api.example.org/v1, without user, password or query"
 _ORIGIN = re.compile(r"https://[a-z0-9-]+(\.[a-z0-9-]+)+(:\d{1,5})?")
 _SITE = re.compile(r"https?://[\w.-]+(:\d{1,5})?", re.ASCII)
 _PROVIDER = re.compile(
@@ -105,7 +105,7 @@ def _folder(text: str) -> Path:
     try:
         return Path(text).expanduser().absolute()
     except RuntimeError as error:
-        raise ValueError("there is no such person's home folder here") from error
+        raise ValueError("there is no such home folder here") from error
 
 
 def _existing(text: str) -> Path:
@@ -113,7 +113,7 @@ def _existing(text: str) -> Path:
     try:
         exists = path.exists()
     except OSError as error:  # a folder that this user may not enter, a name that is too long
-        raise ValueError(f"it cannot be opened: {error.strerror}") from error
+        raise ValueError(f"it can't be opened: {error.strerror}") from error
     if not exists:
         raise ValueError("there is no such file or folder")
     return path
@@ -126,7 +126,7 @@ def _catalogue(text: str) -> Path:
         return _existing(text)
     if not preset.is_file():
         names = ", ".join(sorted(path.stem for path in PRESETS.glob("*.toml")))
-        raise ValueError(f"there is no such file, and no such preset; the presets are: {names}")
+        raise ValueError(f"there is no such file or preset. Presets: {names}")
     return preset
 
 
@@ -142,12 +142,14 @@ _Commas = BeforeValidator(
     lambda text: tuple(part.strip() for part in text.split(",") if part.strip())
 )
 _Dataset: TypeAlias = Annotated[
-    str, must_be("a dataset of the Hub, as in owner/name", _DATASET.fullmatch)
+    str, must_be("a dataset on the Hub, as in owner/name", _DATASET.fullmatch)
 ]
-_Name: TypeAlias = Annotated[str, must_be("names with commas, as in anna,ben-2", _NAME.fullmatch)]
+_Name: TypeAlias = Annotated[
+    str, must_be("names separated by commas, as in anna,ben-2", _NAME.fullmatch)
+]
 _Operator: TypeAlias = Annotated[_Name, AfterValidator(str.lower)]
 _Site: TypeAlias = Annotated[
-    str, must_be("addresses with commas, as in https://www.mturk.com", _SITE.fullmatch)
+    str, must_be("addresses separated by commas, as in https://www.mturk.com", _SITE.fullmatch)
 ]
 _Origin: TypeAlias = Annotated[
     str,
@@ -157,7 +159,7 @@ _Origin: TypeAlias = Annotated[
 _Host: TypeAlias = Annotated[
     str,
     BeforeValidator(str.lower),
-    must_be("host names with commas, as in images.example.org", _HOST.fullmatch),
+    must_be("host names separated by commas, as in images.example.org", _HOST.fullmatch),
 ]
 
 
@@ -215,7 +217,7 @@ class OAuthSettings:
     provider: Annotated[
         str,
         BeforeValidator(lambda url: url.rstrip("/")),
-        must_be("an https address, as huggingface.co's", _PROVIDER.fullmatch),
+        must_be("an https address, as in https://huggingface.co", _PROVIDER.fullmatch),
         Field(alias="OPENID_PROVIDER_URL"),
     ] = "https://huggingface.co"
     host: Annotated[
@@ -315,11 +317,11 @@ class Settings:
         variables = {"DATA_DIR": "~/.stereoscope", **defaults, **variables}
         if "MIRROR" in variables and "HF_TOKEN" not in variables:
             raise SettingError(
-                "MIRROR needs HF_TOKEN, a token of the Hub that may write to that dataset; set it"
+                "MIRROR is set without HF_TOKEN. Set HF_TOKEN to a Hub token that may write to that dataset."
             )
         if "OAUTH_CLIENT_SECRET" in variables and "OAUTH_CLIENT_ID" not in variables:
             raise SettingError(
-                "OAUTH_CLIENT_SECRET needs OAUTH_CLIENT_ID; set both, or hf_oauth: true on a Space"
+                "OAUTH_CLIENT_SECRET is set without OAUTH_CLIENT_ID. Set both, or hf_oauth: true on a Space."
             )
         groups = dict.fromkeys(("judge", "live", "counts", "vote_limits"), variables)
         optional = {"backup": "MIRROR", "oauth": "OAUTH_CLIENT_ID"}
@@ -336,24 +338,27 @@ class Settings:
 
     def _check_logins(self) -> None:
         """Raises SettingError if a setting needs a login or a campaign and there is none."""
-        login = "set hf_oauth: true (a Space) or OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET"
+        login = "set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: true on a Space"
         if self.operators and self.oauth is None:
-            why = "OPERATORS names people who log in with Hugging Face, and nobody can log in here"
-            raise SettingError(f"{why}: {login}; elsewhere use the link that is printed at start")
+            why = "OPERATORS names people who log in with Hugging Face, but nobody can log in here"
+            mend = f"{login[0].upper()}{login[1:]}. Or use the link that is printed at start."
+            raise SettingError(f"{why}. {mend}")
         if self.counts.rule == "logged-in" and self.oauth is None:
             raise SettingError(
-                f"COUNTS is logged-in, and nobody can log in here (a login would be a mock): {login}"
+                f"COUNTS is logged-in, but nobody can log in here. {login[0].upper()}{login[1:]}."
             )
         if self.counts.rule == "campaign" and not self.counts.campaigns:
             raise SettingError(
-                "COUNTS=campaign and CAMPAIGNS go together: name the campaigns whose workers count"
+                "COUNTS is campaign, but CAMPAIGNS is empty. Name the campaigns whose workers count."
             )
         if self.counts.rule == "logged-in" and self.counts.campaigns:
             raise SettingError(
-                "COUNTS=logged-in leaves out the workers of CAMPAIGNS; set COUNTS=counted to count both"
+                "COUNTS=logged-in leaves out the workers of CAMPAIGNS. Set COUNTS=counted to count both."
             )
         if self.counts.rule == "counted" and self.counted.rule == "everyone":
-            raise SettingError(f"COUNTS is counted, and nobody can be: name CAMPAIGNS, or {login}")
+            raise SettingError(
+                f"COUNTS is counted, but nobody can be counted. Name CAMPAIGNS, or {login}."
+            )
 
     @property
     def counted(self) -> CountSettings:
@@ -451,7 +456,7 @@ def _refuse_quotes(name: str, text: str) -> None:
     """Raises SettingError for a value in quotes, which a shell removes and Docker's --env-file does not."""
     if _QUOTED.fullmatch(text):
         raise SettingError(
-            f"{name} stands in quotes, which would count as part of its value; write it without them"
+            f"{name} is in quotes, which would become part of its value. Write it without quotes."
         )
 
 
@@ -470,7 +475,7 @@ def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
     value = environ.get(name, "").strip()
     if not value:
         raise SettingError(
-            f"The catalogue of models takes a key from {name}, which is not set; set it to the key"
+            f"The models file takes a key from {name}, which isn't set. Set it to the key."
         )
     _refuse_quotes(name, value)
     return Secret(value)

@@ -75,16 +75,16 @@ def storage_line(settings: Settings, mounts: Path = MOUNTS) -> str:
     if not _is_fleeting(settings, refuse_network(file, mounts)):
         return f"SQLite on a lasting disk, {file}{copied}"
     if copied:
-        return f"SQLite on a disk that is wiped at a restart, {file}{copied}"
+        return f"SQLite on a disk that a restart wipes, {file}{copied}"
     lost = (
         "whenever this Space restarts"
         if settings.space
-        else "when this container or machine starts anew"
+        else "when this container or machine restarts"
     )
     volume = "" if settings.space else ", or put DATA_DIR on a volume"
     return (
         f"WARNING: SQLite on a disk without a copy, {file}: ALL VOTES ARE LOST {lost}. Set MIRROR and HF_TOKEN (a "
-        f"private dataset of the Hub), or DATABASE_URL (PostgreSQL){volume}"
+        f"private dataset on the Hub), or DATABASE_URL (PostgreSQL){volume}"
     )
 
 
@@ -117,8 +117,8 @@ def refuse_network(file: Path, mounts: Path) -> Mount:
     mount = mount_of(file, mounts)
     if _NETWORK.fullmatch(mount.kind):
         raise StorageError(
-            f"{file} lies on {mount.point}, a network or FUSE file system ({mount.kind}), which would damage an SQLite "
-            "file. Set DATA_DIR to a folder of a local disk, or DATABASE_URL to a PostgreSQL server"
+            f"{file} is on {mount.point}, a network or FUSE file system ({mount.kind}), which would damage an SQLite "
+            "file. Set DATA_DIR to a folder on a local disk, or DATABASE_URL to a PostgreSQL server."
         )
     return mount
 
@@ -137,8 +137,8 @@ def refuse_foreign_log(file: Path) -> None:
         return
     if has_log and version == _NEVER_SERVED:
         raise StorageError(
-            f"{log} belongs to another file than {file}, which is a copy, and would damage it; move {log.name} and "
-            f"{file.name}-shm away, and start again"
+            f"{file} is a copy, and {log} belongs to another file and would damage it. Move {log.name} and "
+            f"{file.name}-shm away, then start again."
         )
 
 
@@ -162,7 +162,7 @@ def no_room(folder: Path, room: int = VOTES_ROOM) -> str | None:
     """Returns why a folder's disk stores nothing but votes; None if there is room."""
     if shutil.disk_usage(folder).free >= room:
         return None
-    return f"This server's disk is nearly full: the last {size_text(room)} are kept for votes. Come back later"
+    return f"This server's disk is almost full, and the last {size_text(room)} are kept for votes. Come back later"
 
 
 def is_full(folder: Path) -> bool:
@@ -180,7 +180,7 @@ def disk_errors(error: type[Exception]) -> Iterator[None]:
     except OSError as failed:
         log.warning("a file was not stored: %s", failed)
         raise error(
-            "This server's disk takes no file at the moment; try again later, or tell its operator"
+            "This server's disk can't save files right now. Try again later, or tell the operator."
         ) from failed
 
 
@@ -195,7 +195,7 @@ def _postgresql(settings: Settings) -> str:
     port = options.get("port", [port_match[1] if port_match else "5432"])[-1]
     if settings.space and port not in SPACE_PORTS:
         raise StorageError(
-            f"DATABASE_URL names port {port}, and a Space reaches PostgreSQL at port {' or '.join(SPACE_PORTS)} only. "
-            "Use a server or a pooler that listens there, or leave DATABASE_URL unset and set MIRROR"
+            f"DATABASE_URL has port {port}, but a Space can only reach PostgreSQL at port {' or '.join(SPACE_PORTS)}. "
+            "Use a server or pooler at that port, or unset DATABASE_URL and set MIRROR."
         )
     return f"PostgreSQL at {options.get('host', [address.hostname or 'this machine'])[-1]}, port {port}"

@@ -126,7 +126,7 @@ class Phase(Enum):
     VOTED = "voted"
     """A choice is stored; the names are not yet shown."""
     REVEALED = "revealed"
-    """The names have been shown; the choice is final."""
+    "You've seen the names, so this choice is final."
     SKIPPED = "skipped"
     """The voter skipped this battle."""
 

@@ -21,7 +21,9 @@ def must_be(
             if holds(parsed := read(value)):
                 return parsed
         if hidden:
-            raise _HiddenError(f"must be {expected} (its value is not shown: it may hold {hidden})")
+            raise _HiddenError(
+                f"must be {expected}. Its value isn't shown, since it may hold {hidden}."
+            )
         raise ValueError(f"it must be {expected}")
 
     return WrapValidator(check)
@@ -37,7 +39,7 @@ def number(least: float, most: float) -> WrapValidator:
     return must_be(f"a number from {least:g} to {most:g}", lambda value: least <= value <= most)
 
 
-def one_line(error: ValidationError, unknown: str = "is not known; delete it") -> str:
+def one_line(error: ValidationError, unknown: str = "isn't a known key. Delete it.") -> str:
     """Returns the first error as one line with table and key; raise it `from None`, since pydantic's text has
     values.
     """
@@ -50,15 +52,14 @@ def one_line(error: ValidationError, unknown: str = "is not known; delete it") -
         key = f"{names[0]}.{key}"  # of a table; between them stands which kind of table it is
     cause = first.get("ctx", {}).get("error", "")
     if kind == "missing":
-        return f"{key} is missing; add it"
+        return f"{key} is missing. Add it."
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{key!r} {unknown}"
     if isinstance(cause, _HiddenError):
         return f"{key} {cause}"
+    expected = str(cause or first["msg"])
+    expected = expected.replace("Input should be", "it must be").replace("a valid", "a")
     if not key:
-        return str(cause or first["msg"])
-    expected = cause or first["msg"].replace("Input should be", "it must be").replace(
-        "a valid", "a"
-    )
+        return expected
     verb = "holds" if isinstance(place[-1], int) else "is"
-    return f"{key} {verb} {str(first['input'])[:60]!r}; {expected}"
+    return f"{key} {verb} {str(first['input'])[:60]!r}. {expected[0].upper()}{expected[1:]}."

@@ -161,7 +161,7 @@ def test_an_empty_bank_gives_a_clear_page_and_a_database_that_fails_one_sentence
         database.execute("ALTER TABLE job RENAME TO away")
     answer = httpx.get(f"{server.address}/reports/link/a.csv")
     assert answer.status_code == 503
-    assert answer.text == "The database cannot be read at the moment. Please try again."
+    assert answer.text == "The database can't be read right now. Please try again."
 
 
 @pytest.mark.soak

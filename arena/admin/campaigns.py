@@ -82,11 +82,14 @@ class CampaignAdmin(SeatAdmin):
         with self._database.read() as connection:
             layout = layout_of(spec, bank, model_names(connection))
         if not layout.wanted.any():
-            raise CampaignError(f"No item of {spec.source!r} has answers of two of these models")
+            raise CampaignError(
+                f"No item of {spec.source!r} has answers from two of these models. "
+                "Name other models, or import their answers."
+            )
         items = int(layout.wanted.any(0).sum())
         if spec.seat.votes > items:
             raise CampaignError(
-                f"seat.votes is {spec.seat.votes}, and a worker gets each of the {items} items once"
+                f"seat.votes is {spec.seat.votes}, but there are {items} items and a worker gets each once. Lower it."
             )
         check_sources(spec, bank)
         return self.store.create(TASK, spec, noted(operator, "made a campaign", spec.name))
@@ -112,12 +115,12 @@ class CampaignAdmin(SeatAdmin):
         checks = len(self.items.bank().checks(spec.checks.items))
         return [
             f"{campaign.name}: {plural(len(layout.models), 'model')}, {plural(int((layout.wanted > 0).sum()), 'tuple')}"
-            f", {plural(most, 'vote')} at most; it stops at {spec.stop.votes:,}.",
-            f"{plural(workers, 'worker')} of {plural(seat.votes, 'vote')}, for {seat.pay:g} {seat.currency} each"
-            f": {workers * seat.pay:,.2f} {seat.currency} without the platform's fee.",
-            f"{plural(checks, 'check item')} for attention."
+            f", at most {plural(most, 'vote')}. It stops at {spec.stop.votes:,}.",
+            f"{plural(workers, 'worker')} with {plural(seat.votes, 'vote')} each, for {seat.pay:g} {seat.currency} each"
+            f": {workers * seat.pay:,.2f} {seat.currency} before the platform's fee.",
+            f"{plural(checks, 'check item')} to test attention."
             if checks
-            else "There are no check items: nobody's attention is tested (python -m arena items checks DIR).",
+            else "No check items, so nobody's attention is tested. Import some: python -m arena items checks DIR.",
         ]
 
     @property
@@ -208,6 +211,6 @@ def check_sources(spec: CampaignSpec, bank: Bank) -> None:
             names = [source.name for source in bank.sources if source.kind == "check"]
             known = ", ".join(names) or "none"
             raise CampaignError(
-                f"{key} is {name!r}, which has {there} of the {least} check items that it needs. Sources of check "
-                f"items: {known}. Import more: python -m arena items checks DIR."
+                f"{key} is {name!r}, which has only {there} of the {least} check items needed. Sources of check items: "
+                f"{known}. To import more: python -m arena items checks DIR."
             )

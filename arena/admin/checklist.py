@@ -53,9 +53,7 @@ def _bank(settings: Settings, connection: Connection) -> Iterator[ChecklistEntry
         until = "voters see the demo items" if has_demo else "nobody can vote"
         details = f"{shown_text(own)} Until then, {until}."
     else:
-        details = (
-            f"only the demo items. {mend}" if has_demo else f"none, so nobody can vote. {mend}"
-        )
+        details = f"demo items only. {mend}" if has_demo else f"none, so nobody can vote. {mend}"
     yield ChecklistEntry("Items", own["ready"] > 0, details, is_urgent=not has_demo)
     checks = bank.states_of(["check"]).total()
     made = "a folder of them: python -m arena items checks DIR (docs/vote.md)"
@@ -74,11 +72,11 @@ def _copies(settings: Settings) -> Iterator[ChecklistEntry]:
         yield ChecklistEntry(
             "Copy",
             True,
-            "PostgreSQL stores the votes. Its backups are yours to make.",
+            "PostgreSQL stores the votes. Back it up yourself.",
         )
     else:
         details = (
-            "none. If this disk is lost, so are the votes. Set MIRROR (a private dataset of the Hub) and HF_TOKEN, or "
+            "none. If this disk is lost, so are the votes. Set MIRROR (a private dataset on the Hub) and HF_TOKEN, or "
             "DATABASE_URL (PostgreSQL). See docs/host.md."
         )
         yield ChecklistEntry("Copy", False, details, is_urgent=True)
@@ -93,13 +91,13 @@ def _people(settings: Settings) -> Iterator[ChecklistEntry]:
         provider = settings.oauth.provider.partition("://")[2]
         yield ChecklistEntry("Login", True, f"with {provider}.")
     else:
-        details = "none. Voters are known by a cookie only. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: "
+        details = "none. Voters are known only by a cookie. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: "
         yield ChecklistEntry("Login", False, f"{details}true on a Space (docs/host.md).")
     if settings.operators:
         yield ChecklistEntry("Operators", True, f"{', '.join(sorted(settings.operators))}.")
     else:
         details = (
-            "none by name. The link printed at start opens this page in one browser, for a day. "
+            "none by name. The link printed at start opens this page in one browser for a day. "
         )
         yield ChecklistEntry(
             "Operators", False, f"{details}Set up a login, and name them in OPERATORS."
@@ -114,12 +112,12 @@ def _answering(settings: Settings, live_models: int) -> Iterator[ChecklistEntry]
     if live_models >= 2:
         yield ChecklistEntry("Live models", True, f"{live_models} answer here.")
     else:
-        details = "one is ready, and battles take two" if live_models else "none is ready"
+        details = "only one is ready, and battles need two" if live_models else "none is ready"
         if settings.models is None:
-            details = "none. Start with MODELS=small, or with MODELS set to a file of models"
+            details = "none. Start with MODELS=small, or set MODELS to a models file"
         yield ChecklistEntry("Live models", False, f"{details} (docs/vote.md).")
     judge = settings.judge
-    lent = f"{judge.model}, lent at up to ${judge.total_budget / 1e6:,.2f} in all."
+    lent = f"{judge.model}, for up to ${judge.total_budget / 1e6:,.2f} in all."
     missing = "none. People score with their own keys. Set JUDGE_MODEL and OPENAI_API_KEY (docs/score.md)."
     yield ChecklistEntry("Judge", bool(judge.model), lent if judge.model else missing)
     for name, path, variable in (
@@ -127,5 +125,5 @@ def _answering(settings: Settings, live_models: int) -> Iterator[ChecklistEntry]
         ("MM-Vet v2", settings.mm_vet_v2, "MM_VET_V2_PATH"),
         ("other benchmarks", settings.questions, "QUESTIONS_PATH"),
     ):
-        missing = f"missing, so answers to them can't be scored here. Set {variable} to their folder (docs/host.md)."
+        missing = f"missing, so their answers can't be scored here. Set {variable} to their folder (docs/host.md)."
         yield ChecklistEntry(f"Questions of {name}", path is not None, "here." if path else missing)

@@ -117,7 +117,7 @@ class Erasure:
         if len(voters) != 1:
             raise UnknownVoterError(
                 f"No visitor has the code {name[:40]!r}. Visitors find theirs at /you, workers at the end of a "
-                "campaign. A seat's number works too, as in seat 17."
+                "campaign. A seat number works too, as in: seat 17."
             )
         return voters.pop()
 

@@ -146,7 +146,7 @@ def check_upload(connection: Connection, upload: int) -> None:
     """Raises AdminCommandError if no such upload is permanently stored."""
     here = (OWN_IMAGE.c.id == upload) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
     if connection.scalar(select(OWN_IMAGE.c.id).where(here).with_for_update()) is None:
-        raise AdminCommandError(f"There is no kept upload {upload}. It may be deleted already")
+        raise AdminCommandError(f"There's no upload {upload}. It may be deleted already.")
 
 
 def report_slug(address: str) -> str:
@@ -166,14 +166,14 @@ def report_slug(address: str) -> str:
 def withdraw(connection: Connection, slug: str, reason: str) -> bool:
     """Makes a report private for good; returns whether it wasn't so before. Raises AdminCommandError."""
     if not reason:
-        raise AdminCommandError("Say why: the report's owner reads it.")
+        raise AdminCommandError("Give a reason. The report's owner reads it.")
     if len(reason) > MOST_REASON:
-        raise AdminCommandError(f"The reason has at most {MOST_REASON} characters. Shorten it.")
+        raise AdminCommandError(f"The reason is over {MOST_REASON} characters. Shorten it.")
     is_it = JOB.c.slug == slug
     query = select(JOB.c.slug, JOB.c.withdrawn).where(is_it)
     row = connection.execute(query).first() if inspect(connection).has_table(JOB.name) else None
     if row is None:
-        raise AdminCommandError(f"No report has the public address /r/{slug[:100]}. Check it.")
+        raise AdminCommandError(f"No report has the address /r/{slug[:100]}. Check it.")
     if row.withdrawn is not None:
         return False
     connection.execute(update(JOB).where(is_it).values(published=False, withdrawn=reason))
@@ -185,6 +185,6 @@ def _item(connection: Connection, key: str) -> int:
     item = connection.scalar(select(ITEM.c.id).where(ITEM.c.key == key))
     if item is None:
         raise AdminCommandError(
-            f"No item has the key {key[:40]!r}. An item's key is what follows /item/ in its link."
+            f"No item has the key {key[:40]!r}. The key is the part after /item/ in the item's link."
         )
     return item

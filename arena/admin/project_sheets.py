@@ -55,7 +55,7 @@ QUALITY_PAPER = (
     None,
 )
 """MMT-Bench's numbers: Table A14, and the appendices I.1 and I.2. The result of the check is not printed."""
-TIME_HEADS = ("Step", "Done", "Median minutes", "Minutes in all")
+TIME_HEADS = ("Step", "Done", "Median minutes", "Total minutes")
 PERSON_HEADS: Mapping[Kind, Mapping[EventKind, str]] = {
     "captions": {
         "instruction": "Instructions",
@@ -67,13 +67,13 @@ PERSON_HEADS: Mapping[Kind, Mapping[EventKind, str]] = {
 }
 """The heads for people's work at each step."""
 AGREED_HEADS: Mapping[Kind, str] = {
-    "captions": "Verdicts as others'",
+    "captions": "Same verdict as others",
     "multiple choice": "Same letter as others",
 }
 _YIELDS: Mapping[Metric, str] = {
     "correct": "Correct",
-    "caption": "Caption at fault",
-    "answer": "Answer at fault",
+    "caption": "Caption wrong",
+    "answer": "Answer wrong",
     "other": "Other faults",
 }
 

@@ -102,7 +102,7 @@ class ProjectStanding:
 def _fetch_example(address: str) -> bytes:
     """Returns the picture of a project's example. Raises OSError."""
     if not address.startswith("https://"):
-        raise OSError("give its https address")
+        raise OSError("it needs an https address")
     try:
         return fetch(address)
     except FetchError as error:
@@ -136,7 +136,7 @@ class ProjectAdmin(SeatAdmin):
         self.check_server(spec)
         if spec.checks.items:
             raise CampaignError(
-                "checks.items is of battles alone; items are checked by who verifies them, leave it out"
+                "checks.items is only for campaigns of battles. Delete it: in a project, people verify the items."
             )
         check_sources(spec, self._items.bank())
         return self._projects.make(content, picture, noted(operator, "made a campaign", spec.name))
@@ -153,10 +153,10 @@ class ProjectAdmin(SeatAdmin):
         noun = "question" if spec.is_choice else "item"
         each = "A question" if spec.is_choice else "An item"
         return [
-            f"{campaign.name}: {plural(items, noun)} of {families} {'family' if families == 1 else 'families'}, "
+            f"{campaign.name}: {plural(items, noun)} in {families} {'family' if families == 1 else 'families'}, "
             f"{plural(steps, 'step')} or more.",
-            f"{plural(seats, 'seat')} of {plural(seat.votes, 'step')}, for {seat.pay:g} {seat.currency} each: {pay} or "
-            f"more, without the platform's fee. {each} takes {people} people.",
+            f"{plural(seats, 'seat')} with {plural(seat.votes, 'step')} each, for {seat.pay:g} {seat.currency} each: "
+            f"{pay} or more, before the platform's fee. {each} takes {people} people.",
             self._price(spec),
             *_qualifying(spec),
         ]
@@ -165,8 +165,8 @@ class ProjectAdmin(SeatAdmin):
         """Returns a sentence on the models that a project asks, and their most cost."""
         if not spec.first_model:
             if spec.is_choice:
-                return "No model tries the questions without their pictures: blind_model is empty."
-            return "People write the answers: no model is named."
+                return "No model tries the questions without their pictures, because blind_model is empty."
+            return "People write the answers, because model is empty."
         options = ("x" * MOST_OPTION,) * MOST_OPTIONS if spec.is_choice else ()
         longest = Instruction(text="x" * LONGEST["instruction"], pictures=(), options=options)
         try:
@@ -178,17 +178,17 @@ class ProjectAdmin(SeatAdmin):
             without = "People write the answers"
             if spec.is_choice:
                 without = "Nobody tries the questions without their pictures"
-            return f"{without}, since a model can't be used: {error}."
+            return f"{without}, because a model can't be used. {error}"
         if spec.is_choice:
             act = f"{spec.blind_model} answers without the picture"
-            unit = "a question with the longest texts"
+            unit = "a question with texts of maximum length"
         else:
-            blind = f", and {spec.blind_model} blindly" if spec.blind_model else ""
+            blind = f", and {spec.blind_model} answers without pictures" if spec.blind_model else ""
             act = f"{spec.model} drafts answers{blind}"
-            unit = "an item with the longest texts of one picture"
+            unit = "an item with one picture and texts of maximum length"
         if unpriced:
             return (
-                f"{act}. The models file has no price for {unpriced}, so the cost isn't known and the budget can't "
+                f"{act}. The models file has no price for {unpriced}, so the cost is unknown and the budget can't "
                 "limit it."
             )
         return f"{act}: ${most / 1e6:.4f} at most for {unit}, ${spec.budget:,.2f} at most in all."
@@ -202,11 +202,11 @@ class ProjectAdmin(SeatAdmin):
         """
         campaign = self.store.get(name)
         if not why:
-            raise DraftError("Write why the item is taken out.")
+            raise DraftError("Say why you're removing the item.")
         _check_number(number)
         note = noted(operator, "took an item out of a project", f"{name} {number}")
         self._projects.reject(campaign, int(number), fault, why, note)
-        return f"Item {number} of {name} is taken out. If it is in the bank, hide it there too; its votes stay."
+        return f"Item {number} of {name} is removed. If you've imported it, hide it there too. Its votes stay."
 
     def check(self, operator: str, name: str, number: str, value: str) -> str:
         """Stores the check of an accepted question; returns a message. Raises CampaignError and DraftError."""
@@ -215,11 +215,11 @@ class ProjectAdmin(SeatAdmin):
         judged = _judgement(value)
         if judged is None:
             raise DraftError(
-                "Say whether the question is good, or what is wrong with it: {}.", ", ".join(CHECKS)
+                "Say whether the question is good, or what's wrong with it: {}.", ", ".join(CHECKS)
             )
         note = noted(operator, "checked a question", f"{name} {number} {judged}")
         self._projects.check(campaign, int(number), judged, note)
-        outcome = "is good" if judged == "correct" else "is taken out"
+        outcome = "is good" if judged == "correct" else "is removed"
         return f"Question {number} of {name} {outcome}."
 
     def unread(self, name: str) -> list[UnreadSample]:
@@ -243,7 +243,7 @@ class ProjectAdmin(SeatAdmin):
         note = noted(operator, "judged a writer's sample", f"{name} {sample[:40]} {verdict}")
         if answer is None or not self._qualification.judge(answer, VERDICTS[verdict], note):
             raise DraftError(
-                "No sample {} of {} waits to be read. It may have been read already.",
+                "There's no sample {} of {} to read. Someone may have read it already.",
                 sample[:40],
                 name,
             )
@@ -323,7 +323,7 @@ def _judgement(value: str) -> Judged | None:
 
 def _check_number(number: str) -> None:
     if not (number.isascii() and number.isdecimal() and len(number) < 10):
-        raise DraftError("Give the number of the item, as in 17.")
+        raise DraftError("Give the item's number, as in 17.")
 
 
 def _qualifying(spec: ProjectSpec) -> list[str]:
@@ -333,10 +333,10 @@ def _qualifying(spec: ProjectSpec) -> list[str]:
     task = f"Writers do {plural(spec.qualify.samples, 'sample task')} first"
     unread = sum(not sample.known for sample in spec.samples)
     if not unread:
-        return [f"{task}; all are marked by what their captions name."]
+        return [f"{task}. All are checked automatically, by what their captions name."]
     return [
-        f"{task}; {unread} of {len(spec.samples)} say nothing that is known: you read their captions, and their "
-        "writers wait meanwhile."
+        f"{task}. {unread} of {len(spec.samples)} samples list no names to look for, so you read their captions "
+        "while the writers wait."
     ]
 
 

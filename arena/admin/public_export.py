@@ -122,7 +122,7 @@ def write_export(database: Database, folder: Path) -> Written:
             vote = exported_vote(
                 row, models, pictures, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}"
             )
-            about = {(row.voter_id, row.winner), (row.voter_id, row.loser)}
+            about = {(row.voter_id, row.model_a), (row.voter_id, row.model_b)}
             is_like_crowd = row.choice in ("a", "b") and bool(like_crowds & about)
             is_flagged = row.voter_id in flagged or is_like_crowd
             here = (row.source, is_flagged, row.terms, row.draw, row.draw_probability)

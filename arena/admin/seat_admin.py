@@ -103,9 +103,11 @@ class SeatAdmin(ABC):
         """Ends a campaign; returns a message. Raises CampaignError."""
         campaign = self.store.get(name)
         note = noted(operator, "ended a campaign", name)
-        if not self.store.end(campaign, "an operator ended it", note):
-            return f"{name} has ended already: {campaign.why_ended}."
-        return f"{name} has ended. Whoever is at work is told at the next page, and is paid."
+        if not self.store.end(campaign, "ended by an operator", note):
+            return f"{name} has already ended: {campaign.why_ended}."
+        return (
+            f"{name} has ended. People still at work see this on their next page, and they're paid."
+        )
 
     def bring_participants(self, operator: str, name: str, records: Iterable[Record]) -> str:
         """Replaces a campaign's list of participants, which decides whose work counts; returns a summary of the list.
@@ -129,11 +131,11 @@ class SeatAdmin(ABC):
             if any(listed_under) and came.get(person, listed_under[0]) not in listed_under:
                 other.append(person)
         return (
-            f"{plural(len(listed), 'person')} in the platform's list of {name}; {len(came.keys() & listed.keys())} of "
-            f"them came; not in it: {plural(len(came.keys() - listed.keys()), 'worker')}. Workers who came: "
+            f"{plural(len(listed), 'person')} on the platform's list of {name}. {len(came.keys() & listed.keys())} of "
+            f"them came. Not on it: {plural(len(came.keys() - listed.keys()), 'worker')}. Workers who came: "
             f"{states['confirmed']} confirmed, {states['rejected']} rejected, {states['pending']} pending."
-            + _enumerated(" More than once in it, to be paid once", twice)
-            + _enumerated(" Came under another submission than the list's, to be looked at", other)
+            + _enumerated(" Listed more than once (pay them once)", twice)
+            + _enumerated(" Came with a submission that isn't the listed one (check them)", other)
         )
 
 

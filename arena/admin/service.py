@@ -64,7 +64,7 @@ class AdminService:
     def do(self, operator: str, order: object, about: object) -> str:
         """Executes a command, records it, and returns a message for the operator. Raises one of `ADMIN_ERRORS`."""
         if not (isinstance(order, str) and isinstance(about, str) and order in self._deeds):
-            raise AdminCommandError(f"An order is one of {', '.join(self._deeds)}")
+            raise AdminCommandError(f"This act isn't known. Acts: {', '.join(self._deeds)}.")
         return self._deeds[order](operator, about)
 
     def withdraw_report(self, operator: str, address: str, reason: str) -> str:
@@ -83,20 +83,20 @@ class AdminService:
         """Makes a change and records it, both or neither; a change that is already made is not recorded again."""
         with self._database.write() as connection:
             if not change(connection, about):
-                return "That is so already."
+                return "Nothing to do: it's already so."
             record_action(connection, operator, deed, about)
         return f"Done: {deed} {about}".strip() + "."
 
     def _official(self, connection: Connection, voters: str) -> bool:
         if self._counted.rule == "everyone":
             raise AdminCommandError(
-                "There is one board, of everyone's votes: nobody can log in, no campaign counts"
+                "There's only everyone's board, because nobody can log in and no campaign counts."
             )
         if self._counted.official:
-            raise AdminCommandError("COUNTS names the official board; unset it to choose one here")
+            raise AdminCommandError("COUNTS sets the official board. Unset it to choose here.")
         if voters not in get_args(BoardVoters):
             raise AdminCommandError(
-                f"A board has the votes of {' or '.join(get_args(BoardVoters))}, not {voters[:20]!r}"
+                f"There's no board of {voters[:20]!r}. Choose {' or '.join(get_args(BoardVoters))}."
             )
         return make_official(connection, voters)
 
@@ -106,14 +106,14 @@ class AdminService:
             check_upload(connection, number)
             record_action(connection, operator, "took an upload down", upload)
         self._images.take_down(OWN_IMAGE.c.id == number)
-        return f"Done: took upload {number} down."
+        return f"Done: upload {number} is deleted."
 
     def _forget(self, operator: str, name: str) -> str:
         self._forgetting.forget(self._forgetting.find(name), operator)
-        return "Done: forgot this voter. The votes stay without a person; the public files are written anew."
+        return "Done: this voter is forgotten. The votes stay, without a person. The public files are being updated."
 
 
 def _number(text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
-    raise AdminCommandError(f"An upload has a number, not {text[:20]!r}")
+    raise AdminCommandError(f"{text[:20]!r} isn't the number of an upload. Reload the page.")

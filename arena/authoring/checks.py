@@ -39,10 +39,13 @@ def written(name: str, text: str, field: str) -> str:
     """Returns a text without blanks around it. Raises DraftError, which calls it `name`."""
     text = text.strip()
     if not text:
-        raise DraftError("The {} is empty; write it.", name)
+        raise DraftError("The {} is empty. Write it.", name)
     if len(text) > LONGEST[field]:
         raise DraftError(
-            "The {} has {} characters; {} is the most.", name, len(text), LONGEST[field]
+            "The {} has {} characters, and the limit is {}. Shorten it.",
+            name,
+            len(text),
+            LONGEST[field],
         )
     return text
 
@@ -51,18 +54,19 @@ def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
     """Raises DraftError for a picture that may not be used, or without stated rights."""
     if credit.licence not in LICENCES:
         raise DraftError(
-            "Picture {} has no licence; choose the one that its source states, or take it out.",
+            "Picture {} has no licence. Choose the one that its source states, or remove "
+            "the picture.",
             number,
         )
     if spec.free_pictures and credit.licence in UNFREE:
         raise DraftError(
-            "Picture {} is under {}, which forbids changes or commerce; this project takes free pictures only.",
+            "Picture {} is under {}, which forbids changes or commercial use. Use a free picture.",
             number,
             credit.licence,
         )
     if max(map(len, (credit.source, credit.creator, credit.statement))) > LONGEST["credit"]:
         raise DraftError(
-            "What is said of picture {} is too long; {} characters are the most.",
+            "The details of picture {} are too long. Use at most {} characters.",
             number,
             LONGEST["credit"],
         )
@@ -70,11 +74,11 @@ def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
         return
     if not _LINK.fullmatch(credit.source):
         raise DraftError(
-            "Picture {} has no link to its source; copy the address of its page.", number
+            "Picture {} has no link to its source. Copy the address of its page.", number
         )
     if credit.licence not in ("CC0", "PD") and not credit.creator.strip():
         raise DraftError(
-            "Picture {} has no creator, whom its licence wants named; write the name.", number
+            "Picture {} has no creator, and its licence requires one. Write the name.", number
         )
 
 
@@ -84,11 +88,12 @@ def check_caption(number: int, caption: str, answer: str, least: int = LEAST_CAP
     words = tokens(caption)
     if answer and set(words) <= set(tokens(answer)):
         raise DraftError(
-            "The caption of picture {} is the answer alone; say what can be seen.", number
+            "The caption of picture {} only gives the answer. Say what can be seen.", number
         )
     if len(words) < least:
         raise DraftError(
-            "The caption of picture {} has {} words; write {} or more, so that who cannot see it knows what it shows.",
+            "The caption of picture {} has {} words. Write {} or more, so that someone who "
+            "can't see it knows what it shows.",
             number,
             len(words),
             least,

@@ -101,8 +101,8 @@ class Drafting:
         vlm = self._load(name)
         if vlm.card.visitor_key and vlm.card.price is None:
             raise CatalogueError(
-                f"{name} is paid at its router's price, which no budget can bound; give it prompt_price and "
-                "completion_price in the models file, or choose another model"
+                f"{name} has its router's price, which a budget can't limit. Give it prompt_price and "
+                "completion_price in the models file, or choose another model."
             )
         return vlm
 

@@ -65,18 +65,14 @@ class Exports:
         `texts`: also the captions, references and keys of a sealed project. `words`: the words of the card, for `hub`.
         """
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ExportError(
-                f"{folder} is not empty; choose a new folder, so that nothing of before stays in it"
-            )
+            raise ExportError(f"{folder} isn't empty. Choose a new folder.")
         if (form == "tsv") is not project_of(project.spec).is_choice:
             raise ExportError(
-                f"{project.name} has {'no ' if form == 'tsv' else ''}multiple-choice questions; choose "
-                f"{'--as bank, hub or visit' if form == 'tsv' else '--as tsv'}"
+                f"{project.name} has {'no ' if form == 'tsv' else ''}multiple-choice questions. Write "
+                f"{'--as bank, hub or visit' if form == 'tsv' else '--as tsv'}."
             )
         if form == "hub" and words is None:
-            raise ExportError(
-                "A dataset of the Hub has a card: say in which language its items are, and whom to write"
-            )
+            raise ExportError("A Hub dataset needs a card. Give --language and --contact.")
         texts = texts or project_of(project.spec).visibility == "open"
         drafts = self._drafts.drafts(project)
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -113,14 +109,14 @@ class Exports:
             twin = items.setdefault(item.key, item)
             if twin is not item:
                 raise ExportError(
-                    f"{project.name}, items {twin.draft} and {item.draft}, instruction: it is the same, with the same "
-                    "pictures, and a bank has an item once; take one out: "
+                    f"{project.name}: items {twin.draft} and {item.draft} have the same instruction and pictures, "
+                    "and an item can exist only once. Remove one: "
                     f"python -m arena drafts reject {project.name} {item.draft} --fault instruction"
                 )
         left = {
             "rejected": sum(draft.state.step == "rejected" for draft in drafts),
             "not finished": sum(draft.state.is_open for draft in drafts),
-            "with a picture that is not kept here": len(unfetched),
+            "with a picture that isn't stored here": len(unfetched),
         }
         return list(items.values()), _counted(project, len(items), left, unfetched)
 
@@ -155,8 +151,8 @@ class Exports:
         path = self._pictures.path(picture.name)
         if path is None:
             raise ExportError(
-                f"{project.name}, item {draft.id}, pictures: {picture.name} is not among the kept pictures; bring it "
-                f"back from a copy of DATA_DIR/pictures, or take the item out: python -m arena drafts reject "
+                f"{project.name}, item {draft.id}: the picture {picture.name} is missing. Restore it from a copy of "
+                f"DATA_DIR/pictures, or remove the item: python -m arena drafts reject "
                 f"{project.name} {draft.id} --fault picture"
             )
         return path
@@ -186,8 +182,8 @@ class Exports:
         """Writes the table of verified items, with uploaded pictures beside it. Raises ExportError."""
         if not texts:
             raise ExportError(
-                f"{project.name} is sealed, and VisIT-Bench's table is its captions and answers: add --with-texts and "
-                "keep the folder private, or choose --as bank"
+                f"{project.name} is sealed, and VisIT-Bench's table has captions and answers. Add --with-texts and "
+                "keep the folder private, or choose --as bank."
             )
         own = project_of(project.spec).licence
         verified = [draft for draft in drafts if _is_row(draft)]
@@ -198,7 +194,7 @@ class Exports:
                     shutil.copyfile(self._file(project, draft, picture), folder / picture.name)
         others = [draft.state.is_open for draft in drafts if not _is_row(draft)]
         left = {
-            "taken out, or with a fault that the table cannot say": others.count(False),
+            "removed, or with a fault that the table has no column for": others.count(False),
             "not finished": others.count(True),
         }
         exported = _counted(project, len(verified), left)
@@ -235,7 +231,9 @@ def _counted(
     reasons = {reason: number for reason, number in left.items() if number}
     exported = Exported(items, reasons, tuple(unfetched))
     if not items:
-        raise ExportError(f"{project.name} has no item to export. {left_out(exported)}".strip())
+        raise ExportError(
+            f"{project.name} has no items to export yet. {left_out(exported)}".strip()
+        )
     return exported
 
 
@@ -250,8 +248,8 @@ def left_out(exported: Exported) -> str:
         if exported.unfetched[_MOST_NAMED:]:
             numbers += ", ..."
         sentence += (
-            f" Pictures of items {numbers} are addresses alone: python -m arena items visit FILE --fetch-images brings "
-            "their table into the bank, pictures too."
+            f" Items {numbers} have only the addresses of their pictures. To import them with pictures: "
+            "python -m arena items visit FILE --fetch-images."
         )
     return sentence
 

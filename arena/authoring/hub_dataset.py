@@ -63,12 +63,12 @@ class CardWords(NamedTuple):
         """Raises CardError for malformed words."""
         if not _LANGUAGE.fullmatch(self.language):
             raise CardError(
-                f"--language is {self.language[:80]!r}; it must be a code of ISO 639, as en, de or zh"
+                f"--language is {self.language[:80]!r}. Write an ISO 639 code, such as en, de or zh."
             )
         if not _CONTACT.fullmatch(self.contact):
             raise CardError(
-                f"--contact is {self.contact[:80]!r}; it must be an e-mail address or a page, to which who made a "
-                "picture, or is in it, can write"
+                f"--contact is {self.contact[:80]!r}. Give an e-mail address or a page for people who made a "
+                "picture or are in it."
             )
 
 
@@ -191,14 +191,14 @@ def _card(
         verifiers=plural(spec.verifiers, "other person"),
         pay=f"{spec.seat.pay:g} {spec.seat.currency} for up to {plural(spec.seat.votes, 'step')}",
         yields=_table(("first judgement", "all", "one image", "several images"), _yields(drafts)),
-        agreement="not measured: each answer had one verifier"
+        agreement="not measured, since each answer had one verifier"
         if agreed is None
         else f"{agreed:.1%} of pairs of verdicts",
         licences=_table(
             ("licence", "images"),
             Counter(picture.licence for item in items for picture in item.pictures).items(),
         ),
-        withheld=f"{' and '.join(sealed)}, against contamination. To have answers judged with them, drop a file with "
+        withheld=f"{' and '.join(sealed)}, to avoid contamination. To score answers with them, upload a file with "
         "the columns `item` (the `id` here) and `prediction` on the page *Score a model* of the site that made this"
         if sealed
         else "none",

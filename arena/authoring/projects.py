@@ -75,7 +75,9 @@ class Projects:
         stored = self.drafts.find(campaign, draft)
         if stored is None or stored.state.step == "rejected":
             raise DraftError(
-                "There is no item {} in {} that can be taken out.", draft, campaign.name
+                "There is no item {} in {} that can be removed. Check its number.",
+                draft,
+                campaign.name,
             )
         self.drafts.append(draft, Reject(fault=fault, note=why[:500]), note)
 
@@ -86,6 +88,8 @@ class Projects:
         due = due_checks(self.drafts.drafts(campaign), campaign)
         if draft not in [question.id for question in due]:
             raise DraftError(
-                "There is no question {} in {} that waits to be checked.", draft, campaign.name
+                "There is no question {} in {} to check. Someone may have checked it already.",
+                draft,
+                campaign.name,
             )
         self.drafts.append(draft, Check(said=judgement), note)

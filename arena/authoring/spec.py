@@ -57,7 +57,7 @@ MOST_SAMPLES = 20
 Known = Annotated[
     str,
     Field(max_length=200),
-    must_be("words or a short phrase, as in 'bus|coach' where either will do", is_known_answer),
+    must_be("words or a short phrase, as in 'bus|coach' if either will do", is_known_answer),
 ]
 
 
@@ -102,7 +102,7 @@ class ProjectSpec(CampaignSpec):
     """A campaign in which people write items; each step counts as one vote of the seat."""
 
     kind: Kind = "captions"
-    instructions: Annotated[str, worded("what a worker is told", 5000)] = (
+    instructions: Annotated[str, worded("the text that workers read", 5000)] = (
         "Do each step as its page says."
     )
     families: Annotated[tuple[FamilySpec, ...], Field(strict=False, min_length=1, max_length=200)]
@@ -168,31 +168,31 @@ class ProjectSpec(CampaignSpec):
         names = [family.name for family in self.families]
         for name in names:
             if names.count(name) > 1:
-                return f"two families are named {name!r}; give one another name"
+                return f"Two families are named {name!r}. Rename one."
         mistake = self._mistake_of_choice() if self.is_choice else self._mistake_of_captions()
         return mistake or super().mistake()
 
     def _mistake_of_choice(self) -> str:
         if self.model:
             return (
-                "model drafts answers to captions, and a multiple-choice question has none; name the text-only model "
-                "as blind_model"
+                "model is only for projects with captions, and multiple-choice questions have none. Name the text-only "
+                "model as blind_model."
             )
         if self.samples:
-            return "[[samples]] are captions to be written; multiple-choice questions have qualify.items"
+            return "[[samples]] ask for captions, and multiple-choice questions have none. Use qualify.items."
         return ""
 
     def _mistake_of_captions(self) -> str:
         for family in self.families:
             if family.others:
                 return (
-                    f"family {family.name!r} has wrong answers, others, which only a project of "
-                    'kind = "multiple choice" shows'
+                    f"Family {family.name!r} has wrong answers (others). Delete them, or set "
+                    'kind = "multiple choice".'
                 )
         if self.blind_model and not self.model:
-            return f"blind_model is {self.blind_model!r}, and model is empty: name one, since both answer together"
+            return f"blind_model is {self.blind_model!r}, but model is empty. Set both, since they answer together."
         if self.samples and not (self.qualify and self.qualify.samples):
-            return "there are [[samples]], and nobody is asked any: set qualify.samples"
+            return "The file has [[samples]], but nobody is asked any. Set qualify.samples."
         return ""
 
 

@@ -27,7 +27,10 @@ from arena.types import grouped
 
 MOST_BROUGHT = 30
 """The most pictures that a seat may bring for a draft."""
-LOST = "You sent this already, or you were away for long and somebody else has it now. Go on with the next."
+LOST = (
+    "You've already sent this, or you were away and someone else has it now. Continue with the "
+    "next one."
+)
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,9 @@ class DraftStore:
             values |= {"began_at": claim.claimed_at}
             fresh = self._database.insert(DRAFT_EVENT).values(values).on_conflict_do_nothing()
             if connection.scalar(fresh.returning(DRAFT_EVENT.c.id)) is None:
-                raise DraftError("You have acted on this item already; others go on with it.")
+                raise DraftError(
+                    "You've already worked on this item. Other people continue with it."
+                )
 
     def progress(self, seat: Seat) -> SeatProgress:
         """Returns the steps that a seat did; drafts that it left to others count as skipped."""
@@ -309,7 +314,8 @@ def _brought(connection: Connection, seat: Seat, draft: int) -> list[BroughtPict
 def _check_brings(connection: Connection, seat: Seat, draft: int) -> None:
     if len(_brought(connection, seat, draft)) >= MOST_BROUGHT:
         raise DraftError(
-            "You brought {} pictures for this item, the most; use some of them.", MOST_BROUGHT
+            "You've added {} pictures for this item, which is the limit. Use some of them.",
+            MOST_BROUGHT,
         )
 
 

@@ -61,9 +61,7 @@ def read_visit(path: Path) -> list[FinishedDraft]:
         with row_errors(path.name, record.row):
             drafts.append(_finished(record))
     if not drafts:
-        raise RowsError(
-            "expected a row for each item, found none; choose VisIT-Bench's table", path.name
-        )
+        raise RowsError("has no rows. Choose VisIT-Bench's table", path.name)
     return drafts
 
 
@@ -88,11 +86,13 @@ def import_visit(
         try:
             spec = read_spec(ProjectSpec, values)
         except CampaignError as error:
-            raise CampaignError(f"{path.name} makes no project {name[:80]!r}: {error}") from None
-        project = campaigns.create(TASK, spec, note, ended="its items came finished")
+            raise CampaignError(
+                f"{path.name} can't become the project {name[:80]!r}. {error}"
+            ) from None
+        project = campaigns.create(TASK, spec, note, ended="its items were imported finished")
     if project_of(project.spec).verifiers != 1:
         raise CampaignError(
-            f"{name} wants three verifiers, and the table has one verdict a row; choose another name"
+            f"{name} needs three verifiers, but the table has one verdict per row. Choose another name."
         )
     return project, store.bring(project, drafts)
 
@@ -104,7 +104,7 @@ def _finished(record: Record) -> FinishedDraft:
     text = text_in(row, "instruction")
     if len(addresses) > MOST_PICTURES:
         raise RowsError(
-            f"expected 1 to {MOST_PICTURES} images, found {len(addresses)}; take some out",
+            f"has {len(addresses)} images, more than {MOST_PICTURES}. Remove some",
             column="images",
         )
     if _flag(row, "is_multiple_images") is not (len(addresses) > 1):
@@ -137,7 +137,7 @@ def _judged(row: Row) -> Judged:
     correct, caption, answer = (_flag(row, column) for column in (_CORRECT, _CAPTION, _ANSWER))
     if correct + caption + answer > 1:
         raise RowsError(
-            f"expected True in at most one of it, {_CAPTION} and {_ANSWER}; mend the row",
+            f"only one of it, {_CAPTION} and {_ANSWER} can be True. Correct the row",
             column=_CORRECT,
         )
     if correct:
@@ -150,7 +150,7 @@ def _judged(row: Row) -> Judged:
 def _flag(row: Row, column: str) -> bool:
     cell = row[column]
     if cell not in ("True", "False"):
-        raise RowsError(f"expected True or False, found {str(cell)[:60]!r}", column=column)
+        raise RowsError(f"is {str(cell)[:60]!r}. Write True or False", column=column)
     return cell == "True"
 
 
@@ -161,7 +161,7 @@ def visit_row(draft: Draft, own: TextLicence) -> dict[str, str]:
     """
     state = draft.state
     if not (state.instruction and state.answer and state.judgements):
-        raise ValueError(f"item {draft.id} is not verified; it has no row")
+        raise ValueError(f"item {draft.id} isn't verified, so it has no row")
     judgement = state.judgements[-1]
     pictures = state.instruction.pictures
     captions: Sequence[str | float] = [

@@ -102,7 +102,7 @@ class Writing:
     def _at(self, seat: Seat, token: str, *steps: Step) -> OpenStep:
         step = self.step(seat, token)
         if step.claim.step not in steps:
-            raise DraftError("This item is at another step. Open the page again.")
+            raise DraftError("This item has moved to another step. Open the page again.")
         return step
 
     # Instruction
@@ -130,12 +130,12 @@ class Writing:
         await asyncio.to_thread(self._check_brings, seat, token)
         if not self._fetches.acquire(blocking=False):
             raise DraftError(
-                "Other links are being asked for their pictures. Try again in half a minute."
+                "Pictures are being fetched from other links. Try again in half a minute."
             )
         try:
             return await self._fetcher.fetch(url)
         except FetchError as error:
-            raise DraftError("The picture was not fetched: {}.", str(error)) from error
+            raise DraftError("The picture wasn't fetched: {}.", str(error)) from error
         finally:
             self._fetches.release()
 
@@ -234,7 +234,9 @@ class Writing:
         assert instruction
         if len(texts) != len(instruction.pictures):
             raise DraftError(
-                "There are {} captions for {} pictures.", len(texts), len(instruction.pictures)
+                "There are {} captions for {} pictures. Write one for each.",
+                len(texts),
+                len(instruction.pictures),
             )
         captions = [
             check_caption(number, text, instruction.answer) for number, text in enumerate(texts, 1)
@@ -279,13 +281,17 @@ def _check_offered(
     if not 1 <= len(distinct) == len(offered) <= most:
         if most == 1:
             raise DraftError(
-                "A question has one picture, not {}. Bring one, or untick the others.",
+                "A question has one picture, not {}. Add one, or untick the others.",
                 len(offered),
             )
-        raise DraftError("An item has 1 to {} different pictures, not {}.", most, len(offered))
+        raise DraftError(
+            "An item needs 1 to {} different pictures, and this has {}. Add or remove some.",
+            most,
+            len(offered),
+        )
     for number, offer in enumerate(offered, 1):
         if offer.sha256 not in brought:
-            raise DraftError("Picture {} is none that you brought; choose its file again.", number)
+            raise DraftError("Picture {} isn't one that you added. Choose its file again.", number)
         check_credit(number, offer.credit, spec)
 
 
@@ -293,11 +299,9 @@ def _verified(state: DraftState, value: str, note: str, blind: bool | None) -> V
     """Returns a verifier's verdict on an answer. Raises DraftError."""
     judgement = _judgement(value)
     if judgement is None or judgement == "not told":
-        raise DraftError("Say whether the answer is correct, or where the fault is.")
+        raise DraftError("Say whether the answer is correct, or what's wrong.")
     if state.blind and judgement == "correct" and blind is None:
-        raise DraftError(
-            "Say whether the answer that was given without the picture is correct too."
-        )
+        raise DraftError("Say whether the answer given without the picture is also correct.")
     return Verification(said=judgement, note=note, blind_correct=blind if state.blind else None)
 
 
@@ -317,7 +321,7 @@ def _answered(state: DraftState, value: str, note: str) -> Verification:
     for fault in QUESTION_FAULTS:
         if fault == value:
             return Verification(said=fault, note=note)
-    raise DraftError("Choose an answer, or say what is wrong with the question.")
+    raise DraftError("Choose an answer, or say what's wrong with the question.")
 
 
 def credit_of(form: Mapping[str, str]) -> Credit:

@@ -45,7 +45,7 @@ class UnknownBattleError(LookupError):
 
     def __init__(self) -> None:
         super().__init__(
-            "This battle is not yours or does not exist. Press Next, or reload the page."
+            "This battle isn't yours or doesn't exist. Press Next, or reload the page."
         )
 
 
@@ -104,7 +104,7 @@ class ChoiceStore(Generic[AnyBattle]):
                 check_undo(connection, row)
                 row = connection.execute(self._undo, {"battle": row.id}).one()
             elif row.taken_back is None:
-                raise ChoiceError("There is no choice to take back yet.")
+                raise ChoiceError("There's no choice to undo yet.")
             return self._battle_of(connection, row)
 
     def reveal(self, voter: int, token: str) -> AnyBattle:
@@ -112,7 +112,7 @@ class ChoiceStore(Generic[AnyBattle]):
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             if row.choice is None:
-                raise ChoiceError("Choose A or B first; the names appear after that.")
+                raise ChoiceError("Choose A or B first. Then the names appear.")
             if row.revealed_at is None:
                 values = {"battle": row.id, "revealed_at": now()}
                 values["final_number"] = row.final_number or next_final_number(connection)
@@ -124,7 +124,7 @@ class ChoiceStore(Generic[AnyBattle]):
         with self._database.read() as connection:
             row = self._find(connection, voter, token)
             if row.revealed_at is None:
-                raise ChoiceError("The names appear after your choice.")
+                raise ChoiceError("You'll see the names after you choose.")
             models = connection.execute(_DISPLAYED, {"models": (row.model_a, row.model_b)})
             display = {model: name for model, name in models}
         return Names(display[row.model_a], display[row.model_b])
@@ -153,7 +153,7 @@ class ChoiceStore(Generic[AnyBattle]):
         """
         if attempt == 1 and row.taken_back is not None:
             raise ChoiceError(
-                "That choice was taken back in another tab; reload the page to choose again."
+                "You undid this choice in another tab. Reload the page to choose again."
             )
         if row.choice is None:
             values = {"battle": row.id, "choice": choice, "voted_at": now(), "terms": terms}
@@ -162,7 +162,7 @@ class ChoiceStore(Generic[AnyBattle]):
             row = connection.execute(self._choice, values).one()
         elif row.choice != choice:
             raise ChoiceError(
-                "You already chose {} in this battle; that choice stands.", row.choice.upper()
+                "You've already chosen {} in this battle. That choice stands.", row.choice.upper()
             )
         return self._battle_of(connection, row)
 
@@ -240,11 +240,9 @@ def check_among(value: object, allowed: tuple[str, ...], field: str) -> None:
 def check_undo(connection: Connection, row: Row) -> None:
     """Raises ChoiceError if the choice of a locked battle can no longer be undone."""
     if row.taken_back is not None:
-        raise ChoiceError("A choice can be taken back once; this one is final.")
+        raise ChoiceError("You can undo only once. This choice is final.")
     if row.revealed_at is not None:
-        raise ChoiceError("The names have been shown; the choice is final.")
+        raise ChoiceError("You've seen the names, so this choice is final.")
     age = tick(connection) - row.tick
     if row.final_number is not None or age > (UNDO_SECONDS + UNDO_GRACE_SECONDS) * SECOND:
-        raise ChoiceError(
-            "A choice can be taken back for {} seconds; this one is final.", UNDO_SECONDS
-        )
+        raise ChoiceError("You can undo for {} seconds. This choice is final.", UNDO_SECONDS)

@@ -10,14 +10,14 @@ from arena.battles.voters import PERSON, Voters
 from arena.database import Database
 from arena.errors import VoterError
 
-TERMS = "lent to people who log in, since it costs the operator money"
-
 
 class NotLentError(VoterError):
     """A guest asks for something that costs the operator money, although people can log in."""
 
     def __init__(self) -> None:
-        super().__init__(f"This is {TERMS}; log in above")
+        super().__init__(
+            "This costs the operator money, so it's only for people who log in. Log in above."
+        )
 
 
 class Lending:

@@ -120,7 +120,7 @@ class Quotas:
         if network is not None:
             if self._days.more(connection, network, "battles") > self._limits.network_day:
                 raise LimitError(
-                    "Your network has had its battles for today. There are more from midnight (UTC)."
+                    "Your network has used up today's battles. There are more after midnight (UTC)."
                 )
             self._days.note(connection, network, voter)
 
@@ -130,8 +130,8 @@ class Quotas:
         values = {"voter": voter, "since": today}
         if connection.execute(_SERVED_TODAY, values).scalar_one() >= self._limits.voter_day:
             raise LimitError(
-                "That was the last battle for today: one voter has at most {} a day. Thank you! "
-                "There are more from midnight (UTC).",
+                "That was your last battle today: each voter gets {} a day. Thank you! "
+                "There are more after midnight (UTC).",
                 self._limits.voter_day,
             )
 
@@ -146,7 +146,8 @@ class Quotas:
         )
         if item is not None and connection.execute(about).scalar_one() >= self._limits.voter_item:
             raise LimitError(
-                "You have had as many battles about this item as one voter may; take another item."
+                "You've had all the battles on this item that one voter can have. Choose "
+                "another item."
             )
 
     def exhausted_live_pairs(self, voter: int) -> frozenset[frozenset[str]]:

@@ -34,8 +34,8 @@ class NoBattle(Enum):
 
     EMPTY = "Please come back later."
     """Nothing can be drawn for anybody; the operators' checklist has the reason."""
-    NO_SUCH_ITEM = "There is no such item here, or it has no two answers to compare."
-    ALL_SEEN = "You have compared everything there is here. Thank you!"
+    NO_SUCH_ITEM = "This item isn't here, or it doesn't have two answers to compare."
+    ALL_SEEN = "You've compared everything here. Thank you!"
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class PairSampler:
         is_limited = bool(closed) or max(items.values(), default=0) >= self._limits.voter_item
         if drawn is None and wanted and is_limited:
             raise LimitError(
-                "You have compared these items and models as often as one voter may here. Thank you!"
+                "You've compared these items and models as often as one voter can. Thank you!"
             )
         return drawn
 

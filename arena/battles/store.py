@@ -231,7 +231,7 @@ class BattleStore(ChoiceStore[Battle]):
             lock(connection, voter)
             row = self._find(connection, voter, token, lock=True)
             if row.choice is not None:
-                raise ChoiceError("You already chose in this battle; press Next for another.")
+                raise ChoiceError("You've already chosen in this battle. Press Next for another.")
             if row.ended is None:
                 _check_skips_left(connection, voter, reason)
                 row = self._end(connection, row.id, reason)
@@ -246,7 +246,7 @@ class BattleStore(ChoiceStore[Battle]):
         check_among(choice, SIDES, "choice")
         row = self._find(connection, voter, token, lock=True)
         if row.ended is not None:
-            raise ChoiceError("You skipped this battle; press Next for another.")
+            raise ChoiceError("You skipped this battle. Press Next for another.")
         return self._choose(connection, row, token_parts(token)[1], choice, terms)
 
 
@@ -310,6 +310,6 @@ def _check_skips_left(connection: Connection, voter: int, reason: SkipReason) ->
     allowed = max(SKIPS_AT_LEAST, int(SKIPS_SHARE * battles)) * (BROKEN_TIMES if broken else 1)
     if connection.execute(skips).scalar_one() >= allowed:
         raise ChoiceError(
-            "You have used today's {} skips. Please choose the better answer, even if it is close.",
+            "You've used today's {} skips. Please choose the better answer, even if it's close.",
             allowed,
         )

@@ -63,7 +63,7 @@ def layout_of(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> Layout:
     models = tuple(sorted(chosen))
     if len(models) < 2:
         raise CampaignError(
-            f"{spec.source!r} has answers of {len(models)} of these models; a battle takes two"
+            f"{spec.source!r} has answers from {len(models)} of these models, but a battle needs two. Name more models."
         )
     answered = np.array([[model in ids for ids in answering] for model in models])
     low, high = np.triu_indices(len(models), 1)
@@ -90,7 +90,9 @@ def _drawn(spec: BattleSpec, tuples: list[tuple[str, ...]]) -> list[tuple[str, .
     if spec.tuples is None:
         return tuples
     if spec.tuples > len(tuples):
-        raise CampaignError(f"tuples is {spec.tuples:,}; there are {len(tuples):,} of these models")
+        raise CampaignError(
+            f"tuples is {spec.tuples:,}, but these models have only {len(tuples):,}. Lower it."
+        )
     return nsmallest(spec.tuples, tuples, key=lambda name: lot(f"{spec.name} tuples", name))
 
 
@@ -105,10 +107,12 @@ def _items(spec: BattleSpec, bank: Bank) -> tuple[Item, ...]:
     sources = {source.name: source for source in bank.sources}
     source = sources.get(spec.source)
     if source is None:
-        raise CampaignError(f"source is {spec.source!r}; there are: {', '.join(sources) or 'none'}")
+        raise CampaignError(
+            f"There is no source {spec.source!r}. Sources: {', '.join(sources) or 'none'}."
+        )
     if source.kind == "check":
         raise CampaignError(
-            f"source is {spec.source!r}, which holds check items; name it in checks.items"
+            f"source is {spec.source!r}, which has check items. Name it in checks.items instead."
         )
     of_source = [item for item in bank.items.values() if item.source == source.id]
     _check_known("families", spec.families, {item.family for item in of_source})
@@ -131,13 +135,13 @@ def _fixed(
         _check_known(f"the item of tuple {number}", (fixed.item,), column)
         _check_known(f"a model of tuple {number}", (fixed.model_a, fixed.model_b), code)
         if fixed.model_a == fixed.model_b:
-            raise CampaignError(
-                f"tuple {number} names {fixed.model_a!r} twice; a battle takes two models"
-            )
+            raise CampaignError(f"Tuple {number} names {fixed.model_a!r} twice. Name two models.")
         low, high = sorted((code[fixed.model_a], code[fixed.model_b]))
         place = (pair_number(low, high, len(models)), column[fixed.item])
         if not both[place]:
-            raise CampaignError(f"tuple {number}: a model has no answer to item {fixed.item!r}")
+            raise CampaignError(
+                f"Tuple {number}: a model has no answer to item {fixed.item!r}. Leave the tuple out."
+            )
         wanted[place] += spec.per_tuple
         pair = sorted((fixed.model_a, fixed.model_b))
         places[fixed.item, *pair] = place
@@ -153,5 +157,5 @@ def _check_known(field: str, names: tuple[str, ...], known: Collection[str]) -> 
         if name not in known:
             some = ", ".join(sorted(known)[:20])
             raise CampaignError(
-                f"{field}: {name[:80]!r} is none of this source's; there are: {some}"
+                f"{field}: {name[:80]!r} isn't in this source. Choose from: {some}."
             )

@@ -54,11 +54,11 @@ class BattleSpec(CampaignSpec):
 
     def mistake(self) -> str:
         if self.design == "fixed" and not self.fixed:
-            return "design is 'fixed', but no tuples are given; make it by python -m arena campaign new --tuples FILE"
+            return "design is 'fixed', but there are no tuples. Run: python -m arena campaign new --tuples FILE"
         if self.fixed and self.design != "fixed":
-            return f"design is {self.design!r}, and a file of tuples is given; it belongs to design = 'fixed'"
+            return f"design is {self.design!r}, but there is a file of tuples. Set 'fixed', or leave the file out."
         if self.tuples and self.fixed:
-            return "tuples draws from all tuples, and a file of them is given; leave one out"
+            return "tuples draws from all tuples, but there is also a file of them. Leave one out."
         return super().mistake()
 
 

@@ -227,14 +227,14 @@ def stop_reached(
     stop = spec.stop
     votes = int(counted.sum())
     if votes >= stop.votes:
-        return f"{votes:,} votes of {stop.votes:,} are there"
+        return f"it has {votes:,} of {stop.votes:,} votes"
     if bool((counted >= layout.wanted).all()):
-        return "every tuple has its votes"
+        return "every tuple has all its votes"
     if looked is None:
         return ""
     is_settled = all(order.state == "settled" for order in looked.orders)
     if stop.settled is not None and looked.orders and is_settled:
-        return f"every two neighbours are clear of each other after {looked.votes:,} votes"
+        return f"all neighbours are clearly apart after {looked.votes:,} votes"
     if stop.width is not None and looked.half_width <= stop.width:
         return f"the mean half width is {looked.half_width:.1f} points after {looked.votes:,} votes"
     return ""

@@ -111,7 +111,7 @@ class BattleWork:
         """Stores a seat's choice. Raises UnknownBattleError, and ChoiceError for an invalid or late choice."""
         battle = self.mine(seat, token)
         if choice not in SIDES:
-            raise ChoiceError("Nothing was chosen; press A or B.")
+            raise ChoiceError("You haven't chosen yet. Press A or B.")
         side: Side = "a" if choice == "a" else "b"
         tuple_ = self._seen(battle)
         if tuple_ is None or not _is_late(seat, battle):
@@ -123,7 +123,7 @@ class BattleWork:
             lambda: self._keeps(seat, state, battle, tuple_), seat.id, vote_request
         ):
             raise ChoiceError(
-                "You were away for long, and others were asked this meanwhile. Here is another."
+                "You were away for a while, so this question went to others. Here's another."
             )
 
     def _seen(self, battle: Battle) -> ItemPair | None:

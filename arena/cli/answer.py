@@ -59,9 +59,9 @@ def answer(
                 cut = {ids[key] for key in file.cut if key in ids}
                 ingest.add_answers(card.name, name, answers, cut)
             file.delete()
-    yield f"{len(answers)} new answers of {card.name}; {len(answered)} were there already."
+    yield f"{len(answers)} new answers from {card.name}. {len(answered)} were already there."
     if len(items) > len(ready):
-        yield f"{len(items) - len(ready)} items wait: their images are not kept here (import with --fetch-images)."
+        yield f"{len(items) - len(ready)} items are waiting for their images. Import them with --fetch-images."
     yield from outcome.lines
     outcome.check()
 
@@ -69,8 +69,8 @@ def answer(
 def _turns(item: Item, pictures: PictureStore) -> tuple[Turn, ...]:
     paths = [pictures.path(f"{image.sha256}.{image.suffix}") for image in item.images]
     if None in paths:
-        raise TaskError("its image is not kept any more; import it again")
+        raise TaskError("its image is gone. Import it again")
     try:
         return (Turn("user", item.instruction, tuple(path.read_bytes() for path in paths if path)),)
     except OSError as error:
-        raise TaskError(f"its image cannot be read ({error.strerror}); import it again") from error
+        raise TaskError(f"its image can't be read ({error.strerror}). Import it again") from error

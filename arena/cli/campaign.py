@@ -71,7 +71,7 @@ def _of_battles(name: str, table: str) -> Iterator[str]:
     admin = _admin_of(name)
     if table not in admin.tables:
         raise CampaignError(
-            f"{name} is a project in which people write items and has no {table}; see: drafts board {name}"
+            f"{name} is a project, which has no {table}. Run: python -m arena drafts board {name}"
         )
     return printed(admin.tables[table](name))
 
@@ -84,7 +84,7 @@ def printed(sheet: Sheet) -> Iterator[str]:
 Address = Annotated[
     str | None,
     Option(
-        help="address at which workers reach this arena, as in https://arena.example.org; by default this machine"
+        help="address where workers reach this arena, as in https://arena.example.org; default: this machine"
     ),
 ]
 
@@ -116,7 +116,7 @@ def links(
     workers: Annotated[
         Path | None,
         Option(
-            help="for a plain campaign: a worker's name on each line, or a CSV, TSV or XLSX with a column `worker`"
+            help="for a plain campaign: a worker's name on each line, or a CSV, TSV or XLSX with the column `worker`"
         ),
     ] = None,
     address: Address = None,
@@ -127,12 +127,12 @@ def links(
     here = _address(address)
     if target.spec.platform.kind != "plain":
         if workers:
-            raise CampaignError(f"{name} has one link for all its workers; leave out --workers")
+            raise CampaignError(f"{name} has one link for all workers. Leave out --workers.")
         yield f"{here}{admin.link(target)}"
         return
     if workers is None:
         raise CampaignError(
-            f"{name} has a link for each worker; give --workers FILE, with a worker's name on each line"
+            f"{name} has a link for each worker. Give --workers FILE with a worker's name on each line."
         )
     with row_errors(workers.name):
         yield from printed(admin.worker_links(target, read_workers(workers), here))

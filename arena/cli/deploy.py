@@ -36,6 +36,9 @@ _FREE = (
 )
 
 
+_AGAIN = "Try again. What is done so far is kept."
+
+
 class DeployError(RuntimeError):
     """The Space cannot be written; the message says why and how to mend it."""
 
@@ -45,38 +48,40 @@ app = Typer(rich_markup_mode=None)
 
 @app.command()
 def deploy(
-    space: Annotated[str, Option(metavar="USER/NAME", help="the Space; made if it doesn't exist")],
+    space: Annotated[
+        str, Option(metavar="USER/NAME", help="the Space, created if it doesn't exist")
+    ],
     private: Annotated[
         bool, Option("--private", help="make a new Space private; an existing one stays as it is")
     ] = False,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="show what would be done, and send nothing")
+        bool, Option("--dry-run", help="show what would happen without sending anything")
     ] = False,
 ) -> Iterator[str]:
     """Upload this folder as a Hugging Face Space. You can safely run it again."""
     if not _NAME.fullmatch(space):
-        raise DeployError(f"--space is {space[:120]!r}; it must be USER/NAME, as in ada/arena")
+        raise DeployError(f"--space is {space[:120]!r}. Write USER/NAME, as in ada/arena.")
     _check_card(ROOT / "README.md")
     files = shipped(ROOT)
     copy = f"{space}-votes"
     if dry_run:
-        yield f"Nothing is sent. {space} would get these {len(files)} files, and {copy} would be its private dataset:"
+        yield f"Nothing was sent. {space} would get these {len(files)} files, with {copy} as its private dataset:"
         yield from files
     else:
         if get_token() is None:
-            raise DeployError("No token of the Hub found. Run `hf auth login`, or set HF_TOKEN")
+            raise DeployError("No Hub token found. Run `hf auth login`, or set HF_TOKEN.")
         logging.set_verbosity_error()  # it would report every attempt
         send_again()
         write(HfApi(), space, copy, private)
-        yield f"{space} has {len(files)} files, and its votes are copied to the private dataset {copy}."
+        yield f"{space} has {len(files)} files. Its votes are copied to the private dataset {copy}."
     yield _FREE
-    yield f"Set these at https://huggingface.co/spaces/{space}/settings (this command sends no secret):"
-    yield f"  secret    HF_TOKEN         needed: a fine-grained token that may write to {copy}, and to nothing else"
-    yield "  variable  MODELS           hub, unless you set another: visitors compare models with their own credits"
-    yield "  variable  OPERATORS        needed for the operator's page: Hugging Face names, with commas"
-    yield "  variable  TRUSTED_HOPS     only if your own proxies are in front of the Space's, which counts as 1"
-    yield "  variable  JUDGE_MODEL      only if you lend a judge; with it the secret OPENAI_API_KEY"
-    yield "  secret    DATABASE_URL     only for PostgreSQL, which a Space reaches at port 443 or 8080"
+    yield f"Set these at https://huggingface.co/spaces/{space}/settings (this command doesn't send secrets):"
+    yield f"  secret    HF_TOKEN         needed: a fine-grained token that can write only to {copy}"
+    yield "  variable  MODELS           hub by default: visitors compare models with their own credits"
+    yield "  variable  OPERATORS        needed for the operators' page: Hugging Face names, separated by commas"
+    yield "  variable  TRUSTED_HOPS     only if you add proxies in front of the Space, which counts as 1"
+    yield "  variable  JUDGE_MODEL      only if you lend a judge. Then set the secret OPENAI_API_KEY too"
+    yield "  secret    DATABASE_URL     only for PostgreSQL, which a Space can reach at port 443 or 8080"
 
 
 def shipped(folder: Path) -> list[str]:
@@ -103,12 +108,12 @@ def _check_card(readme: Path) -> None:
         card = SpaceCard.load(readme).data.to_dict()
     except (OSError, ValueError) as error:
         raise DeployError(
-            f"{readme} has no front matter that can be read; it must begin with ---"
+            f"{readme} has no readable front matter. It must begin with ---."
         ) from error
     missing = [name for name in ("sdk_version", "python_version", "app_file") if not card.get(name)]
     if card.get("sdk") != "gradio" or missing:
         wrong = "sdk: gradio" if card.get("sdk") != "gradio" else missing[0]
-        raise DeployError(f"{readme} has no {wrong} in its front matter; a Space needs it")
+        raise DeployError(f"{readme} has no {wrong} in its front matter. Add it: a Space needs it.")
 
 
 def write(api: HfApi, space: str, copy: str, private: bool) -> None:
@@ -118,7 +123,7 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
         api.create_repo(copy, repo_type="dataset", private=True, exist_ok=True)
         if not api.dataset_info(copy).private:
             raise DeployError(
-                f"The dataset {copy} is public. Make it private: it has votes and workers"
+                f"The dataset {copy} is public. Make it private, since it has votes and workers."
             )
         if not there:
             api.create_repo(
@@ -130,7 +135,7 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
         repeat(lambda: _update(api, space))
     except ValueError as error:
         raise DeployError(
-            f"The Hub refuses README.md's front matter: {' '.join(str(error).split())[:300]}"
+            f"The Hub refused README.md's front matter: {' '.join(str(error).split())[:300]}"
         ) from error
     except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
         raise DeployError(_error_text(error, space)) from error
@@ -166,7 +171,7 @@ def _files_of(api: HfApi, space: str) -> frozenset[str]:
         return frozenset()
     if "app.py" in files and _MARK not in files:
         raise DeployError(
-            f"{space} holds another app; choose another name, or empty that Space first"
+            f"{space} has another app. Choose another name, or empty that Space first."
         )
     return files
 
@@ -174,14 +179,12 @@ def _files_of(api: HfApi, space: str) -> frozenset[str]:
 def _error_text(error: Exception, space: str) -> str:
     """Returns a message without the server's own words, which may hold a token."""
     if isinstance(error, HubDownError):
-        return f"The{str(error).removeprefix('the')}; please try again, what was done is kept"
+        return f"The{str(error).removeprefix('the')}. {_AGAIN}"
     status = status_of(error)
     if status == 401:
-        return "The Hub does not know this token; run `hf auth login`, or set HF_TOKEN to one that may write"
+        return "The Hub doesn't know this token. Run `hf auth login`, or set HF_TOKEN to one that can write."
     if status in (402, 403):
-        return (
-            f"The Hub refused to write {space} (status {status}): the token may not do so. {_FREE}"
-        )
+        return f"The Hub refused to write {space} (status {status}), because the token isn't allowed to. {_FREE}"
     if status:
-        return f"The Hub answered {status}; please try again, what was done is kept"
-    return f"The Hub cannot be reached ({type(error).__name__}); please try again, what was done is kept"
+        return f"The Hub answered {status}. {_AGAIN}"
+    return f"The Hub can't be reached ({type(error).__name__}). {_AGAIN}"

@@ -70,11 +70,11 @@ def board(project: str) -> Iterator[str]:
         yield ""
     agreed = standing.agreement
     if agreed is None:
-        yield "No answer has two verdicts."
+        yield "No answer has two verdicts yet."
     elif standing.spec.is_choice:
-        yield f"People who answered one question, its author among them, agree in {agreed:.1%} of pairs."
+        yield f"People who answered the same question, its author included, agree in {agreed:.1%} of pairs."
     else:
-        yield f"Verifiers of one answer agree in {agreed:.1%} of pairs."
+        yield f"Verifiers of the same answer agree in {agreed:.1%} of pairs."
 
 
 @drafts.command()
@@ -86,7 +86,7 @@ def reject(
     ],
     why: Annotated[str, Option(help="a note for operators")],
 ) -> Iterator[str]:
-    """Take an item out, even an accepted one; its texts stay stored."""
+    """Remove an item, even an accepted one; its texts stay stored."""
     _, admin = admins()
     yield admin.reject(COMMAND_LINE, project, str(item), why, fault)
 
@@ -103,7 +103,7 @@ class UnreadRow(NamedTuple):
 
 @drafts.command()
 def samples(project: str) -> Iterator[str]:
-    """Print the sample captions that wait for you as CSV, the oldest first."""
+    """Print the sample captions waiting for you as CSV, the oldest first."""
     _, admin = admins()
     rows = [
         UnreadRow(
@@ -124,7 +124,7 @@ def judge(
     sample: Annotated[str, Argument(help="its name in the list, as in 17.1.3")],
     verdict: Annotated[str, Argument(metavar="good|poor")],
 ) -> Iterator[str]:
-    """Judge a writer's sample; the writer's page then goes on."""
+    """Judge a writer's sample, so that the writer can continue."""
     _, admin = admins()
     yield admin.judge(COMMAND_LINE, project, sample, verdict)
 
@@ -144,7 +144,7 @@ class UncheckedRow(NamedTuple):
 
 @drafts.command()
 def questions(project: str) -> Iterator[str]:
-    """Print the multiple-choice questions that wait for your check as CSV: half of each category, at most 100."""
+    """Print the multiple-choice questions waiting for your check as CSV: half of each category, at most 100."""
     _, admin = admins()
     standing = admin.standing(admin.store.get(project))
     rows = [_unchecked(draft, admin.pictures) for draft in standing.unchecked]
@@ -172,7 +172,7 @@ def check(
     question: Annotated[str, Argument(help="its number in the list")],
     verdict: Annotated[str, Argument(metavar="|".join(CHECKS))],
 ) -> Iterator[str]:
-    """Store your check of a question; anything but `correct` takes it out."""
+    """Store your check of a question; anything but `correct` removes it."""
     _, admin = admins()
     yield admin.check(COMMAND_LINE, project, question, verdict)
 
@@ -180,14 +180,16 @@ def check(
 @brought.command("visit")
 def import_finished(
     file: Path,
-    project: Annotated[str, Option(help="the project; made if it doesn't exist")] = "visit-bench",
+    project: Annotated[
+        str, Option(help="the project, created if it doesn't exist")
+    ] = "visit-bench",
 ) -> Iterator[str]:
     """Import VisIT-Bench's table of multi-image items, with people's verdicts on GPT-4's answers."""
     here = OpenProjects()
     note = noted(COMMAND_LINE, "made a campaign", project)
     imported, new_items = import_visit(here.campaigns, here.drafts, file, project, note)
     accepted = sum(draft.state.step == "accepted" for draft in here.drafts.drafts(imported))
-    yield f"{project}: {plural(new_items, 'new item')}; {accepted} of all are accepted."
+    yield f"{project}: {plural(new_items, 'new item')}. {accepted} are accepted in all."
 
 
 @drafts.command()
@@ -217,7 +219,8 @@ def export(
         ),
     ] = "",
     push: Annotated[
-        str | None, Option(metavar="OWNER/NAME", help="for --as hub: the dataset to make or update")
+        str | None,
+        Option(metavar="OWNER/NAME", help="for --as hub: the dataset to create or update"),
     ] = None,
     private: Annotated[bool, Option("--private/--public", help="for --push")] = True,
 ) -> Iterator[str]:
@@ -225,9 +228,9 @@ def export(
     here = OpenProjects()
     campaign = here.campaigns.get(project)
     if push and form != "hub":
-        raise ExportError(f"--push sends a dataset of the Hub; write --as hub, not --as {form}")
+        raise ExportError(f"--push sends a dataset to the Hub. Write --as hub, not --as {form}.")
     if push and texts and not private and project_of(campaign.spec).visibility == "sealed":
-        raise ExportError(f"{project} is sealed: leave out --with-texts, or --public")
+        raise ExportError(f"{project} is sealed. Leave out --with-texts or --public.")
     words = CardWords(language, contact) if form == "hub" else None
     exported = Exports(here.drafts, here.pictures).write(campaign, form, out, texts, words)
     noun = "question" if form == "tsv" else "item"
@@ -235,7 +238,7 @@ def export(
     if left := left_out(exported):
         yield left
     if form == "bank":
-        yield f"To bring them into the bank: python -m arena items folder {out} --name {project}"
+        yield f"To import them: python -m arena items folder {out} --name {project}"
     if form == "tsv" and project_of(campaign.spec).visibility == "sealed" and not texts:
         yield "Their right answers are left out. Score with the table that --with-texts writes."
     elif form == "tsv":

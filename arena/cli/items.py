@@ -19,7 +19,7 @@ MOST_PROBLEMS = 20
 app = Typer(rich_markup_mode=None)
 items = Typer(rich_markup_mode=None)
 app.add_typer(items, name="items")
-FolderName = Annotated[str | None, Option(help="name of the source; by default the folder's name")]
+FolderName = Annotated[str | None, Option(help="name of the source; default: the folder's name")]
 
 
 def _bar(members: Iterable, title: str) -> Iterable:
@@ -44,23 +44,23 @@ class OpenBank:
         report = bring(self._importer)
         changes = report.changes
         corrected = (
-            f"; {changes.items_corrected} items corrected" if changes.items_corrected else ""
+            f", {changes.items_corrected} items corrected" if changes.items_corrected else ""
         )
         yield (
-            f"{changes.items_new} new items, {changes.items_known} known; {changes.answers_new} new answers, "
-            f"{changes.answers_known} known; {changes.pictures_new} new pictures{corrected}."
+            f"{changes.items_new} new items ({changes.items_known} known), {changes.answers_new} new answers "
+            f"({changes.answers_known} known), {changes.pictures_new} new pictures{corrected}."
         )
         if report.left_out:
             yield f"{report.left_out} {left_out}."
         if report.unread:
             unread = ", ".join(map(repr, report.unread[:MOST_PROBLEMS]))
-            yield f"not read: {unread}; the keys of a line are {', '.join(KEYS)}."
+            yield f"Keys that weren't read: {unread}. A line can have {', '.join(KEYS)}."
         for problem in report.problems[:MOST_PROBLEMS]:
             yield f"not fetched: {problem}"
         if len(report.problems) > MOST_PROBLEMS:
             yield f"not fetched: {len(report.problems) - MOST_PROBLEMS} more"
         if waiting := self.items.bank().missing:
-            yield f"{waiting} items wait: image missing (import with --fetch-images, or set IMAGE_HOSTS)."
+            yield f"{waiting} items are waiting for their images. Import with --fetch-images, or set IMAGE_HOSTS."
 
 
 @items.command()
@@ -77,15 +77,16 @@ def visit(
         bool, Option("--fetch-images", help="download the images (https, public addresses)")
     ] = False,
 ) -> Iterator[str]:
-    """Import VisIT-Bench's CSV, with one or several images an item."""
+    """Import VisIT-Bench's CSV, with one or more images per item."""
     return OpenBank().bring_in(
-        lambda importer: importer.visit(file, name, fetch), "rated incorrect, left out"
+        lambda importer: importer.visit(file, name, fetch),
+        "left out, because they're rated incorrect",
     )
 
 
 @items.command("folder")
 def items_folder(folder: Path, name: FolderName = None) -> Iterator[str]:
-    """Import a folder with items.jsonl and images, or a dataset of the Hub with data/*.parquet."""
+    """Import a folder with items.jsonl and images, or a Hub dataset with data/*.parquet."""
     return OpenBank().bring_in(
         lambda importer: importer.folder(folder, name or folder.resolve().name)
     )
@@ -107,7 +108,7 @@ def answers(
     ] = None,
 ) -> Iterator[str]:
     """Import a file of one model's answers."""
-    left_out = "rows of items not in the bank, left out"
+    left_out = "rows left out, because their items aren't imported"
     return OpenBank().bring_in(lambda importer: importer.answers(file, model), left_out)
 
 
@@ -115,11 +116,11 @@ def answers(
 def withdraw(
     file: Path,
     model: Annotated[
-        str | None, Option(help="the file's model, if files of several models have this name")
+        str | None, Option(help="the file's model, if several models have a file of this name")
     ] = None,
 ) -> Iterator[str]:
     """Withdraw a file of answers; votes on them stay."""
-    yield f"{OpenBank().ingest.withdraw(file.name, model)} answers withdrawn; votes on them stay."
+    yield f"{OpenBank().ingest.withdraw(file.name, model)} answers withdrawn. Votes on them stay."
 
 
 @items.command("list")
@@ -132,6 +133,6 @@ def list_items() -> Iterator[str]:
         ready = states["ready"]
         count = f"{source.name} ({source.kind}): {ready + states['without pair']} items shown"
         lacks = lacks_text(states)
-        yield f"{count}, {ready} with answers of two models or more{f'; {lacks}' if lacks else ''}"
+        yield f"{count}, {ready} with answers from two or more models{f'; {lacks}' if lacks else ''}"
     for part in store.contributions():
-        yield f"{part.file}: {part.answers} answers of {part.model}, {'withdrawn' if part.withdrawn else 'in use'}"
+        yield f"{part.file}: {part.answers} answers from {part.model}, {'withdrawn' if part.withdrawn else 'in use'}"

@@ -65,5 +65,5 @@ class LazyGroup(TyperGroup):
 def _sentence(error: Exception) -> object:
     """Returns an error for the user; a system error gets its file, and a way out."""
     if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: cannot be used ({error.strerror}); choose another place or file"
+        return f"{error.filename} can't be used ({error.strerror}). Choose another place or file."
     return error

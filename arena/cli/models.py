@@ -49,7 +49,7 @@ def rename(model: str, display: str) -> Iterator[str]:
 def retire(model: str) -> Iterator[str]:
     """Take a model out of the draw."""
     OpenBank().ingest.retire(model)
-    yield f"{model} is retired; its votes stay."
+    yield f"{model} is retired. Its votes stay."
 
 
 @models.command()
@@ -57,13 +57,11 @@ def facts(
     file: Annotated[
         Path | None, Argument(help="a TOML file with a [[models]] table for each model")
     ] = None,
-    export: Annotated[
-        bool, Option("--export", help="print all known facts as such a file")
-    ] = False,
+    export: Annotated[bool, Option("--export", help="print all known facts as a file")] = False,
 ) -> Iterator[str]:
     """Import facts about models from a file: maker, licence, size, date, price, link."""
     if (file is None) is not export:
-        raise FactError("Name a file with facts, or print those there are with --export")
+        raise FactError("Name a file with facts, or add --export to print the known ones.")
     store = _store()
     if file is None:
         yield from _exported(store.by_model())
@@ -79,13 +77,13 @@ def link(model: str, repository: Annotated[str, Argument(metavar="OWNER/REPO")])
     """Link a model to its repository on the Hugging Face Hub, and read its facts."""
     if not is_repository(repository):
         raise FactError(
-            f"{repository[:120]!r} isn't a model on the Hub; it must be OWNER/REPO, as in Qwen/Qwen3-VL-8B"
+            f"{repository[:120]!r} isn't a model on the Hub. Write OWNER/REPO, as in Qwen/Qwen3-VL-8B."
         )
     store = _store()
     linked = store.find(model)._replace(repository=repository)
     hub_facts = read_facts(repository)
     store.link(linked, hub_facts)
-    yield f"{model} is {repository}; the Hub shows {', '.join(_fact_names(hub_facts))}."
+    yield f"{model} is {repository}. The Hub shows {', '.join(_fact_names(hub_facts))}."
 
 
 @models.command()
@@ -96,7 +94,7 @@ def unlink(model: str) -> Iterator[str]:
     yield f"The facts that the Hub showed about {model} are removed."
     left = store.find(model).repository
     if left:
-        yield f"The models file names {left}, which a running server reads again."
+        yield f"The models file still names {left}, so a running server reads it again."
 
 
 def read_stated(file: Path) -> dict[str, StatedFacts]:
@@ -104,22 +102,24 @@ def read_stated(file: Path) -> dict[str, StatedFacts]:
     with file.open("rb") as opened:
         data = opened.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise FactError(f"{file.name} has over {MAX_BYTES:,} bytes; choose a file of facts")
+        raise FactError(
+            f"{file.name} is over {MAX_BYTES:,} bytes, too large for a file of facts. Choose another."
+        )
     try:
         content = tomllib.loads(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FactError(f"{file.name} isn't TOML: {error}") from error
+        raise FactError(f"{file.name} isn't valid TOML: {error}. Correct it.") from error
     tables = content.pop("models", None)
     are_tables = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
     if content or not are_tables:
-        raise FactError(f"{file.name}: expected tables [[models]] and nothing else")
+        raise FactError(f"{file.name} must have [[models]] tables and nothing else.")
     stated: dict[str, StatedFacts] = {}
     for number, table in enumerate(tables, 1):
         name = table.pop("name", None)
         if not isinstance(name, str):
-            raise FactError(f"{file.name}, model {number}: name is missing; add it")
+            raise FactError(f"{file.name}, model {number}: name is missing. Add it.")
         if name in stated:
-            raise FactError(f"{file.name}: two tables are of {name!r}; make them one")
+            raise FactError(f"{file.name}: two tables are about {name!r}. Merge them.")
         stated[name] = _stated(table, f"{file.name}, model {number} ({name!r})")
     return stated
 
@@ -128,7 +128,7 @@ def _stated(table: Mapping[str, Any], where: str) -> StatedFacts:
     try:
         return StatedFacts.model_validate(table)
     except ValidationError as error:
-        unknown = f"is no fact; known are {', '.join(StatedFacts.model_fields)}"
+        unknown = f"isn't a fact. Facts: {', '.join(StatedFacts.model_fields)}."
         raise FactError(f"{where}: {one_line(error, unknown)}") from None
 
 

@@ -16,7 +16,7 @@ def check_unread(written: Iterable[Path], *read: Path | None) -> None:
     for path in written:
         if path.exists() and any(path.samefile(source) for source in inputs):
             raise OutputError(
-                f"{path} is read by this command, and would be written over; choose another place for it"
+                f"This command reads {path}, so it can't overwrite it. Choose another place."
             )
 
 
@@ -24,16 +24,16 @@ def output_folder(path: Path) -> Path:
     """Checks a folder's option; the folder may be new."""
     existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     if not existing.is_dir():
-        raise BadParameter(f"{existing} is a file; name a folder, which may be a new one")
+        raise BadParameter(f"{existing} is a file. Name a folder (it can be new).")
     return path
 
 
 def output_file(path: Path | None) -> Path | None:
     """Checks a file's option."""
     if path and path.is_dir():
-        raise BadParameter(f"{path} is a folder; name a file in it")
+        raise BadParameter(f"{path} is a folder. Name a file in it.")
     if path and not path.parent.is_dir():
         raise BadParameter(
-            f"{path.parent} is no folder; make it, or choose another place for {path.name}"
+            f"The folder {path.parent} doesn't exist. Make it, or choose another place for {path.name}."
         )
     return path

@@ -19,38 +19,36 @@ from arena.sheets import Sheet, as_text, plain_sheet
 app = Typer(rich_markup_mode=None)
 Correlation = Annotated[
     float | None,
-    Option(min=0, max=1, help="correlation of votes; by default from --votes, or assumed"),
+    Option(min=0, max=1, help="correlation of votes; default: from --votes, or assumed"),
 ]
 COLUMNS = ("per tuple", "votes", "tuples", "workers", "hours", "money", "half width")
-NOTE = "Half width: that of the models' 95% intervals, on average, in rating points."
+NOTE = "Half width: half the width of the models' 95% intervals, on average, in rating points."
 
 
 @app.command()
 def plan(
     models: Annotated[int, Option(min=2, max=300, help="number of models to compare")],
     items: Annotated[
-        int, Option(min=1, max=1_000_000, help="number of items that all models answered")
+        int, Option(min=1, max=1_000_000, help="number of items that every model answered")
     ],
     half_width: Annotated[
         float | None, Option(min=0.1, help="mean half width of the 95% intervals, in points")
     ] = None,
     gap: Annotated[
         float | None,
-        Option(min=0.1, help="smallest gap between two neighbours that should be clear, in points"),
+        Option(min=0.1, help="smallest gap between neighbours that should be clear, in points"),
     ] = None,
     each: Annotated[list[int], Option(min=1, max=100, help="votes per tuple; repeatable")] = [1, 5],  # noqa: B006
     votes: Annotated[
         Path | None,
-        Option(help="a file of votes: use its correlations and its spread of ratings"),
+        Option(help="a file of votes, to use its correlations and spread of ratings"),
     ] = None,
     within_tuple: Correlation = None,
     within_item: Correlation = None,
     within_worker: Correlation = None,
-    seat: Annotated[int, Option(min=1, max=10_000, help="votes of one worker")] = 20,
-    seconds: Annotated[
-        float, Option(min=1, max=86_400, help="seconds for one vote")
-    ] = planner.SECONDS,
-    pay: Annotated[float, Option(min=0, max=1e6, help="pay for an hour")] = 12,
+    seat: Annotated[int, Option(min=1, max=10_000, help="votes per worker")] = 20,
+    seconds: Annotated[float, Option(min=1, max=86_400, help="seconds per vote")] = planner.SECONDS,
+    pay: Annotated[float, Option(min=0, max=1e6, help="pay per hour")] = 12,
     fee: Annotated[
         float, Option(min=0, max=10, help="the platform's fee as a share of the pay")
     ] = 0.428,
@@ -61,7 +59,7 @@ def plan(
         report = rating_report(ranked(read(votes)), RatingOrder("bt", bootstrap=0))
         if not len(report.votes):
             raise VotesError(
-                f"{votes.name} holds no votes to plan by; choose another file, or leave out --votes"
+                f"{votes.name} has no votes to plan with. Choose another file, or leave out --votes."
             )
         rho = planner.measured_correlations(report.votes)
         spread = float(np.std(report.fit.strengths)) * ELO.points
@@ -76,7 +74,7 @@ def plan(
     costs = [planner.cost(planned, number) for number in each]
     yield from as_text(_sheet(costs))
     yield from planner.comparison(costs)
-    yield f"Correlation of votes: {rho.within_tuple:.2f} within a tuple; where tuples share a model,"
+    yield f"Correlation of votes: {rho.within_tuple:.2f} within a tuple. If tuples share a model,"
     yield f"{rho.within_item:.2f} within an item and {rho.within_worker:.2f} within a worker."
     yield f"Ratings spread by {spread:.0f} points."
 
@@ -91,7 +89,7 @@ def _sheet(costs: Sequence[planner.Cost]) -> Sheet:
             round(cost.hours),
             round(cost.money),
             plus_minus(cost.half_width),
-            "" if cost.is_enough else "not enough: more items are needed",
+            "" if cost.is_enough else "not enough items",
         )
         for cost in costs
     ]

@@ -23,10 +23,10 @@ from arena.ratings.report import (
 from arena.sheets import as_text
 
 app = Typer(rich_markup_mode=None)
-CountBothBad = Annotated[BothBad, Option(help='how "both bad" counts')]
-FileFormat = Annotated[FormatName | None, Option(help="by default recognised from the content")]
+CountBothBad = Annotated[BothBad, Option(help='how "both bad" votes count')]
+FileFormat = Annotated[FormatName | None, Option(help="default: recognised from the content")]
 
-Named = Annotated[bool, Option("--named", help="include votes cast with the names in view")]
+Named = Annotated[bool, Option("--named", help="include votes cast with the model names visible")]
 Aliases = Annotated[
     list[str] | None,
     Option("--alias", metavar="OLD=NEW", help="merge two names of one model; repeatable"),
@@ -39,7 +39,7 @@ def _prior(text: str | float) -> float:
             return float(text)
     except ValueError:
         pass
-    raise BadParameter(f"expected 0 or a number from {LEAST_PRIOR} up, found {text!r}")
+    raise BadParameter(f"the prior is {text!r}; it must be 0, or {LEAST_PRIOR} or more")
 
 
 @app.command()
@@ -49,7 +49,7 @@ def rate(
     format: FileFormat = None,
     method: Method = "all",
     bootstrap: Annotated[
-        int, Option(min=0, max=100_000, help="random orders of the votes for Elo; 0: no spread")
+        int, Option(min=0, max=100_000, help="random vote orders for Elo; 0: no spread")
     ] = 1000,
     cluster: Annotated[
         ClusterChoice, Option(help="what intervals treat as independent")
@@ -59,7 +59,7 @@ def rate(
         Option(
             parser=_prior,
             metavar="NUMBER",
-            help="the prior's wins and losses against a mean model: 0.5 is one tied game, 0 is maximum likelihood",
+            help="the prior's wins and losses against an average model: 0.5 is one tied game, 0 is maximum likelihood",
         ),
     ] = PRIOR,
     both_bad: CountBothBad = "half",

@@ -32,13 +32,16 @@ def import_votes(
     file: Path,
     format: FileFormat = None,
     source: Annotated[
-        str | None, Option(help="name of its boards; by default the file's name")
+        str | None, Option(help="name of its boards; default: the file's name")
     ] = None,
     into_live: Annotated[
-        bool, Option("--into-live", help="also count votes on this arena's items on its own boards")
+        bool,
+        Option("--into-live", help="also count votes on this arena's items on this arena's boards"),
     ] = False,
     both_bad: CountBothBad = "half",
-    judge: Annotated[bool, Option("--judge", help="a judge model chose, not people")] = False,
+    judge: Annotated[
+        bool, Option("--judge", help="a judge model cast the votes, not people")
+    ] = False,
     named: Named = False,
     alias: Aliases = None,
 ) -> Iterator[str]:
@@ -53,11 +56,11 @@ def import_votes(
 def export_votes(
     out: Annotated[Path, Option(callback=output_file)],
     file: Annotated[
-        Path | None, Argument(help="a file of votes; by default this arena's votes")
+        Path | None, Argument(help="a file of votes; default: this arena's votes")
     ] = None,
     source: Annotated[
         str | None,
-        Option(help="the votes' source or import; needed only if there are several"),
+        Option(help="the source or import of the votes, if there are several"),
     ] = None,
     format: FormatName = "stereoscope",
 ) -> Iterator[str]:
@@ -78,8 +81,8 @@ def forget(
         images = OwnImages(database, settings.own_dir)
         erasure = Erasure(database, images, settings.uploads_dir)
         erasure.forget(erasure.find(voter), COMMAND_LINE)
-    yield "Forgotten: pictures, texts and everything that led to the person are deleted. Votes and reports stay."
-    yield "A running server updates its public files. Use `export` to update those you published elsewhere."
+    yield "Forgotten. Their pictures, texts and everything that identified them are deleted. Votes and reports stay."
+    yield "A running server updates its own public files. Run `export` again for those you published elsewhere."
     yield "Older copies of the database (`backup`, pg_dump) still have this data. Delete them."
 
 
@@ -87,9 +90,7 @@ def forget(
 def export(out: Annotated[Path, Option(metavar="DIR", callback=output_folder)]) -> Iterator[str]:
     there = [name for name in FILES if (out / name).exists()]
     if there and len(there) < len(FILES):
-        raise OutputError(
-            f"{out / there[0]} is there, and no export wrote it; choose a folder of its own"
-        )
+        raise OutputError(f"{out / there[0]} isn't from an export. Choose an empty folder.")
     with closing(Database(Settings.from_env().database_url)) as database:
         written = write_export(database, out)
     yield f"votes: {written.votes:,}, voters: {written.voters:,}, models: {written.models}"

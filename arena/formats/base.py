@@ -138,7 +138,7 @@ def joined(parts: Iterable[Columns]) -> list[tuple[Any, ...]]:
 
 def no_row(vote: Vote) -> dict[str, Any]:
     """Raises RowsError, for a format that is only read."""
-    raise RowsError("votes are read from this format and not written to it; name another")
+    raise RowsError("Votes can be read from this format but not written to it. Choose another.")
 
 
 @dataclass(frozen=True)

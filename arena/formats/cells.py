@@ -46,9 +46,9 @@ def name(row: Row, column: str) -> str:
     if isinstance(value, str) and is_name(value):
         return value.strip()
     if isinstance(value, str) and value.strip():
-        problem = f"expected a model's name of at most {_LONGEST_NAME} characters, found {len(value):,}; shorten it"
+        problem = f"Expected a model's name of at most {_LONGEST_NAME} characters, found {len(value):,}. Shorten it."
         raise RowsError(problem, column=column)
-    raise RowsError(f"expected a model's name, found {quoted(value)}; write it in", column=column)
+    raise RowsError(f"Expected a model's name, found {quoted(value)}. Write one.", column=column)
 
 
 def text(row: Row, column: str) -> str | None:
@@ -58,7 +58,7 @@ def text(row: Row, column: str) -> str | None:
         return None
     if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
         return str(value)
-    raise RowsError(f"expected a text, found {quoted(value)}; write it as one", column=column)
+    raise RowsError(f"Expected a text, found {quoted(value)}. Write it as text.", column=column)
 
 
 def number(row: Row, column: str) -> float | None:
@@ -72,7 +72,7 @@ def number(row: Row, column: str) -> float | None:
         parsed_number = math.nan
     if math.isfinite(parsed_number):
         return parsed_number
-    raise RowsError(f"expected a number, found {quoted(value)}; write digits", column=column)
+    raise RowsError(f"Expected a number, found {quoted(value)}. Write it in digits.", column=column)
 
 
 def count(row: Row, column: str) -> int | None:
@@ -82,7 +82,9 @@ def count(row: Row, column: str) -> int | None:
         return None
     if not 0 <= value < _MOST or not value.is_integer():
         value_text = quoted(row[column])
-        problem = f"expected a whole number from 0 up, below {_MOST:,}, found {value_text}; mend it"
+        problem = (
+            f"Expected a whole number from 0 up, below {_MOST:,}, found {value_text}. Correct it."
+        )
         raise RowsError(problem, column=column)
     return int(value)
 
@@ -104,8 +106,8 @@ def moment(row: Row, column: str) -> float | None:
         at = _counted(value) if _is_number(value) else _calendar(value)
     except (ValueError, OverflowError) as error:
         problem = (
-            "expected a time such as 2024-10-20T12:34:56Z, or seconds, milliseconds or microseconds "
-            f"since 1970, found {quoted(value)}; write it so"
+            "Expected a time such as 2024-10-20T12:34:56Z, or seconds, milliseconds or microseconds "
+            f"since 1970, found {quoted(value)}. Change it."
         )
         raise RowsError(problem, column=column) from error
     return _dated(at, row, column)
@@ -139,8 +141,8 @@ def _dated(time: float | None, row: Row, column: str) -> float | None:
     if time is None or _FIRST <= time < _LAST:
         return time
     problem = (
-        f"expected a time in the years 1 to 9999, found {quoted(row[column])}; "
-        "write seconds since 1970, or a date"
+        f"Expected a time in the years 1 to 9999, found {quoted(row[column])}. "
+        "Write seconds since 1970, or a date."
     )
     raise RowsError(problem, column=column)
 
@@ -158,7 +160,7 @@ def flag(row: Row, column: str) -> bool | None:
     if spelled in _FLAGS:
         return _FLAGS[spelled]
     raise RowsError(
-        f"expected true or false, found {quoted(value)}; write one of them", column=column
+        f"Expected true or false, found {quoted(value)}. Write one of them.", column=column
     )
 
 
@@ -169,7 +171,7 @@ def choice(row: Row, column: str, spellings: Mapping[str, _Value]) -> _Value:
         return spellings[value]
     known = ", ".join(map(repr, spellings))
     raise RowsError(
-        f"expected one of {known}, found {quoted(value)}; write one of them", column=column
+        f"Expected one of {known}, found {quoted(value)}. Write one of them.", column=column
     )
 
 

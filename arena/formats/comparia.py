@@ -30,7 +30,7 @@ def _winner(row: Row, model_a: str, model_b: str) -> Winner:
     chosen = cells.text(row, "chosen_model_name")
     equal = cells.flag(row, "both_equal")
     if (chosen is None) != bool(equal):
-        problem = f"expected a chosen model or both_equal, found {cells.quoted(chosen)} and {equal}; mend the row"
+        problem = f"Expected a chosen model or both_equal, found {cells.quoted(chosen)} and {equal}. Correct the row."
         raise RowsError(problem, column="chosen_model_name")
     if chosen is None:
         return "tie"
@@ -42,11 +42,11 @@ def _winner(row: Row, model_a: str, model_b: str) -> Winner:
 
 def _row(vote: Vote) -> dict[str, Any]:
     if vote.winner == "both_bad":
-        raise RowsError("comparIA knows no 'both_bad', only both_equal; export to another format")
+        raise RowsError("comparIA has no 'both_bad', only both_equal. Export to another format.")
     if vote.winner != "tie" and vote.model_a == vote.model_b:
         name = cells.quoted(vote.model_a)
         raise RowsError(
-            f"comparIA names the chosen model, and both are {name}; export to another format"
+            f"comparIA names the chosen model, but both are {name}. Export to another format."
         )
     chosen = {"a": vote.model_a, "b": vote.model_b, "tie": None}[vote.winner]
     return {

@@ -22,7 +22,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
 def _row(vote: Vote) -> dict[str, Any]:
     spellings = {winner: spelling for spelling, winner in _WINNERS.items()}
     if vote.winner not in spellings:
-        raise RowsError(f"evalica knows no {vote.winner!r}, only tie; export to another format")
+        raise RowsError(f"evalica has no {vote.winner!r}, only tie. Export to another format.")
     return {"left": vote.model_a, "right": vote.model_b, "winner": spellings[vote.winner]}
 
 

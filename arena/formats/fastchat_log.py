@@ -69,7 +69,7 @@ def _models(row: Row) -> list[Any]:
     models = cells.two(row, "models")
     if models is None or not all(isinstance(name, str | None) for name in models):
         raise RowsError(
-            f"expected a list of two names, found {cells.quoted(row['models'])}; mend it",
+            f"Expected a list of two names, found {cells.quoted(row['models'])}. Correct it.",
             column="models",
         )
     return models

@@ -38,7 +38,7 @@ def _winner(row: Row) -> Winner:
     if len(marked) != 1:
         columns = " and ".join(marked) or "none"
         problem = (
-            f"expected 1 in one of the columns winner_..., found it in {columns}; mend the row"
+            f"Expected 1 in one of the columns winner_..., found it in {columns}. Correct the row."
         )
         raise RowsError(problem, column="winner_model_a")
     return _ONE_HOT[marked[0]]

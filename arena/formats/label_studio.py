@@ -98,8 +98,8 @@ def _models(data: Mapping[str, Any]) -> Sequence[str]:
     if len(names) != 2:
         members = ", ".join(map(repr, names)) or "none"
         raise RowsError(
-            f"expected two members of the task's data that name the models, such as model_a and model_b, "
-            f"found {members[:200]}; rename them"
+            f"Expected two members of the task's data that name the models, such as model_a and model_b, "
+            f"found {members[:200]}. Rename them."
         )
     return names
 

@@ -27,9 +27,7 @@ def _pyarrow() -> tuple[Any, Any]:
 
         return pyarrow, pyarrow.parquet
     except ImportError as error:
-        raise RowsError(
-            "is Parquet, which pyarrow reads and writes; install pyarrow, or use JSONL"
-        ) from error
+        raise RowsError("Parquet needs pyarrow. Install pyarrow, or use JSONL.") from error
 
 
 def read_rows(path: Path) -> Iterator[Record]:
@@ -47,7 +45,7 @@ def read_rows(path: Path) -> Iterator[Record]:
         raise error.at(file=path.name) from error
     except (arrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise RowsError(
-            f"is no readable Parquet ({error}); export it anew", file=path.name
+            f"This isn't readable Parquet ({error}). Export it again.", file=path.name
         ) from error
 
 
@@ -59,7 +57,7 @@ def _finite(value: Any, row: int, column: str) -> Any:
         return {key: _finite(inner, row, column) for key, inner in value.items()}
     if isinstance(value, float) and math.isinf(value):
         raise RowsError(
-            f"expected a finite number, found {value}; write null", row=row, column=column
+            f"Expected a finite number, found {value}. Write null.", row=row, column=column
         )
     return None if isinstance(value, float) and math.isnan(value) else value
 
@@ -77,7 +75,7 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
         parquet.write_table(arrow.table({**arrays, **texts}), path)
     except arrow.ArrowException as error:
         raise RowsError(
-            f"cannot be written as Parquet ({error}); write JSONL", file=path.name
+            f"This can't be written as Parquet ({error}). Write JSONL.", file=path.name
         ) from error
 
 

@@ -115,12 +115,12 @@ def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tup
     suffix = path.suffix.lower()
     if not form.suffixes:
         raise RowsError(
-            f"votes are read from {name} and not written to it; export to another format",
+            f"Votes can be read from {name} but not written to it. Export to another format.",
             file=path.name,
         )
     if suffix not in form.suffixes:
         raise RowsError(
-            f"{name} is written to files that end in {', '.join(form.suffixes)}; name one",
+            f"{name} goes into files that end in {', '.join(form.suffixes)}. Name one.",
             file=path.name,
         )
     lost: Counter[str] = Counter()
@@ -128,7 +128,7 @@ def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tup
         rows = list(_rows_out(battles, form, lost))
     _write_rows(path, rows, form)
     return tuple(
-        f"left out, since {name} has no place for it, {column}: {count:,}"
+        f"left out because {name} has no column for it, {column}: {count:,}"
         for column, count in lost.items()
     )
 
@@ -148,7 +148,8 @@ def _records(path: Path, notices: list[str]) -> Iterator[Record]:
         head = _first_bytes(path)
     except OSError as error:
         raise RowsError(
-            f"cannot be opened ({error.strerror}); choose it again", file=path.name or str(path)
+            f"The file can't be opened ({error.strerror}). Choose it again.",
+            file=path.name or str(path),
         ) from error
     if head.startswith(parquet.MAGIC):
         yield from parquet.read_rows(path)
@@ -198,7 +199,7 @@ def _form_of(record: Record, file: str) -> Format:
     names = ", ".join(map(repr, list(columns)[:_MOST_COLUMNS]))
     if len(columns) > _MOST_COLUMNS:
         names += ", ..."
-    problem = f"expected the columns of one of {', '.join(FORMAT_NAMES)}, found {names}; rename the columns"
+    problem = f"Expected the columns of one of {', '.join(FORMAT_NAMES)}, found {names}. Rename the columns."
     raise RowsError(problem, file=file, row=record.row)
 
 

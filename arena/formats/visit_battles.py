@@ -68,7 +68,9 @@ def results(row: Row) -> tuple[Result | None, Result | None]:
     pair = cells.two(row, RESULTS)
     if pair is None:
         value = cells.quoted(row.get(RESULTS))
-        raise RowsError(f"expected a list of two results, found {value}; mend it", column=RESULTS)
+        raise RowsError(
+            f"Expected a list of two results, found {value}. Correct it.", column=RESULTS
+        )
     return _winner(pair[0], row), _winner(pair[1], row)
 
 
@@ -109,15 +111,15 @@ def _winner(result: Any, row: Row) -> Result | None:
     )
     if not known:
         raise RowsError(
-            f"expected A, B or Tie, found {cells.quoted(result)}; mend it", column=RESULTS
+            f"Expected A, B or Tie, found {cells.quoted(result)}. Correct it.", column=RESULTS
         )
     return known
 
 
 def _row(vote: Vote) -> dict[str, Any]:
     if not vote.judge or vote.winner not in _LETTERS:
-        value = repr(vote.winner) if vote.judge else "a vote that is not known to be a judge's"
-        raise RowsError(f"expected a judge's A, B or tie, found {value}; export to another format")
+        value = repr(vote.winner) if vote.judge else "a vote that isn't known to be a judge's"
+        raise RowsError(f"Expected a judge's A, B or tie, found {value}. Export to another format.")
     judge = _JUDGE.fullmatch(vote.voter or "")
     return {
         "A_model": vote.model_a,

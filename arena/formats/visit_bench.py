@@ -15,7 +15,9 @@ def _vote(row: Row) -> Vote:
     if sorted(map(bool, chosen)) != [False, True]:
         columns = " and ".join(_CHOSEN.values())
         both = " and ".join(cells.quoted(row.get(column)) for column in _CHOSEN.values())
-        problem = f"expected True in one of {columns} and False in the other, found {both}; mend it"
+        problem = (
+            f"Expected True in one of {columns} and False in the other, found {both}. Correct it."
+        )
         raise RowsError(problem, column=_CHOSEN["a"])
     instruction = cells.text(row, "instruction") or ""
     address = cells.text(row, "image_url")
@@ -33,7 +35,7 @@ def _vote(row: Row) -> Vote:
 def _row(vote: Vote) -> dict[str, Any]:
     if vote.winner not in _CHOSEN:
         raise RowsError(
-            f"VisIT-Bench's choice is forced, and this vote is {vote.winner!r}; export to another format"
+            f"VisIT-Bench's choice is forced, but this vote is {vote.winner!r}. Export to another format."
         )
     texts = dict.fromkeys(_COLUMNS, "")
     chosen = {column: side == vote.winner for side, column in _CHOSEN.items()}

@@ -14,7 +14,7 @@ from arena.io.strict_json import RowsError
 def _vote(row: Row) -> Vote:
     if "image" not in row:
         problem = (
-            "expected this column, null where there is no image; add it, or name another format"
+            "Expected this column, null where there is no image. Add it, or name another format."
         )
         raise RowsError(problem, column="image")
     image = row["image"]

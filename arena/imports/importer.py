@@ -111,18 +111,18 @@ class VoteImporter:
 def _source(connection: Connection, battles: Battles, order: ImportRequest) -> int:
     """Returns the source's code, creating it if there is none, after all checks of the votes."""
     is_judged = {order.judge if judge is None else judge for judge in battles.judge}
-    judge = _one_kind(is_judged, "a judge's with people's", order)
+    judge = _one_kind(is_judged, "a judge's and people's", order)
     judges = set(battles.voter) if judge else set()
     demo = _one_kind(
-        _on_demo_items(connection, battles.item), "those on demo items with others", order
+        _on_demo_items(connection, battles.item), "those on demo items and others", order
     )
     _check(connection, order, judge=judge, demo=demo)
     known = connection.execute(
         select(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.name == order.source)
     ).one_or_none()
     if known is not None:
-        _one_kind({judge, known.judge}, "a judge's with people's", order)
-        _one_kind({demo, known.demo}, "those on demo items with others", order)
+        _one_kind({judge, known.judge}, "a judge's and people's", order)
+        _one_kind({demo, known.demo}, "those on demo items and others", order)
         _one_judge(judges.union(_voters(connection, known.id)) if judge else judges)
         return known.id
     _one_judge(judges)
@@ -139,8 +139,8 @@ def _one_kind(kinds: Collection[bool], kinds_text: str, order: ImportRequest) ->
     """Returns the kind that all votes have. Raises ImportedVotesError for two kinds."""
     if len(kinds) > 1:
         raise ImportedVotesError(
-            f"Votes of two kinds would come together under {order.source!r}, {kinds_text}, and no board may mix "
-            "them; import each kind from a file of its own, under another --source"
+            f"{order.source!r} would mix two kinds of votes, {kinds_text}, and a board can't. "
+            "Import each kind from its own file, under its own --source."
         )
     return next(iter(kinds))
 
@@ -149,8 +149,8 @@ def _one_judge(judges: Collection[str | None]) -> None:
     if len(judges) > 1:
         names = ", ".join(sorted(map(repr, judges))[:_MOST_JUDGES])
         raise ImportedVotesError(
-            f"Votes of several judges would come together ({names}), and no board may mix them; "
-            "import each judge's from a file of its own, under another --source"
+            f"A board can't mix votes of several judges ({names}). "
+            "Import each judge's votes from their own file, under their own --source."
         )
 
 
@@ -181,12 +181,12 @@ def _check(connection: Connection, order: ImportRequest, judge: bool, demo: bool
     """Raises ImportedVotesError for an empty or taken name, and for votes that never count beside live ones."""
     taken = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.name == order.source))
     if taken or not order.source.strip() or len(order.source) > _LONGEST_NAME:
-        problem = f"is empty, that of a source of items, or over {_LONGEST_NAME} characters; give another --source"
-        raise ImportedVotesError(f"The name {order.source!r:.80} {problem}")
+        problem = f"is empty, a source of items, or over {_LONGEST_NAME} characters long"
+        raise ImportedVotesError(f"The name {order.source!r:.80} {problem}. Give another --source.")
     if order.into_live and (judge or demo):
         kind = "a judge's" if judge else "on demo items"
         raise ImportedVotesError(
-            f"These votes are {kind}: they never count beside live ones; leave --into-live out"
+            f"These votes are {kind}, which never count beside live ones. Leave out --into-live."
         )
 
 
@@ -242,9 +242,7 @@ def _moments(battles: Battles) -> list[datetime | None]:
         try:
             moments.append(None if time is None else EPOCH + timedelta(seconds=time))
         except (OverflowError, ValueError) as error:
-            problem = (
-                f"Vote {number} has the time {time!r}, which is not in seconds since 1970; mend it"
-            )
+            problem = f"Vote {number} has the time {time!r}. Write it in seconds since 1970."
             raise ImportedVotesError(problem) from error
     return moments
 

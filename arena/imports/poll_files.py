@@ -39,7 +39,7 @@ def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
     """The choices of unknown voters."""
     answers: dict[tuple[str, str], str] = {}
     counts: Counter[str] = Counter()
-    again = "left out, the same voter's later one counts"
+    again = "left out because the same voter's later one counts"
     for contest, vote in _contested(parts, counts, answers):
         model = {"a": vote.model_a, "b": vote.model_b}.get(vote.winner)
         if vote.judge:
@@ -51,7 +51,7 @@ def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
                 contest.item, vote.model_a, vote.model_b, winner, judge
             )
         elif model is None:
-            counts["votes left out, neither answer was chosen"] += 1
+            counts["votes left out because neither answer was chosen"] += 1
         elif vote.voter is None:
             unnamed.append((contest, model))
         else:
@@ -78,10 +78,10 @@ def _contested(
         model_a = bank_name(vote.model_a)
         model_b = bank_name(vote.model_b)
         if vote.item is None:
-            counts["votes left out, the item they are on is not known"] += 1
+            counts["votes left out because their item isn't known"] += 1
             continue
         if model_a == model_b:
-            counts["votes left out, both answers are one model's"] += 1
+            counts["votes left out because both answers are from one model"] += 1
             continue
         for model, text in zip((model_a, model_b), _texts(row), strict=False):
             answers.setdefault((vote.item, model), text)

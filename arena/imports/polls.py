@@ -104,7 +104,7 @@ def _own(connection: Connection, source: str) -> Poll:
     return Poll(
         choices=choices_of(votes),
         answers={(row.key, names[row.model_id]): row.text for row in connection.execute(texts)},
-        notices=(f"votes left out, on answers that were withdrawn since: {left_out:,}",)
+        notices=(f"votes left out because their answers were withdrawn: {left_out:,}",)
         if left_out
         else (),
     )

@@ -15,11 +15,11 @@ from arena.formats.registry import origin
 from arena.live.identity_leaks import names_itself
 from arena.types import grouped
 
-_SELF = "on a model against itself"
+_SELF = "comparing a model with itself"
 _DUPLICATE = "marked as duplicate by the file"
 _NAMES_ITSELF = "on an answer that names its model"
-_NAMED = "with names in view"
-_HINTS = {_NAMED: "; --named rates them too"}
+_NAMED = "with model names visible"
+_HINTS = {_NAMED: ". To include them, add --named"}
 _SPACING = ("Pd", "Pc", "Zs", "Zl", "Zp", "Cc", "Cf")
 """Unicode's categories of dashes, underscores, blanks, line ends and invisible signs."""
 _MOST_MODELS = 5
@@ -60,10 +60,10 @@ def aliases_of(texts: Sequence[str]) -> dict[str, str]:
         old = sides[0].strip()
         new = sides[2].strip()
         if not old or not new:
-            raise AliasError(f"--alias {text!r}: expected OLD=NEW, two names of models; write both")
+            raise AliasError(f"--alias {text!r} isn't two model names. Write OLD=NEW.")
         if aliases.setdefault(old, new) != new:
             raise AliasError(
-                f"--alias: {old!r} would become both {aliases[old]!r} and {new!r}; name one"
+                f"--alias gives {old!r} two names, {aliases[old]!r} and {new!r}. Keep one."
             )
     return {old: _last_name(old, aliases) for old in aliases}
 
@@ -74,7 +74,7 @@ def _last_name(old: str, aliases: Mapping[str, str]) -> str:
     for _ in aliases:
         name = aliases.get(name, name)
     if name in aliases:
-        raise AliasError(f"--alias: {name!r} would become itself again; leave one of the names out")
+        raise AliasError(f"--alias turns {name!r} back into itself. Leave one of the names out.")
     return name
 
 
@@ -82,7 +82,7 @@ def _renamed(battles: Battles, aliases: Mapping[str, str]) -> Battles:
     unknown = sorted(aliases.keys() - {*battles.model_a, *battles.model_b})
     if unknown:
         raise AliasError(
-            f"--alias: no vote is on the model {unknown[0]!r}; write its name as the file does"
+            f"--alias names {unknown[0]!r}, which has no votes. Write the name as the file does."
         )
     if not aliases:
         return battles
@@ -142,9 +142,9 @@ def _alike_notices(models: set[str]) -> Iterator[str]:
     for names in alike[:_MOST_MODELS]:
         listed = ", ".join(map(repr, names[:_MOST_MODELS]))
         aliases = " ".join(f"--alias {f'{name}={names[0]}'!r}" for name in names[1:_MOST_MODELS])
-        yield f"names that differ only in case, dashes or blanks: {listed}; one model? {aliases}"
+        yield f"Names that differ only in case, dashes or blanks: {listed}. If they're one model, add {aliases}"
     if len(alike) > _MOST_MODELS:
-        yield f"names of {len(alike) - _MOST_MODELS} more models differ only so"
+        yield f"The names of {len(alike) - _MOST_MODELS} more models differ only like this."
 
 
 def _bare_name(model: str) -> str:

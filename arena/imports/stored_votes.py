@@ -34,9 +34,9 @@ def import_file(battles: Battles, order: ImportRequest) -> Iterator[str]:
     others = f" and {done.others:,} other rows" if done.others else ""
     yield f"new: {done.votes:,} votes{others}, rows already there: {done.known:,}"
     if len(battles):
-        beside = "beside this arena's own on the boards of its items too"
-        where = beside if order.into_live else "on boards of their own only"
-        bad = "as half to each side" if order.both_bad == "half" else "not at all"
+        beside = "on its own boards and beside this arena's votes"
+        where = beside if order.into_live else "on its own boards only"
+        bad = "as half for each side" if order.both_bad == "half" else "not at all"
         yield f'source: {order.source}, which counts {where}; "both bad" counts {bad}'
 
 
@@ -81,16 +81,19 @@ def _votes(connection: Connection, cast: pd.DataFrame, source: str | None) -> Ba
             for row in rows
         )
         return _battles(
-            votes, (f"votes outside the ranking, left out: {outside:,}",) if outside else ()
+            votes,
+            (f"votes left out because they don't count in the ranking: {outside:,}",)
+            if outside
+            else (),
         )
     listed = ", ".join(map(repr, names)) or "none"
-    raise StoredVotesError(f"name the source of the votes with --source; there are: {listed}")
+    raise StoredVotesError(f"Name the source of the votes with --source. Sources: {listed}.")
 
 
 def _battles(votes: Iterable[Vote], notices: tuple[str, ...] = ()) -> Battles:
     rows = list(votes)
     if not rows:
-        notices = ("there are no votes yet", *notices)
+        notices = ("There are no votes yet.", *notices)
     return Battles(
         STEREOSCOPE.name,
         *columns_of(rows),

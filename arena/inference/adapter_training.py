@@ -72,7 +72,7 @@ class Learner(LocalModel):
             order.shuffle(inputs)
             losses.append(sum(self._step(sample, optimizer) for sample in inputs) / len(inputs))
             if not math.isfinite(losses[-1]):
-                raise LoadError("its loss is not finite; choose a lower rate")
+                raise LoadError("its loss isn't finite. Choose a lower rate")
         self._peft.eval()
         self._peft.save_pretrained(str(folder), safe_serialization=True)
         return {"samples": len(inputs), "first": losses[0], "last": losses[-1]}

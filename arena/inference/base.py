@@ -46,7 +46,7 @@ class CardTable(BaseModel, frozen=True, extra="forbid", strict=True):
         if (self.prompt_price is None) != (self.completion_price is None):
             missing = "prompt_price" if self.prompt_price is None else "completion_price"
             raise ValueError(
-                f"{missing} is missing; it must be US dollars for a million tokens, as the other price"
+                f"{missing} is missing. Give it in US dollars per million tokens, like the other price."
             )
         return self
 

@@ -42,8 +42,8 @@ class Catalogue:
             if card.name == name:
                 return card
         names = ", ".join(repr(card.name) for card in self.cards)
-        known = names or "none; set MODELS to a catalogue"
-        raise CatalogueError(f"There is no model named {name!r}; there are: {known}")
+        known = f"Models: {names}." if names else "Set MODELS to a models file."
+        raise CatalogueError(f"There is no model named {name!r}. {known}")
 
 
 def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalogue:
@@ -59,9 +59,7 @@ def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalo
     names: set[str] = set()
     for card in cards:
         if card.name in names:
-            raise CatalogueError(
-                f"{path.name}: two models are named {card.name!r}; give one another name"
-            )
+            raise CatalogueError(f"{path.name}: two models are named {card.name!r}. Rename one.")
         names.add(card.name)
     return Catalogue(cards)
 
@@ -71,22 +69,20 @@ def _tables(path: Path) -> list[dict[str, Any]]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise CatalogueError(
-                f"{path.name} has over {MAX_BYTES:,} bytes; it is no catalogue of models"
+                f"{path.name} is over {MAX_BYTES:,} bytes, too large for a models file. Choose another."
             )
         content = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise CatalogueError(
-            f"{path} cannot be read ({error.strerror}); set MODELS to a TOML file"
+            f"{path} can't be read ({error.strerror}). Set MODELS to a TOML file."
         ) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise CatalogueError(f"{path.name} is no TOML: {error}") from error
+        raise CatalogueError(f"{path.name} isn't valid TOML: {error}. Correct it.") from error
     tables = content.pop("models", None)
     are_tables = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
     if content or not are_tables:
-        others = ", ".join(content) or "none"
-        raise CatalogueError(
-            f"{path.name}: expected tables [[models]] and nothing else, found others: {others}"
-        )
+        others = f" Remove: {', '.join(content)}." if content else ""
+        raise CatalogueError(f"{path.name} must have [[models]] tables and nothing else.{others}")
     return tables
 
 
@@ -99,12 +95,12 @@ def _read_card(
     where = f"{path.name}, model {number}" + (f" ({name!r})" if isinstance(name, str) else "")
     if kind not in KINDS:
         value = repr(kind[:60]) if "kind" in table else "missing"
-        raise CatalogueError(f"{where}: kind is {value}; it must be one of {', '.join(KINDS)}")
+        raise CatalogueError(f"{where}: kind is {value}. It must be one of {', '.join(KINDS)}.")
     schema = KINDS[kind].table
     try:
         validated = schema.model_validate(table, context=path.absolute().parent)
     except ValidationError as error:
-        unknown = f"is no key of a model of kind {kind}; known are {', '.join(schema.model_fields)}"
+        unknown = f"isn't a key of a model of kind {kind}. Keys: {', '.join(schema.model_fields)}."
         raise CatalogueError(f"{where}: {one_line(error, unknown)}") from None
     try:
         return validated.card(secret)
@@ -135,7 +131,7 @@ class Models:
         if chooser is None:
             able = ", ".join(kind for kind, model_kind in KINDS.items() if model_kind.chooser)
             raise CatalogueError(
-                f"{name!r} is a model of kind {card.kind}: its server returns what the model writes, and not how "
+                f"{name!r} is a model of kind {card.kind}, whose server doesn't say how "
                 f"likely a given text is. Choose a model of kind {able}, or leave out --choose-by likelihood."
             )
         return chooser(card, self._process_pool)

@@ -27,7 +27,7 @@ _AZURE = re.compile(
 )
 _VERSION = re.compile(r"api-version=[\w.-]{1,40}", re.ASCII)
 _AZURE_FORM = "https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=2024-10-21"
-_NOT_SHOWN = "(yours is not shown: it may hold a key)"
+_NOT_SHOWN = "(Yours isn't shown, since it may hold a key.)"
 _INNER = frozenset(
     "arpa corp home internal intranet invalid lan local localdomain localhost private test".split()
 )
@@ -53,30 +53,30 @@ class Endpoint:
     def __post_init__(self) -> None:
         url = _url(self.base_url) if _FORM.fullmatch(self.base_url) else None
         if url is None:
-            problem = "the address must look like https://api.example.org/v1, without user, password or query"
-            raise EndpointError(f"{problem} (it is not shown: it may hold a key)")
+            problem = "the address must look like https://api.example.org/v1, without user, password or query."
+            raise EndpointError(f"{problem} {_NOT_SHOWN}")
         path, mark, query = self.base_url.partition("?")
         azure = _AZURE.fullmatch(path)
         if mark and not (azure and _VERSION.fullmatch(query)):
             raise EndpointError(
-                "the address has a query, as those of Azure have, which hold api-version and nothing else: "
+                "the address has a query. Only an Azure address may have one, with api-version alone: "
                 f"{_AZURE_FORM} {_NOT_SHOWN}"
             )
         if azure and not mark and azure["place"] != "v1":
             raise EndpointError(
-                f"the address of an Azure deployment lacks its api-version; it looks like {_AZURE_FORM} {_NOT_SHOWN}"
+                f"the address of an Azure deployment needs its api-version. It looks like {_AZURE_FORM} {_NOT_SHOWN}"
             )
         if not _KEY.fullmatch(self.key.reveal()):
             raise EndpointError(
-                "the key holds characters that no key has, such as spaces; copy it anew"
+                "the key has characters that keys never have, such as spaces. Copy it again."
             )
         if self.owner is not None and url.scheme != "https":
             raise EndpointError(
-                "the address begins with http:, which shows your key; give an https one"
+                "the address begins with http:, which would expose your key. Use https."
             )
         if self.owner is not None and url.port not in (None, 443):
             raise EndpointError(
-                f"the address names port {url.port}; only the default port 443 is asked"
+                f"the address has port {url.port}, but only port 443 is allowed. Leave the port out."
             )
 
     @property

@@ -41,7 +41,7 @@ async def events(
     if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
         body = (await response.aread()).strip().removeprefix(_BYTE_ORDER)
         if not body.startswith((*_FIELDS, b"{", b"[")):
-            words = "the server answered with a page and not with a stream of events"
+            words = "the server answered with a page instead of a stream of events"
             raise Trouble("bad reply", words)
         if body.startswith((b"{", b"[")) and b"\n{" not in body:
             yield _event(body)
@@ -102,7 +102,7 @@ class _Lines:
             self._held = len(begun)
             yield from map(self._without_mark, lines)
         if self._held > _MOST_LINE:
-            words = f"the server sent a line of {self._held:,} bytes, and it is not whole yet"
+            words = f"the server sent a line of over {self._held:,} bytes"
             raise Trouble("too big", words)
 
     def _without_mark(self, line: bytes) -> bytes:
@@ -150,7 +150,7 @@ class _EventLines:
         self._parts += [data] if data else []
         self._size += len(data)
         if self._size > _MOST_LINE or len(self._parts) > _MOST_PARTS:
-            raise Trouble("too big", "the server sent an event of too many lines")
+            raise Trouble("too big", "the server sent an event with too many lines")
 
     def _named(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns an event; as an error if that is its name."""
@@ -167,7 +167,7 @@ def _event(data: bytes) -> Mapping[str, Any]:
     if isinstance(event, list) and len(event) == 1:
         event = event[0]
     if not isinstance(event, dict):
-        raise TypeError("an event is no object")
+        raise TypeError("an event isn't an object")
     return event
 
 

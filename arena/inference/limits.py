@@ -17,12 +17,12 @@ def check_limits(card: ModelCard, turns: Conversation) -> None:
     if (images := sum(len(turn.images) for turn in turns)) > card.images:
         allowed = f"{card.images} image{'' if card.images == 1 else 's'}"
         raise ModelError(
-            "too big", f"the model takes {allowed}, the conversation has {images}; send fewer"
+            "too big", f"the model takes {allowed}, but the conversation has {images}. Send fewer"
         )
     if (tokens := text_tokens(card, turns)) > card.prompt_tokens:
         raise ModelError(
             "too big",
-            f"the model takes about {card.prompt_tokens} tokens of text, the conversation has {tokens}",
+            f"the model takes about {card.prompt_tokens} tokens of text, but the conversation has {tokens}. Shorten it",
         )
 
 

@@ -23,7 +23,7 @@ def _weights(folder: str, info: ValidationInfo) -> str:
         return folder
     path = Path(info.context or ".") / Path(folder).expanduser()
     if not (path / "config.json").is_file():
-        raise ValueError(f"{path} holds no model (no config.json in it)")
+        raise ValueError(f"there's no config.json in {path}, so it isn't a model's folder")
     return str(path)
 
 
@@ -41,11 +41,13 @@ class LocalTable(CardTable, frozen=True):
     @model_validator(mode="after")
     def _check_weights(self) -> Self:
         if bool(self.folder) == bool(self.hub):
-            raise ValueError("expected either folder or hub, with the weights of the model")
+            raise ValueError(
+                "A local model needs either folder or hub, which has its weights. Give one of them."
+            )
         if self.folder and self.revision is not None:
-            raise ValueError("revision is for models on the Hub; delete it")
+            raise ValueError("revision is only for models on the Hub. Delete it.")
         if self.hub and self.revision is None:
-            raise ValueError(f"revision is missing; it must be {_COMMIT_WORDS}")
+            raise ValueError(f"revision is missing. Give {_COMMIT_WORDS}.")
         return self
 
     def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:

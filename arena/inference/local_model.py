@@ -47,9 +47,7 @@ class LocalModel:
     ) -> None:
         """Loads processor and weights. Raises LoadError."""
         if device == "cuda" and not torch.cuda.is_available():
-            raise LoadError(
-                "the card says device = cuda, and there is no GPU here; set device to auto or cpu"
-            )
+            raise LoadError("device is cuda, but there is no GPU here. Set device to auto or cpu")
         self._device = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
         source = {
             "revision": revision or "main",
@@ -69,7 +67,7 @@ class LocalModel:
             )
             self._model: Any = loaded.to(self._device).eval()
         except BROKEN as error:
-            raise LoadError(f"the weights cannot be loaded: {first_line(error)}") from error
+            raise LoadError(f"the weights can't be loaded: {first_line(error)}") from error
         self._room = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
 
     def answers(
@@ -175,7 +173,7 @@ class LocalModel:
     def _check_room(self, length: int, written: int = 0) -> None:
         if self._room is not None and length + written > self._room:
             raise TooLong(
-                f"the model has room for {self._room} tokens, the conversation has {length}"
+                f"the model has room for {self._room} tokens, but the conversation has {length}"
             )
 
     def _messages(self, conversation: JSON_LINE) -> list[dict[str, Any]]:
@@ -258,16 +256,16 @@ def _processor(model: str, source: Mapping[str, Any]) -> Any:
             ) from error
         if "trust_remote_code" in str(error) or "custom code" in str(error):
             raise LoadError(
-                "the model needs code of its own, which is never run; choose one that transformers knows"
+                "the model needs its own code, which we never run. Choose one that transformers supports"
             ) from error
-        raise LoadError(f"the processor cannot be loaded: {first_line(error)}") from error
+        raise LoadError(f"the processor can't be loaded: {first_line(error)}") from error
     if (
         getattr(processor, "tokenizer", None) is None
         or getattr(processor, "image_processor", None) is None
     ):
-        raise LoadError("this is no model of images and text; it has no processor for both")
+        raise LoadError("this isn't a model for images and text. It has no processor for both")
     if not processor.chat_template:
-        raise LoadError("the model has no chat template; choose one that is made for conversations")
+        raise LoadError("the model has no chat template. Choose one made for conversations")
     return processor
 
 
@@ -389,7 +387,7 @@ class _RequestLoop:
             sys.stderr.write(f"the generation failed: {first_line(error)}\n")
             is_too_big = isinstance(error, TooLong | torch.OutOfMemoryError | MemoryError)
             trouble = "too big" if is_too_big else "refused"
-            text = "the model cannot take this conversation"
+            text = "the model can't take this conversation"
             if isinstance(error, TooLong):
                 text = str(error)
             self._say(kind="failed", id=number, trouble=trouble, text=text)

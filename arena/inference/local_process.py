@@ -80,9 +80,7 @@ class _Request:
             async with asyncio.timeout_at(deadline):
                 message = await self._messages.get()
         except TimeoutError as error:
-            raise ModelError(
-                "slow", "no whole answer within ten times the card's time-out"
-            ) from error
+            raise ModelError("slow", "no complete answer within ten times its timeout") from error
         if isinstance(message, _Ended):
             raise ModelError(message.kind, message.text)
         if message["kind"] == "failed":
@@ -205,11 +203,11 @@ class Worker:
             self.end(
                 _Ended(
                     "down",
-                    f"the model took more than {memory / 1e9:.1f} GB of memory and was ended",
+                    f"the model took more than {memory / 1e9:.1f} GB of memory and was stopped",
                 )
             )
         elif self._state == "loading" and silent > _LOAD_SECONDS:
-            self.end(_Ended("slow", f"the model was not loaded within {_LOAD_SECONDS:.0f} seconds"))
+            self.end(_Ended("slow", f"the model didn't load within {_LOAD_SECONDS:.0f} seconds"))
         elif self._state == "ready" and self._tasks and silent > self.card.timeout:
             self.end(_Ended("slow", f"the model said nothing for {self.card.timeout:g} seconds"))
 
@@ -265,7 +263,7 @@ class Worker:
             if not isinstance(self._state, _Ended):
                 self._state = _Ended(
                     "down",
-                    "the model's process ended by itself; it is started anew when next asked",
+                    "the model's process ended by itself. It restarts at the next question",
                 )
             tasks = list(self._tasks.values())
             self._tasks = {}
@@ -311,7 +309,7 @@ class ProcessPool:
         patience = time.monotonic() + WHOLE * card.timeout
         while (worker := self._worker_for(card)) is None:
             if time.monotonic() > patience:
-                raise ModelError("slow", "all models of this machine are busy")
+                raise ModelError("slow", "all models on this machine are busy")
             await asyncio.sleep(_TURN_SECONDS)
         return worker
 
@@ -336,7 +334,7 @@ class ProcessPool:
     def _worker_for(self, card: ModelCard) -> Worker | None:
         with self._lock:
             if self._closed.is_set():
-                raise ModelError("down", "the models are closed")
+                raise ModelError("down", "the models are shut down")
             known = self._workers.get(card)
             if known and (known.alive or known.hopeless):
                 known.used = time.monotonic()

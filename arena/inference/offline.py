@@ -27,7 +27,7 @@ _IN_A_ROW = 5
 _SHOWN_FAILURES = 20
 _CUT = "cut"
 """The mark of a stored answer that ended at the limit of tokens."""
-_HOW_TO_GO_ON = "What is answered is kept: give the same command again to go on."
+_HOW_TO_GO_ON = "The answers so far are kept. Run the same command again to continue."
 
 
 class AnswerFileError(ValueError):
@@ -77,7 +77,7 @@ class RunResult:
             cost = f", ${self.cost / 1e6:.4f}" if self.cost else ""
             yield f"{self.answered:,} answered: {self.prompt:,} tokens sent, {self.completion:,} received{cost}."
         if self.cut:
-            yield f"{self.cut:,} cut off at the length limit; a larger max_tokens leaves more room."
+            yield f"{self.cut:,} cut off at the length limit. A larger max_tokens leaves more room."
         for key, text in self.failures[:_SHOWN_FAILURES]:
             yield f"no answer to {key}: {text}"
         if len(self.failures) > _SHOWN_FAILURES:
@@ -128,7 +128,7 @@ class AnswerFile:
             self._lock.acquire(timeout=0)
         except Timeout as error:
             raise AnswerFileError(
-                f"{self.path.name}: another run is writing it; wait for its end"
+                f"{self.path.name} is being written by another run. Wait until it ends."
             ) from error
         self._file = self.path.open("ab+")
         try:
@@ -167,12 +167,12 @@ class AnswerFile:
             self.cut = {str(key) for key, _, *marks in answers if _CUT in marks}
         except (ValueError, TypeError) as error:
             raise AnswerFileError(
-                f"{self.path}: a line in it is broken; delete the file to begin anew"
+                f"{self.path} has a broken line. Delete the file to start over."
             ) from error
         if header != {"run": self._run}:
             raise AnswerFileError(
-                f"{self.path} holds answers of another run (other questions, model or settings); "
-                "delete it to begin anew, or choose another place"
+                f"{self.path} has answers from another run (other questions, model or settings). "
+                "Delete it to start over, or choose another place."
             )
 
     def _write(self, value: object) -> None:
@@ -309,7 +309,7 @@ class _Run(Generic[Q]):
         for key in keys:
             self._note_failure(key, str(error))
         if error.kind == "spent" or self._in_a_row >= self._most_in_a_row:
-            self.outcome.stopped = f"{self._in_a_row} failed in a row; the last: {error}"
+            self.outcome.stopped = f"{self._in_a_row} failed in a row. The last: {error}"
 
     def _note_failure(self, key: str, text: str) -> None:
         self.outcome.failures.append((key, text))

@@ -134,7 +134,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         assert isinstance(stream, httpx2.AsyncByteStream)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await stream.aclose()
-            raise _ReplyError("a compressed reply though none was asked for")
+            raise _ReplyError("a compressed reply, which we didn't ask for")
         response.stream = _Bounded(stream, self._most, call)
         return response
 
@@ -259,7 +259,7 @@ class OpenAIClient:
         status = status_in(error)
         trouble = refusal(status or 500, {}, error, self._endpoint.redacted)
         if status is None and trouble.kind != "loading":
-            trouble.words = "the server failed in the midst of its answer"
+            trouble.words = "the server failed in the middle of its answer"
         return trouble
 
     def _trouble(self, error: Exception) -> Trouble:
@@ -271,12 +271,12 @@ class OpenAIClient:
         if isinstance(
             cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol
         ):
-            return Trouble("again", "the server could not be reached")
+            return Trouble("again", "the server can't be reached")
         if isinstance(cause, httpx2.TimeoutException | TimeoutError):
             return Trouble("slow", f"no reply within {self._timeout:g} seconds")
         if isinstance(cause, _ReplyError):
             return Trouble("bad reply", str(cause))
-        return Trouble("again", "the connection broke off")
+        return Trouble("again", "the connection was lost")
 
 
 def _body(response: httpx2.Response, read: object) -> object:

@@ -96,8 +96,8 @@ class ApiTable(CardTable, frozen=True):
         is_visitors = self.key_from == VISITOR
         if is_visitors and not _ROUTER.fullmatch(self.address):
             raise EndpointError(
-                f'key_from is "{VISITOR}", and visitors\' keys are sent to Hugging Face alone; the address must be '
-                "https://router.huggingface.co/v1"
+                f'key_from is "{VISITOR}", but visitors\' keys are only sent to Hugging Face. The address must be '
+                "https://router.huggingface.co/v1."
             )
         address = Endpoint(self.address, key).address
         return {"address": address, "key": key, "visitor_key": is_visitors}
@@ -185,7 +185,7 @@ class _Answer(Call):
             raise ModelError("refused", "the server's content filter stopped the answer")
         if not self.is_whole:
             words = f"the server ended the answer with {self.finish[:40]!r}"
-            without = "the stream ended before the answer was whole (no finish_reason)"
+            without = "the answer ended early (no finish_reason)"
             raise ModelError("cut", words if self.finish else without)
         if thought := self._thinking.end():
             yield Thought(thought)
@@ -202,11 +202,11 @@ class _Answer(Call):
 
     def _why_blank(self, text: str) -> str:
         if self._thought or parted(text).thinking:
-            spent = "all its tokens went into thinking; raise max_tokens"
-            only = "the model thought and said nothing"
+            spent = "all its tokens went into thinking. Raise max_tokens"
+            only = "the model thought but said nothing"
             return f"there is no answer: {spent if self.cut else only}"
         if self._calls:
-            return "there is no answer: the model called a tool and said nothing"
+            return "there is no answer: the model called a tool but said nothing"
         return "there is no answer: the model's text is empty"
 
 
@@ -311,7 +311,7 @@ class ApiVLM:
             for piece in answer.ended():
                 yield piece
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            raise Trouble("bad reply", "the server sent what is no chat completion") from error
+            raise Trouble("bad reply", "the server's reply isn't a chat completion") from error
 
     async def _next(
         self, events: AsyncGenerator[Mapping[str, Any], None], deadline: float, answer: _Answer
@@ -324,8 +324,8 @@ class ApiVLM:
             ):
                 return await anext(events, None)
         except TimeoutError as error:
-            within = f"within {self.card.timeout:g} seconds, or no end within ten times that"
-            raise Trouble("slow", f"no word from the server {within}") from error
+            limit = f"{self.card.timeout:g} seconds, or didn't finish within ten times that"
+            raise Trouble("slow", f"the server was silent for {limit}") from error
 
     def _body(self, turns: Conversation, settings: Generation) -> bytes:
         card = self.card
@@ -361,7 +361,7 @@ def _error(trouble: Trouble, answer: _Answer) -> ModelError:
     """Returns a call's trouble as the model's error, with the server's own reason."""
     words = trouble.words
     if trouble.kind == "loading":
-        words = f"the model was still loading after {LOADING_SECONDS:g} seconds; try again later"
+        words = f"the model was still loading after {LOADING_SECONDS:g} seconds. Try again later"
     if trouble.reason:
         words = f"{words}. The server says: {trouble.reason!r}"
     if answer.pieces and trouble.kind in PASSING - {"slow"}:

@@ -77,7 +77,7 @@ class RouterList:
             raise UnlistedError(f"no provider of {model} is live")
         prices = [price for price in map(_price, live) if price is not None]
         if not prices:
-            raise UnlistedError(f"no live provider of {model} says its price")
+            raise UnlistedError(f"no live provider of {model} gives its price")
         return min(prices, key=lambda price: (price.completion, price.prompt))
 
 
@@ -110,7 +110,7 @@ def models_of(content: bytes) -> Mapping[str, JSONObject]:
     try:
         listing = parse_json(content.decode(), _LIMITS)
     except (UnicodeDecodeError, RowsError) as error:
-        raise ListError("it is no JSON") from error
+        raise ListError("it isn't JSON") from error
     data = listing.get("data") if isinstance(listing, dict) else None
     models = {str(model["id"]): model for model in _objects(data) if model.get("id")}
     if not models:

@@ -192,25 +192,26 @@ def _refusal(
     text = json.dumps(error) if isinstance(error, dict) else str(error)
     text = text[:5000].lower()
     if status == 402 or (status in (403, 429) and _QUOTA.search(text)):
-        return Trouble("spent", "the account has no quota or credit left; add some, then resume")
+        return Trouble("spent", "the account has no quota or credit left. Add some, then resume")
     if status in (404, 410) or (status == 403 and _lacks_model(text)):
         return Trouble("unknown", _unknown_model(status, text, _sentence(error, redacted)))
     if status in (401, 403) or (status in _BAD_REQUEST and _KEY_REFUSED.search(text)):
         return Trouble(
             "hopeless",
-            f"the server does not accept the key ({status}); check it and what it may use",
+            f"the server doesn't accept the key ({status}). Check the key and its permissions",
         )
     if (status in _EARLY or status >= 500) and is_loading(text, body):
         wait = asked_wait(headers) or _estimated_time(body) or _LOADING_WAIT
         return Trouble("loading", "the model is still loading", wait)
     if status == 429:
-        return Trouble("busy", "the server's rate limit (429)", asked_wait(headers))
+        return Trouble("busy", "the server's rate limit is reached (429)", asked_wait(headers))
     if status in (408, 409, 425) or status >= 500:
-        return Trouble("again", f"an error of the server ({status})", asked_wait(headers))
+        return Trouble("again", f"the server has an error ({status})", asked_wait(headers))
     if status in _BAD_REQUEST:
         return _bad_request(status, text, error, redacted)
     return Trouble(
-        "hopeless", f"the server answered {status}, as no chat completion does; check the address"
+        "hopeless",
+        f"the server answered {status}, which isn't a chat completion. Check the address",
     )
 
 
@@ -245,7 +246,7 @@ def _bad_request(status: int, text: str, error: object, redacted: Callable[[str]
         return Trouble("too big", "the prompt is too long for the model", fields=fields)
     if field in _FIELDS or _FIELD.search(text):
         name = field if isinstance(field, str) and field in _FIELDS else "a field of the request"
-        return Trouble("field", f"the model does not take {name}", fields=fields)
+        return Trouble("field", f"the model doesn't accept {name}", fields=fields)
     if _lacks_model(text) and not fields:
         return Trouble("unknown", _unknown_model(status, text, _sentence(error, redacted)))
     return Trouble("refused", f"the server refuses this prompt ({status})", fields=fields)
@@ -263,15 +264,17 @@ def _unknown_model(status: int, text: str, sentence: str) -> str:
     `text` is its whole error in lower case.
     """
     about_model = _IS_ABOUT_MODEL.search(text)
-    words = f"the server knows no such model or address ({status}); check their spelling"
+    words = f"the server doesn't know this model or address ({status}). Check their spelling"
     if about_model and _RETIRED.search(text):
-        words = f"the server no longer offers this model ({status}); choose another"
+        words = f"the server no longer offers this model ({status}). Choose another"
     elif about_model and _NO_ACCESS.search(text):
         words = (
-            f"there is no such model for this key ({status}); check its spelling, or choose another"
+            f"this key has no access to the model ({status}). Check its spelling, or choose another"
         )
     elif about_model:
-        words = f"the server knows no such model ({status}); check its spelling, or choose another"
+        words = (
+            f"the server doesn't know this model ({status}). Check its spelling, or choose another"
+        )
     return f"{words}. The server says: {sentence!r}" if sentence else words
 
 

@@ -61,9 +61,9 @@ class ProcessBounds(NamedTuple):
 BOUNDS = ProcessBounds()
 
 
-_TOO_LARGE = "This file takes too much time or memory to be read here; split it, or score it on the command line"
-_BUSY = "Too many files are being read at the moment; try again in a minute"
-_LEFT = "Nobody waits for this file any more; choose it again"
+_TOO_LARGE = "This file takes too much time or memory to read here. Split it, or score it on the command line."
+_BUSY = "Too many files are being read right now. Try again in a minute."
+_LEFT = "Nobody is waiting for this file any more. Choose it again."
 
 
 @contextmanager

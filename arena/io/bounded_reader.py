@@ -57,7 +57,7 @@ def main(reader: str, order: dict) -> None:
             line = json.dumps([row, cells], default=str)
             left -= len(line)
             if left < 0:
-                problem = "holds more text than may be read at once; split it, or save it as .csv or .jsonl"
+                problem = "The file has more text than we can read at once. Split it, or save it as .csv or .jsonl."
                 sys.stdout.write(json.dumps({"problem": problem, "row": row}) + "\n")
                 return
             sys.stdout.write(line + "\n")

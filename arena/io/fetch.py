@@ -47,11 +47,11 @@ async def addresses(host: str) -> list[str]:
             infos = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, look_up)
     except TimeoutError as error:
         raise FetchError(
-            f"the host {host} was not found within {_RESOLVE_SECONDS:g} seconds; try again later"
+            f"the host {host} wasn't found within {_RESOLVE_SECONDS:g} seconds. Try again later"
         ) from error
     except (OSError, UnicodeError) as error:
         raise FetchError(
-            f"the host {host} was not found; check its spelling and the network"
+            f"the host {host} wasn't found. Check its spelling and the network"
         ) from error
     return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in infos))
 
@@ -84,16 +84,16 @@ class Fetcher:
             raise FetchError(f"{name}: {error}") from error
         except TimeoutError as error:
             raise FetchError(
-                f"{name}: not done after {self.limits.seconds:g} seconds; try again later"
+                f"{name}: not finished after {self.limits.seconds:g} seconds. Try again later"
             ) from error
         except httpx.TimeoutException as error:
             raise FetchError(
-                f"{name}: silent for {self.limits.quiet_seconds:g} seconds; try again later"
+                f"{name}: silent for {self.limits.quiet_seconds:g} seconds. Try again later"
             ) from error
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             # UnicodeError: idna's errors, and lone surrogates.
             raise FetchError(
-                f"{name}: {str(error)[:200] or type(error).__name__}; check it in a browser"
+                f"{name}: {str(error)[:200] or type(error).__name__}. Check it in a browser"
             ) from error
 
     async def _follow(self, address: str) -> bytes:
@@ -111,7 +111,7 @@ class Fetcher:
                 finally:
                     await response.aclose()
         raise FetchError(
-            f"redirected more than {self.limits.redirects} times; give the last address itself"
+            f"redirected more than {self.limits.redirects} times. Give the last address itself"
         )
 
     async def _answer(self, client: httpx.AsyncClient, url: httpx.URL) -> httpx.Response:
@@ -140,32 +140,28 @@ class Fetcher:
         """
         addresses = await self.resolve(host)
         if not addresses or not all(self.allowed(address) for address in addresses):
-            raise FetchError(
-                f"the host {host} is not on the public internet; only public hosts are asked"
-            )
+            raise FetchError(f"the host {host} isn't on the public internet. Use a public one")
         return addresses[:_MOST_ADDRESSES]
 
     async def _body(self, response: httpx.Response) -> bytes:
         if response.status_code != 200:
-            raise FetchError(f"answered {response.status_code}; check it in a browser")
+            raise FetchError(f"answered {response.status_code}. Check it in a browser")
         kind = response.headers.get("content-type", "").split(";")[0].strip().lower()
         if not kind.startswith("image/") and kind not in (
             "application/octet-stream",
             "binary/octet-stream",
         ):
             raise FetchError(
-                f"sent {kind[:60] or 'no content type'}, not a picture; give the picture's own address"
+                f"sent {kind[:60] or 'no content type'}, not a picture. Give the picture's own address"
             )
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise FetchError(
-                "sent a compressed body though none was asked for; download it by hand"
-            )
+            raise FetchError("sent a compressed body, which we didn't ask for. Download it by hand")
         body = bytearray()
         async for piece in response.aiter_raw():
             body += piece
             if len(body) > self.limits.size:
                 raise FetchError(
-                    f"has more than {self.limits.size:,} bytes; make the picture smaller"
+                    f"has more than {self.limits.size:,} bytes. Make the picture smaller"
                 )
         return bytes(body)
 
@@ -174,14 +170,14 @@ def _https_url(url: httpx.URL) -> httpx.URL:
     """Returns a URL unchanged. Raises FetchError if it is not a plain https address."""
     if url.scheme != "https":
         raise FetchError(
-            f"begins with {url.scheme[:20] or 'nothing'}:, not https:; only https addresses are fetched"
+            f"begins with {url.scheme[:20] or 'nothing'}:, not https:. Only https addresses work"
         )
     if not url.host:
-        raise FetchError("names no host; write https://host/path")
+        raise FetchError("has no host. Write https://host/path")
     if url.userinfo:
-        raise FetchError("holds a user or password before an @; take it out")
+        raise FetchError("has a user or password before an @. Remove it")
     if url.port not in (None, 443):
-        raise FetchError(f"names port {url.port}; only the default port 443 is asked")
+        raise FetchError(f"has port {url.port}, but only port 443 works. Leave the port out")
     return url
 
 
@@ -190,7 +186,7 @@ def _redirect_target(url: httpx.URL, location: str) -> httpx.URL:
     target = url.join(location)
     if not location or target.host != url.host:
         raise FetchError(
-            f"redirects to {target.host[:100] if location else 'nowhere'}; give the last address itself"
+            f"redirects to {target.host[:100] if location else 'nowhere'}. Give the last address itself"
         )
     return _https_url(target)
 

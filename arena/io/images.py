@@ -132,7 +132,7 @@ def kept_size(width: int, height: int, kind: str) -> tuple[int, int]:
     share = min(1.0, max(KEPT_SIDE / longer, as_long))
     if share < by_shorter / 2:
         raise PictureError(
-            "This {} picture has {} pixels, too long to stay readable. Cut it into parts.",
+            "This {} picture ({} pixels) is too long to stay readable. Cut it into parts.",
             kind,
             f"{width} x {height}",
         )
@@ -168,7 +168,7 @@ def _picture_errors(kind: str) -> Iterator[None]:
 def _kind(data: bytes) -> str:
     if len(data) > MAX_BYTES:
         raise PictureError(
-            "The picture has over {} MB, the most that is read. Make it smaller.",
+            "The picture is over the limit of {} MB. Make it smaller.",
             MAX_BYTES // _MEGA,
         )
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -181,7 +181,8 @@ def _kind(data: bytes) -> str:
         kind = "WEBP"
     else:
         name = next(
-            (name for pattern, name in _OTHERS if pattern.match(data)), "no picture that we know"
+            (name for pattern, name in _OTHERS if pattern.match(data)),
+            "not a picture that we recognise",
         )
         raise PictureError("This file is {}. {}", name, _ACCEPTED)
     if _HIDDEN_PAGE.search(data):
@@ -208,7 +209,7 @@ def _check_pixels(size: tuple[int, int], most: int, kind: str) -> None:
     if size[0] * size[1] > most:
         shape = f"{size[0]} x {size[1]}"
         raise PictureError(
-            "This {} picture has {} pixels; over {} million. Make it smaller.",
+            "This {} picture has {} pixels, more than {} million. Make it smaller.",
             kind,
             shape,
             most // _MEGA,

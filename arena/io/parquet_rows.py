@@ -29,13 +29,11 @@ def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
         with pyarrow.parquet.ParquetFile(sys.stdin.buffer) as file:
             if (count := file.metadata.num_rows) > (order["rows"] or math.inf):
                 raise ParquetError(
-                    f"expected at most {order['rows']:,} records, found {count:,}; split the file"
+                    f"The file has {count:,} records, more than {order['rows']:,}. Split it."
                 )
             names = [part.name for part in file.schema_arrow]
             if double := [name for name in names if names.count(name) > 1]:
-                raise ParquetError(
-                    "expected each column name once, found this one twice; rename one", 1, double[0]
-                )
+                raise ParquetError("Two columns have this name. Rename one.", 1, double[0])
             included = [
                 part.name
                 for part in file.schema_arrow
@@ -65,7 +63,7 @@ def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
         if isinstance(error, ParquetError):
             raise
         raise ParquetError(
-            "is no readable Parquet, or too large to read; export it anew, or as .jsonl"
+            "This isn't readable Parquet, or it's too large. Export it again, or as .jsonl."
         ) from error
 
 
@@ -96,6 +94,6 @@ def _plain(value: Any, row: int, column: str) -> Any:
             return value.decode("utf-8")
     if isinstance(value, float) and math.isinf(value):
         raise ParquetError(
-            "expected a finite number, found an infinite one; write null", row, column
+            "Expected a finite number, found an infinite one. Write null.", row, column
         )
     return None if isinstance(value, float) and math.isnan(value) else value

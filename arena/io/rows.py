@@ -27,27 +27,27 @@ _CUT = 80
 """Most characters of a cell, or of a column's name, in an error."""
 _LISTED = 20
 """Most columns that an error lists."""
-_DIGITS = "write it in digits"
+_DIGITS = "Write it in digits."
 _EXPECTED: Mapping[str, tuple[str, str]] = {
-    "bool_parsing": ("yes or no", "write one of them"),
+    "bool_parsing": ("yes or no", "Write one of them."),
     "finite_number": ("a number", _DIGITS),
     "float_parsing": ("a number", _DIGITS),
     "float_type": ("a number", _DIGITS),
-    "greater_than": ("a number above {gt}", "change it"),
-    "greater_than_equal": ("a number of at least {ge}", "change it"),
+    "greater_than": ("a number above {gt}", "Change it."),
+    "greater_than_equal": ("a number of at least {ge}", "Change it."),
     "int_parsing": ("a whole number", _DIGITS),
-    "int_parsing_size": ("a number that is not so long", "shorten it"),
+    "int_parsing_size": ("a shorter number", "Shorten it."),
     "int_type": ("a whole number", _DIGITS),
-    "less_than": ("a number below {lt}", "change it"),
-    "less_than_equal": ("a number of at most {le}", "change it"),
-    "literal_error": ("{expected}", "write it so"),
-    "string_too_long": ("at most {max_length} characters", "shorten it"),
-    "string_too_short": ("a text", "write it there"),
-    "string_type": ("a text", "write it there"),
+    "less_than": ("a number below {lt}", "Change it."),
+    "less_than_equal": ("a number of at most {le}", "Change it."),
+    "literal_error": ("{expected}", "Change it."),
+    "string_too_long": ("at most {max_length} characters", "Shorten it."),
+    "string_too_short": ("a text", "Write one."),
+    "string_type": ("a text", "Write one."),
     "told": ("{expected}", "{mend}"),
 }
 """For each type of pydantic's errors, what was expected and how to fix it; "told" is raised by `cell`."""
-_ANOTHER = ("another value", "change it")
+_ANOTHER = ("another value", "Change it.")
 
 
 class FileRow(BaseModel):
@@ -68,13 +68,13 @@ class Heading:
     If empty, the column has exactly the field's name.
     """
     expected: str = "this column"
-    mend: str = "rename or add it"
+    mend: str = "Rename or add it."
     as_written: bool = False
     """Whether blanks around a text, and an apostrophe before it, stay; null is then refused as a text."""
 
 
 def cell(
-    expected: str, mend: str = "write it so", holds: Callable[[Any], object] = lambda _: True
+    expected: str, mend: str = "Change it.", holds: Callable[[Any], object] = lambda _: True
 ) -> WrapValidator:
     """Returns a validator for `Annotated` with its error text; `holds` must be true of the parsed value."""
 
@@ -87,7 +87,7 @@ def cell(
     return WrapValidator(check)
 
 
-Name = Annotated[str, cell("a text", "write it there", str.strip)]
+Name = Annotated[str, cell("a text", "Write one.", str.strip)]
 """A cell that must not be empty."""
 T = TypeVar("T", bound=FileRow)
 
@@ -138,7 +138,7 @@ def sound_rows(
     kind: type[T],
     check: Callable[[T], str] = lambda _: "",
     key: Sequence[str] = (),
-    twice: str = "it is there in a row before",
+    twice: str = "it's in an earlier row too",
 ) -> SoundRows[T]:
     """Returns the valid rows; `check` returns a further problem of a row, `twice` is the problem of a repeated `key`.
 
@@ -181,7 +181,7 @@ def column_named(columns: Iterable[str], wanted: Sequence[str]) -> str | None:
     matches = next((spelled[name] for name in wanted if name in spelled), [])
     if len(matches) > 1:
         raise RowsError(
-            f"expected one such column, found {' and '.join(_quoted(name) for name in matches[:_LISTED])}; delete one",
+            f"Expected one such column, found {' and '.join(_quoted(name) for name in matches[:_LISTED])}. Delete one.",
             column=matches[0],
         )
     return matches[0] if matches else None
@@ -203,7 +203,7 @@ class _WrongRow(NamedTuple):
 
     def error(self, row: int) -> RowsError:
         problem = (
-            f"{self.problem}, found {self.quoted_cell}; {self.mend}"
+            f"{self.problem[0].upper()}{self.problem[1:]}, found {self.quoted_cell}. {self.mend}"
             if self.quoted_cell
             else self.problem
         )
@@ -280,14 +280,14 @@ class _Reader(Generic[T]):
                 columns[place.field] = column
             elif place.is_required:
                 raise RowsError(
-                    f"expected {place.column.expected}, found {_listed(header)}; {place.column.mend}",
+                    f"Expected {place.column.expected}, found {_listed(header)}. {place.column.mend}",
                     column=None if spellings else place.field,
                 )
         unknown = [column for column in header if column not in columns.values()]
         if self._only and unknown:
             known = ", ".join(repr(place.field) for place in self._places)
             raise RowsError(
-                f"expected no columns but {known}; rename or delete it", column=unknown[0]
+                f"Expected only the columns {known}. Rename or delete this one.", column=unknown[0]
             )
         return columns
 
@@ -313,14 +313,14 @@ def _repeated_key(
 ) -> RowsError:
     """Returns the error for a repeated key; for a key of several fields it names each field's column."""
     if len(key) == 1:
-        problem = f"{_quoted(str(values[0]))} is in row {before} too; delete one of them"
+        problem = f"{_quoted(str(values[0]))} is in row {before} too. Delete one of them."
         return RowsError(problem, row=row, column=reader.columns.get(key[0]))
     *others, last = (
         f"{reader.columns.get(name, name)} {_quoted(str(value))}"
         for name, value in zip(key, values, strict=True)
     )
     return RowsError(
-        f"{', '.join(others)} and {last} are in row {before} too; delete one of them", row=row
+        f"{', '.join(others)} and {last} are in row {before} too. Delete one of them.", row=row
     )
 
 

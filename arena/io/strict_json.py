@@ -100,7 +100,7 @@ def check_strings(value: JSON, limits: FileLimits) -> None:
     if isinstance(value, str):
         if len(value) > limits.cell:
             raise RowsError(
-                f"expected at most {limits.cell:,} characters in a cell, found {len(value):,}; shorten it"
+                f"The cell has {len(value):,} characters, more than {limits.cell:,}. Shorten it."
             )
         _check_storable(value)
     elif isinstance(value, list | dict):
@@ -118,13 +118,13 @@ def storable(text: str) -> str:
 def _check_storable(text: str) -> None:
     if "\0" in text:
         raise RowsError(
-            "expected text, found the character NUL (is the file UTF-16?); delete it or save as UTF-8"
+            "Expected text, found the character NUL (is the file UTF-16?). Delete it or save as UTF-8."
         )
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise RowsError(
-            "expected text, found half a surrogate pair, \\ud800 to \\udfff; delete it"
+            "Expected text, found half a surrogate pair, \\ud800 to \\udfff. Delete it."
         ) from error
 
 
@@ -137,14 +137,14 @@ def _integer(literal: str) -> int:
     if len(literal) <= 20 and -(2**63) <= int(literal) < 2**63:
         return int(literal)
     raise RowsError(
-        f"expected a whole number of 64 bits, found {literal[:24]}; write it as a string"
+        f"Expected a whole number of 64 bits, found {literal[:24]}. Write it as a string."
     )
 
 
 def _real(literal: str) -> float:
     if math.isfinite(float(literal)):
         return float(literal)
-    raise RowsError(f"expected a finite number, found {literal[:24]}; write null or a string")
+    raise RowsError(f"Expected a finite number, found {literal[:24]}. Write null or a string.")
 
 
 def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
@@ -157,9 +157,7 @@ def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
 def _add(members: dict[str, JSON], key: str, value: JSON = None) -> None:
     _check_storable(key)
     if key in members:
-        raise RowsError(
-            "expected each key once in an object, found this one twice; delete one", column=key
-        )
+        raise RowsError("An object has this key twice. Delete one.", column=key)
     members[key] = value
 
 
@@ -173,15 +171,15 @@ def decode(text: str, limits: FileLimits) -> JSON:
     for place, depth in _opening_brackets(text):
         if depth > limits.depth:
             raise RowsError(
-                f"expected brackets {limits.depth} deep at most; flatten it",
+                f"The brackets are more than {limits.depth} deep. Flatten it.",
                 row=_row_of(text, place),
             )
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         excerpt = f"{text[error.pos :][:20]!r} at character {error.colno} ({error.msg})"
-        mend = "mend it (.json is one value, .jsonl one a line)"
-        raise RowsError(f"expected JSON, found {excerpt}; {mend}", row=error.lineno) from error
+        mend = "Save it again (.json has one value, .jsonl one per line)."
+        raise RowsError(f"Expected JSON, found {excerpt}. {mend}", row=error.lineno) from error
     except RowsError:
         _name_fault(text)
         raise

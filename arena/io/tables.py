@@ -96,7 +96,7 @@ def read_records(
         suffix = (Path(name or "").suffix or path.suffix).lower()
         if suffix not in SUFFIXES:
             raise RowsError(
-                f"expected a file that ends in {', '.join(SUFFIXES)}; unpack or save it as one of these"
+                f"The file must end in {', '.join(SUFFIXES)}. Unpack or save it as one of these."
             )
         if suffix in (*_JSON, ".csv", ".tsv"):
             _refuse_binary(file, suffix)
@@ -113,7 +113,7 @@ def read_records(
         ):
             if limits.rows is not None and count > limits.rows:
                 raise RowsError(
-                    f"expected at most {limits.rows:,} records; split the file", row=record.row
+                    f"The file has over {limits.rows:,} records. Split it.", row=record.row
                 )
             if limits.values is not None:
                 cells += len(record.values)
@@ -141,7 +141,7 @@ def require_columns(record: Record, names: Iterable[str], file: str | None = Non
         if name not in record.values:
             columns = ", ".join(map(repr, record.values)) or "none"
             raise RowsError(
-                f"expected this column, found {columns}; rename or add it",
+                f"Expected this column, found {columns}. Rename or add it.",
                 file,
                 record.row,
                 column=name,
@@ -155,7 +155,9 @@ def refuse_repeated(paths: Iterable[Path]) -> None:
         with _opened(path, COMMAND_LINE) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest in before:
-            raise RowsError(f"is {before[digest].name} once more; give each file once", path.name)
+            raise RowsError(
+                f"This is the same file as {before[digest].name}. Give each file once.", path.name
+            )
         before[digest] = path
 
 
@@ -175,21 +177,21 @@ def _opened(path: Path, limits: FileLimits, name: str | None = None) -> Iterator
         with path.open("rb") as file:
             size = path.stat().st_size
             if size == 0:
-                raise RowsError("expected data, found an empty file; choose the one that holds it")
+                raise RowsError("The file is empty. Choose the one with the data.")
             if limits.bytes is not None and size > limits.bytes:
                 raise RowsError(
-                    f"expected at most {limits.bytes:,} bytes, found {size:,}; split the file"
+                    f"The file has {size:,} bytes, more than {limits.bytes:,}. Split it."
                 )
             yield file
     except RowsError as error:
         raise error.at(file=name or path.name) from error
     except IsADirectoryError as error:
         raise RowsError(
-            "is a folder; choose a file in it", name or path.name or str(path)
+            "This is a folder. Choose a file in it.", name or path.name or str(path)
         ) from error
     except OSError as error:
         raise RowsError(
-            f"cannot be opened ({error.strerror}); choose it again", name or path.name
+            f"The file can't be opened ({error.strerror}). Choose it again.", name or path.name
         ) from error
 
 
@@ -211,11 +213,11 @@ def _refuse_binary(file: BinaryIO, suffix: str) -> None:
     ):
         if head.startswith(start):
             raise RowsError(
-                f"is {description} named {suffix}; name it {right_suffix}, or save it as {suffix}"
+                f"This is {description} named {suffix}. Name it {right_suffix}, or save it as {suffix}."
             )
     for starts, description in _NO_TABLES.items():
         if head.startswith(starts):
-            raise RowsError(f"is {description} named {suffix}; choose the file that holds the data")
+            raise RowsError(f"This is {description} named {suffix}. Choose the file with the data.")
 
 
 def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> None:
@@ -235,7 +237,7 @@ def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> 
             more = bool(next(table, ()))
     file.seek(0)
     if more:
-        raise RowsError(f"expected at most {rows:,} records; split the file", row=row)
+        raise RowsError(f"The file has over {rows:,} records. Split it.", row=row)
 
 
 def _signs(file: BinaryIO) -> int:
@@ -251,9 +253,7 @@ def _signs(file: BinaryIO) -> int:
 
 def _check_values(count: int, limits: FileLimits, row: int | None = None) -> None:
     if limits.values is not None and count > limits.values:
-        problem = (
-            f"expected at most {limits.values:,} values in all; leave out columns or split the file"
-        )
+        problem = f"The file has over {limits.values:,} values. Leave out columns or split it."
         raise RowsError(problem, row=row)
 
 
@@ -285,9 +285,7 @@ def _records(
 def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
     """Decodes bytes just read from the file, which start at this row; drops a byte order mark, refuses UTF-16."""
     if row == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise RowsError(
-            "expected UTF-8 text, found UTF-16; save the file with the encoding UTF-8", row=1
-        )
+        raise RowsError("The file is UTF-16. Save it with the encoding UTF-8.", row=1)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -297,7 +295,8 @@ def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
         file.seek(start)
         encoding = read_as(file.read(SAMPLE + 1), place)
         raise RowsError(
-            f"expected UTF-8 text, found {encoding}; save the file with the encoding UTF-8", row=row
+            f"Expected UTF-8 text, found {encoding}. Save the file with the encoding UTF-8.",
+            row=row,
         ) from error
     return text.removeprefix("\ufeff") if row == 1 else text
 
@@ -307,7 +306,7 @@ def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
     for row, raw in enumerate(_raw_lines(file, limits), start=1):
         if len(raw) > limits.line:
             raise RowsError(
-                f"expected lines of at most {limits.line:,} bytes; break the file into lines",
+                f"The line has over {limits.line:,} bytes. Break the file into lines.",
                 row=row,
             )
         yield raw.decode() if row > 1 and raw.isascii() else _decoded(raw, file, row)
@@ -319,7 +318,7 @@ def _record(
     """Returns a record without skipped columns, after checking its values. Raises RowsError."""
     if len(values) > limits.columns:
         raise RowsError(
-            f"expected at most {limits.columns:,} columns, found {len(values):,}; delete some",
+            f"The file has {len(values):,} columns, more than {limits.columns:,}. Delete some.",
             row=row,
         )
     remaining = omitted.apply_to(values) if omitted else values
@@ -335,15 +334,13 @@ def _gap(blank: int, row: int) -> int:
     """Returns the row of the first of these empty lines. Raises RowsError if there are too many."""
     blank = blank or row
     if row - blank >= MOST_EMPTY:
-        raise RowsError(f"expected at most {MOST_EMPTY:,} empty lines; delete them", row=blank)
+        raise RowsError(f"There are over {MOST_EMPTY:,} empty lines. Delete them.", row=blank)
     return blank
 
 
 def _check_no_gap(blank: int) -> None:
     if blank:
-        raise RowsError(
-            "expected data, found an empty line with data below it; delete it", row=blank
-        )
+        raise RowsError("This line is empty, with data below it. Delete it.", row=blank)
 
 
 def _json_records(
@@ -357,7 +354,9 @@ def _json_records(
         lists = [name for name in LISTS if _is_list_of_objects(value.get(name))]
         if len(lists) > 1:
             names = " and ".join(map(repr, lists))
-            raise RowsError(f"expected one list of records, found {names}; keep one of them", row=1)
+            raise RowsError(
+                f"Expected one list of records, found {names}. Keep one of them.", row=1
+            )
         if lists:
             items = _listed(value, lists[0])
             starts = places(value, text, lists[0])
@@ -365,15 +364,13 @@ def _json_records(
             items = [_member(name, member) for name, member in value.items()]
     if not isinstance(items, list):
         raise RowsError(
-            "expected a list of objects, [{...}, {...}]; wrap the records in one", row=1
+            "The file must be a list of objects, [{...}, {...}]. Wrap the records in one.", row=1
         )
     row = 1
     counted = 0
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict):
-            raise RowsError(
-                f"expected objects in the list, found another value as item {number}; make it an object"
-            )
+            raise RowsError(f"Item {number} of the list isn't an object. Make it one.")
         place = next(starts)
         row = row + text.count("\n", counted, place)
         counted = place
@@ -397,7 +394,7 @@ def _member(key: str, value: JSON) -> dict[str, JSON]:
         return {KEY: key, VALUE: value}
     if KEY in value:
         raise RowsError(
-            f"expected no {KEY!r} inside the record of {key[:80]!r}, whose key it would hide; rename it"
+            f"The record of {key[:80]!r} has a {KEY!r} of its own, which would hide its key. Rename it."
         )
     return {KEY: key, **value}
 
@@ -416,17 +413,17 @@ def _line_records(
         except RowsError as error:
             raise error.at(row=row) from error
         if not isinstance(value, dict):
-            mend = "wrap the value in one with a key, or name the file .json if it is one list"
-            raise RowsError(f"expected one object, {{...}}, a line; {mend}", row=row)
+            mend = "Wrap the value in one with a key, or name the file .json if it's one list."
+            raise RowsError(f"Each line must be one object, {{...}}. {mend}", row=row)
         yield _record(row, value, limits, omitted)
 
 
 # Tables: the first row names the columns, and every row is as wide.
 _CSV_MENDS = {
-    "unexpected end": "expected the quote that closes a cell of this row; add it, or write a quote in the text as two",
-    "expected after": "expected a delimiter behind a closing quote; write each quote inside a quoted cell as two",
-    "new-line character": "expected lines that end in LF or CRLF, found CR alone; save the file anew with LF",
-    "field larger": "expected a shorter cell (is a quote never closed?); close the quote or shorten the cell",
+    "unexpected end": "A cell of this row has no closing quote. Add it, or write a quote in the text as two.",
+    "expected after": "A closing quote has no delimiter after it. Write each quote inside a quoted cell as two.",
+    "new-line character": "The lines end in CR alone. Save the file again with LF or CRLF.",
+    "field larger": "A cell is too long (is a quote never closed?). Close the quote or shorten the cell.",
 }
 _BOUNDED, _XLSX, _PARQUET = map(
     Path(__file__).with_name, ("bounded_reader.py", "xlsx.py", "parquet_rows.py")
@@ -448,23 +445,21 @@ def _table_records(
 
 def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
     if not header:
-        raise RowsError(
-            "expected a header that names the columns; write one above the data", row=row
-        )
+        raise RowsError("The file has no header. Write the columns' names above the data.", row=row)
     _record(row, {name: name for name in header}, limits)
     if header[0] and header[1:] and not any(header[1:]):
         raise RowsError(
-            "expected names of columns, found one text alone; is it a title? delete its row",
+            "The header has only one name. If it's a title, delete its row.",
             row=row,
         )
     for place, name in enumerate(header):
         if not name:
             raise RowsError(
-                f"expected a name above column {place + 1}; give one (pandas: index=False)", row=row
+                f"Column {place + 1} has no name. Give it one (in pandas: index=False).", row=row
             )
         if name in header[:place]:
             raise RowsError(
-                "expected each column name once, found this one twice; rename one",
+                "Two columns have this name. Rename one.",
                 row=row,
                 column=name,
             )
@@ -537,15 +532,15 @@ def _delimited_rows(reader: _CsvReader) -> Iterator[tuple[int, list[str]]]:
         width = width or len(cells)
         if len(cells) != width:
             problem_text = (
-                f"expected {width} cells between {reader.delimiter!r}, found {len(cells)}"
+                f"Expected {width} cells between {reader.delimiter!r}, found {len(cells)}."
             )
             mend = (
-                "put text with it in quotes"
+                "Put text that has it in quotes."
                 if len(cells) > width
-                else "write each cell, also the empty ones"
+                else "Write each cell, also the empty ones."
             )
-            title = "is row 1 a title? delete it; else " if width == 1 else ""
-            raise RowsError(f"{problem_text}; {title}{mend}", row=row)
+            title = "If row 1 is a title, delete it. " if width == 1 else ""
+            raise RowsError(f"{problem_text} {title}{mend}", row=row)
         yield row, cells
 
 
@@ -553,7 +548,7 @@ def _csv_problem(error: csv.Error) -> str:
     for part, mend in _CSV_MENDS.items():
         if part in str(error):
             return mend
-    return f"is not CSV ({error})"
+    return f"This isn't CSV ({error}). Save it again."
 
 
 def _bounded_rows(
@@ -577,7 +572,7 @@ def _bounded_rows(
         except subprocess.SubprocessError as error:
             kind = "Parquet" if reader == _PARQUET else ".xlsx"
             raise RowsError(
-                f"is no readable {kind}, or too large to read; save it anew, or as .csv"
+                f"This isn't a readable {kind}, or it's too large. Save it again, or as .csv."
             ) from error
         answer.seek(0)
         for message in map(json.loads, answer):

@@ -126,10 +126,12 @@ def _refuse_more(sheet: IO[bytes], order: dict[str, Any]) -> None:
         elif name == _ROW_TAG:
             is_new = True
         if rows > most:
-            problem = f"expected at most {order['rows']:,} records; split the file"
+            problem = f"The file has over {order['rows']:,} records. Split it."
             raise SpreadsheetError(problem, row=rows)
         if values > room + rows * (len(order["skip"]) + len(order["digested"])):
-            problem = f"expected at most {order['values']:,} values in all; leave out columns or split the file"
+            problem = (
+                f"The file has over {order['values']:,} values. Leave out columns or split it."
+            )
             raise SpreadsheetError(problem, row=rows)
 
     parser.StartElementHandler = begin
@@ -141,18 +143,16 @@ def check_archive(order: dict[str, Any]) -> None:
     """Raises SpreadsheetError for a zip that is not a workbook or would unpack to too much."""
     if not zipfile.is_zipfile(sys.stdin.buffer):
         raise SpreadsheetError(
-            "expected an .xlsx workbook, found another kind of file (an old .xls, or one locked with a password?); "
-            "save it as .xlsx without a password, or as .csv"
+            "This isn't an .xlsx workbook (is it an old .xls, or locked with a password?). "
+            "Save it as .xlsx without a password, or as .csv."
         )
     with zipfile.ZipFile(sys.stdin.buffer) as archive:
         parts = archive.infolist()
     if any(part.flag_bits & 1 for part in parts):
-        raise SpreadsheetError(
-            "expected a workbook without a password, found it encrypted; save it without one"
-        )
+        raise SpreadsheetError("The workbook has a password. Save it without one.")
     if len(parts) > order["members"]:
         raise SpreadsheetError(
-            f"expected at most {order['members']} parts in the workbook; keep one sheet only"
+            f"The workbook has over {order['members']} parts. Keep only one sheet."
         )
     unpacked = sum(part.file_size for part in parts)
     swollen = any(
@@ -160,7 +160,7 @@ def check_archive(order: dict[str, Any]) -> None:
     )
     if swollen or unpacked > order["unpacked"]:
         raise SpreadsheetError(
-            f"unpacks to {unpacked:,} bytes, which is too much; save it as .csv or .jsonl"
+            f"The file unpacks to {unpacked:,} bytes, which is too much. Save it as .csv or .jsonl."
         )
 
 
@@ -170,7 +170,7 @@ def filled_rows(sheet: Worksheet) -> Iterator[tuple[int, dict[int, dict[str, Any
         columns = [cell["column"] for cell in cells]
         if columns != sorted(set(columns)):
             raise SpreadsheetError(
-                "expected the cells of a row from left to right; save the workbook anew", row=row
+                "The cells of this row aren't in order. Save the workbook again.", row=row
             )
         filled = {
             c["column"]: c for c in cells if c["value"] not in (None, "") or c["data_type"] == "f"
@@ -186,7 +186,7 @@ def data_sheet(workbook: Workbook) -> Iterator[tuple[int, dict[int, dict[str, An
     if len(filled) != 1:
         names = ", ".join(map(repr, filled)) or "none"
         raise SpreadsheetError(
-            f"expected one sheet with data, found {names}; delete the other sheets"
+            f"Expected one sheet with data, found {names}. Delete the other sheets."
         )
     return filled_rows(sheets[filled[0]]())
 
@@ -198,14 +198,12 @@ def table(workbook: Workbook, order: dict[str, Any]) -> Iterator[tuple[int, list
     header: list[str] = []
     for expected, (row, cells) in enumerate(data_sheet(workbook), start=1):
         if row != expected:
-            raise SpreadsheetError(
-                f"expected data, found row {row} next; delete the empty rows above it", row=expected
-            )
+            raise SpreadsheetError(f"Rows are empty above row {row}. Delete them.", row=expected)
         width = len(header) or max(cells)
         if max(cells) > width:
             column = get_column_letter(max(cells))
-            title = "" if width > 1 else "is row 1 a title? delete it; else "
-            problem = f"expected {width} cells, as in the header; {title}clear this cell or name it"
+            title = "" if width > 1 else "If row 1 is a title, delete it. "
+            problem = f"The header has {width} cells. {title}Clear this cell or name its column."
             raise SpreadsheetError(problem, row, column)
         texts = [""] * width
         for column, cell in cells.items():
@@ -224,22 +222,24 @@ def cell_text(cell: dict[str, Any], row: int, column: str) -> str:
     kind = cell["data_type"]
     if value is None:
         raise SpreadsheetError(
-            "expected a value, found a formula; copy the column and paste it as values", row, column
+            "Expected a value, found a formula. Copy the column and paste it as values.",
+            row,
+            column,
         )
     if kind == "e":
         raise SpreadsheetError(
-            f"expected a value, found the error {value}; correct or clear the cell", row, column
+            f"Expected a value, found the error {value}. Correct or clear the cell.", row, column
         )
     if isinstance(value, float) and not math.isfinite(value):
-        raise SpreadsheetError("expected a finite number; correct or clear the cell", row, column)
+        raise SpreadsheetError("Expected a finite number. Correct or clear the cell.", row, column)
     text = (
         _ESCAPE.sub(lambda code: chr(int(code[1], 16)), value)
         if isinstance(value, str)
         else _written(value)
     )
     if CELL_LIMIT in (len(text), len(text.encode("utf-16-le", "surrogatepass")) // 2):
-        cut = f"found one cut at Excel's {CELL_LIMIT:,} characters; save it as .csv or .jsonl"
-        raise SpreadsheetError(f"expected a whole text, {cut}", row, column)
+        cut = f"The text was cut at Excel's limit of {CELL_LIMIT:,} characters"
+        raise SpreadsheetError(f"{cut}. Save it as .csv or .jsonl.", row, column)
     return text
 
 
@@ -258,7 +258,7 @@ def rows(order: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
     """Yields the rows of the workbook on stdin, the header first. Raises SpreadsheetError."""
     if not openpyxl.DEFUSEDXML:
         raise SpreadsheetError(
-            "cannot be read safely on this server: defusedxml is not installed; save it as .csv"
+            "This server can't read workbooks safely, because defusedxml isn't installed. Save it as .csv."
         )
     check_archive(order)
     workbook = Workbook(sys.stdin.buffer, read_only=True, keep_links=False)

@@ -48,7 +48,7 @@ class _ShortReads(FileIO):
             size = self.seek(0, SEEK_END) - place
             self.seek(place)
         if size > _LARGEST_READ:
-            raise ZipFileError(f"has more than {MOST_MEMBERS} files; keep those that are needed")
+            raise ZipFileError(f"has more than {MOST_MEMBERS} files. Keep only those you need.")
         return super().read(size)
 
 
@@ -69,17 +69,17 @@ def zip_files(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
 
 def _check_members(members: Sequence[tuple[str, zipfile.ZipInfo]]) -> None:
     if not members:
-        raise ZipFileError("holds no file; put your answers into it")
+        raise ZipFileError("has no files. Put your answers into it.")
     if len(members) > MOST_MEMBERS:
-        text = f"has {len(members)} files; keep {MOST_MEMBERS} at most"
+        text = f"has {len(members)} files. Keep {MOST_MEMBERS} at most."
         raise ZipFileError(text)
     for name, info in members:
         if info.flag_bits & _IS_LOCKED:
-            raise ZipFileError(f"is locked with a password ({name}); pack it without one")
+            raise ZipFileError(f"is locked with a password ({name}). Pack it without one.")
         if Path(name).suffix.lower() == ZIP:
-            raise ZipFileError(f"holds another zip ({name}); put the files in it into one zip")
+            raise ZipFileError(f"has another zip in it ({name}). Put all files into one zip.")
         if info.compress_type not in _METHODS:
-            raise ZipFileError(f"packs {name} in an unusual way; pack it as an ordinary zip")
+            raise ZipFileError(f"packs {name} in an unusual way. Pack it as an ordinary zip.")
 
 
 def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -95,4 +95,4 @@ def _zip_errors() -> Iterator[None]:
     except ZipFileError:
         raise
     except _UNREADABLE as error:
-        raise ZipFileError("is no zip that can be read; pack it anew") from error
+        raise ZipFileError("isn't a readable zip. Pack it again.") from error

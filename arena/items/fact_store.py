@@ -215,7 +215,9 @@ def _codes(connection: Connection) -> dict[str, int]:
 
 def _code(codes: Mapping[str, int], name: str) -> int:
     if name not in codes:
-        raise FactError(f"There is no model named {name!r}; `models list` names those there are")
+        raise FactError(
+            f"There's no model named {name!r}. To see the models: python -m arena models list"
+        )
     return codes[name]
 
 

@@ -115,7 +115,7 @@ def _embedded(part: Any, column: str) -> ImageFile:
     if isinstance(part, dict) and isinstance(part.get("bytes"), bytes):
         return ImageFile(str(part.get("path") or ""), part["bytes"])
     raise RowsError(
-        f"expected images with their bytes; embed them, or name them in an {ITEMS_FILE}",
+        f"has images without their bytes. Embed them, or name them in an {ITEMS_FILE}",
         column=column,
     )
 
@@ -127,7 +127,7 @@ def texts_in(value: JSON, column: str) -> list[str]:
         or not value
         or not all(isinstance(part, str) and part for part in value)
     ):
-        raise RowsError("expected a list of one or more texts", column=column)
+        raise RowsError("must be a list of one or more texts", column=column)
     return [str(part) for part in value]
 
 

@@ -156,13 +156,15 @@ class ItemImporter:
             text = text_in(row, column, empty=True)
             if item is not None and texts.setdefault(item, text) != text:
                 raise RowsError(
-                    "holds a second, different answer to the same item; keep one", column=column
+                    "is a second, different answer to the same item. Keep one", column=column
                 )
             return item is not None
 
         matched = self._each(file, records, "answers", answer)
         if not texts:
-            problem = "no row fits an item of the bank; import the items first (`items list` names their sources)"
+            problem = (
+                "no row is about an imported item. Import the items first, or check `items list`"
+            )
             raise RowsError(problem, file.name)
         return ImportReport(
             self.ingest.add_answers(model, file.name, texts), left_out=matched.count(False)
@@ -183,7 +185,7 @@ class ItemImporter:
                     break
         if wrong:
             first, *others = wrong
-            rest = ["the rows after these were not checked"] if len(wrong) == MOST_NAMED else []
+            rest = ["later rows weren't checked"] if len(wrong) == MOST_NAMED else []
             problem = "; ".join([first.problem, *map(str, others), *rest])
             raise RowsError(problem, file.name, first.row, first.column)
         return results
@@ -203,7 +205,8 @@ class ItemImporter:
         )
         if len(captions) != len(images):
             raise RowsError(
-                f"holds {len(captions)} captions for {len(images)} images", column="captions"
+                f"has {len(captions)} captions for {len(images)} images. Give one for each",
+                column="captions",
             )
         rights = _credits(row, len(images)) if "credits" in row else _row_rights(row, len(images))
         drafts = (
@@ -223,8 +226,8 @@ class ItemImporter:
         draft = ItemDraft(text_in(row, "instruction"), family, captioned, answers)
         is_pair = set(answers) == {RIGHT, UNRELATED} and all(map(str.strip, answers.values()))
         if kind == "check" and not is_pair:
-            expected = f"expected two answers, named {RIGHT!r} and {UNRELATED!r}, and no reference"
-            raise RowsError(f"is no check item: {expected}", column="answers")
+            expected = f"needs two answers, named {RIGHT!r} and {UNRELATED!r}, and no reference"
+            raise RowsError(f"a check item {expected}", column="answers")
         return draft
 
     def _visit_draft(
@@ -364,38 +367,38 @@ def _is_verified(row: Row) -> bool:
     rating = row.get(column, True)
     word = str(rating).strip().lower()
     if rating is not None and word not in ("true", "false"):
-        raise RowsError(f"holds {rating!r}; expected True or False", column=column)
+        raise RowsError(f"is {rating!r}. Write True or False", column=column)
     return word != "false"
 
 
 def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> tuple[str, str]:
     """Returns the column of the answers, and the model's name. Raises RowsError."""
     if not records:
-        raise RowsError("holds no rows", file.name)
+        raise RowsError("has no rows", file.name)
     columns = list(records[0].values)
     model = model and model.strip()
     answer_columns = [
         column for column in columns if column.endswith(PREDICTION) and column != PREDICTION
     ]
     if model == "":
-        raise RowsError("the model's name is empty; give one with --model", file.name, 1)
+        raise RowsError("the model's name is empty. Give one with --model", file.name, 1)
     if model is not None and f"{model}{PREDICTION}" in answer_columns:
         return f"{model}{PREDICTION}", model
     if model is not None and "prediction" in columns:
         return "prediction", model
     if len(answer_columns) == 1:
         return answer_columns[0], model or answer_columns[0].removesuffix(PREDICTION).strip()
-    expected = 'expected one column "<model name> prediction", or "prediction" and --model'
-    raise RowsError(f"{expected}; found {', '.join(columns)}", file.name, 1)
+    expected = 'It needs one column "<model name> prediction", or "prediction" and --model'
+    raise RowsError(f"the columns are {', '.join(columns)}. {expected}", file.name, 1)
 
 
 def text_in(row: Row, column: str, empty: bool = False) -> str:
     value = row.get(column)
     if not isinstance(value, str):
-        problem = "it is missing" if value is None else f"it holds {type(value).__name__}"
-        raise RowsError(f"expected text; {problem} (columns: {', '.join(row)})", column=column)
+        problem = "is missing" if value is None else f"is {type(value).__name__}, not text"
+        raise RowsError(f"{problem}. The columns are {', '.join(row)}", column=column)
     if not (empty or value.strip()):
-        raise RowsError("is empty; expected text", column=column)
+        raise RowsError("is empty. Write a text", column=column)
     return value
 
 
@@ -432,7 +435,7 @@ def _credits(row: Row, count: int) -> list[tuple[str, str]]:
         or len(cell) != count
         or not all(isinstance(image_credit, dict) for image_credit in cell)
     ):
-        raise RowsError(f"expected a list of {count} credits, one an image", column="credits")
+        raise RowsError(f"must be a list of {count} credits, one per image", column="credits")
     return [
         (credit_line(image_credit), str(image_credit.get("licence") or "")) for image_credit in cell
     ]
@@ -451,7 +454,7 @@ def _text_of_each(row: Row, column: str, count: int) -> list[str]:
     each = [str(text) for text in cell] if isinstance(cell, list) else [str(cell)] * count
     if len(each) != count:
         raise RowsError(
-            f"holds {len(each)} texts for {count} images; give one text, or one an image",
+            f"has {len(each)} texts for {count} images. Give one text, or one per image",
             column=column,
         )
     return each
@@ -481,7 +484,7 @@ def captions_in(row: Row, count: int) -> list[str]:
         with row_errors(column=column):
             captions = parse_json(filled) if listed else [captions]
     if not isinstance(captions, list) or len(captions) < count or any(captions[count:]):
-        raise RowsError(f"expected a list of {count} captions, one an image", column=column)
+        raise RowsError(f"must be a list of {count} captions, one per image", column=column)
     return [str(caption or "") for caption in captions[:count]]
 
 
@@ -526,11 +529,11 @@ def _answers(row: Row) -> dict[str, str]:
     if not isinstance(answers, dict) or not all(
         isinstance(answers[name], str) and name.strip() for name in answers
     ):
-        raise RowsError("expected an object of answers by model name", column="answers")
+        raise RowsError("must be an object of answers by model name", column="answers")
     texts = {name.strip(): str(text) for name, text in answers.items()}
     if len(texts) < len(answers):
         raise RowsError(
-            "names one model twice, but for blanks around its name; keep one", column="answers"
+            "names one model twice, apart from blanks around its name. Keep one", column="answers"
         )
     return texts
 

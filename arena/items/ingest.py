@@ -135,11 +135,11 @@ class Ingest:
             models = sorted({row.name for row in rows})
             if not rows:
                 raise IngestError(
-                    f"No predictions file named {file!r} is in use; `items list` names those that are"
+                    f"No file of answers named {file!r} is in use. To see those that are: python -m arena items list"
                 )
             if len(models) > 1:
                 raise IngestError(
-                    f"{file!r} names files of {', '.join(models)}; say which one with --model"
+                    f"Several models have a file named {file!r}: {', '.join(models)}. Choose one with --model."
                 )
             ids = [row.id for row in rows]
             moment = now()
@@ -157,7 +157,7 @@ class Ingest:
         """Shows a model under another name. Raises IngestError for a bad or taken one, or an unknown model."""
         display = display.strip()
         if not display:
-            raise IngestError("The new name is empty; give the model a name to show")
+            raise IngestError("The new name is empty. Give the model a name.")
         _check_readable(display)
         with self._database.write() as connection:
             taken = connection.scalar(
@@ -165,7 +165,7 @@ class Ingest:
             )
             if taken:
                 raise IngestError(
-                    f"The name {display!r} is already shown for {taken!r}; choose another"
+                    f"The name {display!r} is already taken by {taken!r}. Choose another."
                 )
             _change_model(connection, model, display=display)
             bump_counter(connection, BANK_VERSION)
@@ -184,8 +184,8 @@ def _source(connection: Connection, name: str, kind: SourceKind) -> int:
             insert(SOURCE).values(name=name, kind=kind).returning(SOURCE.c.id)
         ).scalar_one()
     if row.kind != kind:
-        problem = f"The source {name!r} is there already and is of kind {row.kind!r}"
-        raise IngestError(f"{problem}; give this one another --name")
+        problem = f"There's already a source {name!r}, of kind {row.kind!r}"
+        raise IngestError(f"{problem}. Give this one another --name.")
     return row.id
 
 
@@ -207,12 +207,12 @@ def _codes(connection: Connection, table: Table, names: Sequence[str]) -> dict[s
 
 def _check_model_name(connection: Connection, name: str) -> None:
     if not name.strip():
-        raise IngestError("A model has no name; name the model of every answer")
+        raise IngestError("A model has no name. Name the model of every answer.")
     _check_readable(name)
     owner = connection.scalar(select(MODEL.c.name).where(MODEL.c.display == name))
     if owner:
         raise IngestError(
-            f"The name {name!r} is already shown for the model {owner!r}; give this one another name"
+            f"The name {name!r} is already taken by the model {owner!r}. Rename this one."
         )
 
 
@@ -220,7 +220,7 @@ def _check_readable(name: str) -> None:
     """Raises IngestError for a name that looks like another on a page, or that cannot be part of an address."""
     if not name.isprintable() or name in (".", ".."):
         raise IngestError(
-            f"The model name {name!r} has signs that are not seen, or only dots; write it without them"
+            f"The model name {name!r} has invisible characters, or only dots. Write it without them."
         )
 
 
@@ -257,8 +257,8 @@ def _item(
     if known.source_id != source_id:
         other = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.id == known.source_id))
         raise IngestError(
-            f"The item {key} ({draft.instruction[:60]!r}) belongs to the source {other!r} already; "
-            "import it under that --name, or leave it out"
+            f"The item {key} ({draft.instruction[:60]!r}) already belongs to the source {other!r}. "
+            "Import it under that --name, or leave it out."
         )
     changes.items_known += 1
     for position, image in enumerate(draft.images):
@@ -284,8 +284,8 @@ def _correct(connection: Connection, item_id: int, draft: ItemDraft, changes: Ch
     family = connection.scalar(select(FAMILY.c.name).join(ITEM).where(ITEM.c.id == item_id))
     if family != draft.family:
         raise IngestError(
-            f"The item {draft.key} ({draft.instruction[:60]!r}) is of the family {family!r}, by which its votes are "
-            f"counted, and here of {draft.family!r}; name {family!r} in the file, or leave the item out"
+            f"The item {draft.key} ({draft.instruction[:60]!r}) has votes under the family {family!r}, but "
+            f"the file says {draft.family!r}. Write {family!r} in the file, or leave the item out."
         )
     corrected = 0
     for position, image in enumerate(draft.images):
@@ -359,17 +359,17 @@ def _other_answer(
     earlier = connection.execute(in_use).one_or_none()
     if earlier is None:
         return IngestError(
-            f"The rows hold two different answers of {name!r} to {of_item}; keep one"
+            f"The rows have two different answers from {name!r} to {of_item}. Keep one."
         )
     mend = (
         "choose another --model"
         if is_predictions
-        else "give the earlier answer in the file, or leave the item out"
+        else "put the earlier answer into the file, or leave the item out"
     )
     if earlier.file:
-        mend = f"Withdraw the earlier predictions file first (`items withdraw {earlier.file}`), or {mend}"
+        mend = f"Withdraw the earlier file first (`items withdraw {earlier.file}`), or {mend}"
     else:
-        mend = f"It came with the items, so it cannot be withdrawn: {mend}"
+        mend = f"It came with the items and can't be withdrawn. {mend[0].upper()}{mend[1:]}"
     return IngestError(
         f"{name!r} already has another answer to {of_item}. Nothing was imported. {mend}."
     )
@@ -377,4 +377,6 @@ def _other_answer(
 
 def _change_model(connection: Connection, name: str, **values) -> None:
     if connection.execute(update(MODEL).where(MODEL.c.name == name).values(**values)).rowcount == 0:
-        raise IngestError(f"There is no model named {name!r}; `models list` names those there are")
+        raise IngestError(
+            f"There's no model named {name!r}. To see the models: python -m arena models list"
+        )

@@ -17,8 +17,8 @@ from arena.sheets import Column, Sheet, frame_of
 MODEL = Column(
     "model",
     "Model",
-    meaning=f"Below the line: still gathering votes, with under {TRUSTED}, an interval wider than {WIDE:.0f} points to "
-    "a side, or not a loss or a win.",
+    meaning=f"Below the line: still gathering votes. They have under {TRUSTED}, an interval wider than ±{WIDE:.0f} "
+    "points, or only wins or only losses.",
 )
 RANK = Column(
     "rank",
@@ -27,9 +27,9 @@ RANK = Column(
     "rank_low",
     "rank_high",
     dash=True,
-    meaning="1 + the ranked models whose interval lies wholly above. Below it the places it may have: in 95% of boards "
-    "the true places of all models lie within. These intervals are for one look; whether a lead is clear has a column "
-    "of its own.",
+    meaning="1 + the number of ranked models whose whole interval is above this one's. Below it: the places it may "
+    "have. On 95% of boards, the true places of all models are within these ranges. The ranges hold for one look. "
+    "See Lead over next for clear leads.",
 )
 RATING = Column(
     "rating",
@@ -39,16 +39,16 @@ RATING = Column(
     "rating_high",
     places=0,
     dash=True,
-    meaning="Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind. A weak prior, "
-    "one tied game against a mean model, keeps it finite. Ratings describe the pairs as they were played. Without an "
-    f"interval under {FLOOR} votes.",
+    meaning="Bradley-Terry rating on the Elo scale, mean 1000, with a 95% interval for new items like these. A weak "
+    "prior, one tied game against an average model, keeps it finite. Ratings describe the pairs that were played. "
+    f"No interval below {FLOOR} votes.",
 )
 ORDER = Column(
     "order",
     "Lead over next",
-    meaning="Clear: it is above the next model by a rule that holds however often one looks, here every "
-    f"{LOOK_EVERY} votes, from {FEW} equally busy voters on. Not settled yet: how much of the gap that it takes is "
-    "there. No longer clear: clear once, and later votes say otherwise.",
+    meaning="Clear: above the next model by a rule that holds however often you look. We look every "
+    f"{LOOK_EVERY} votes, once there are {FEW} equally active voters. Not settled yet: how much of the needed gap is "
+    "there. No longer clear: it was clear, but later votes disagree.",
 )
 ELO = Column(
     "elo_median",
@@ -58,15 +58,15 @@ ELO = Column(
     "elo_high",
     places=0,
     dash=True,
-    meaning="Elo as VisIT-Bench and WildVision compute it, one vote after the other (K=4, scale 400, start 1000): the "
-    f"median over {ORDERS} seeded orders of the votes, with the spread over these orders, which is no confidence "
-    "interval.",
+    meaning="Elo as VisIT-Bench and WildVision compute it, vote by vote (K=4, scale 400, start 1000). It's the median "
+    f"over {ORDERS} random orders of the votes. The range is the spread over these orders, not a confidence interval.",
 )
 VOTES = Column(
     "votes",
     "Votes",
     "count",
-    meaning="Battles of this model, each for two models; ties, which only imported votes have, too.",
+    meaning="Battles of this model. Each battle counts for two models. Only imported votes have "
+    "ties, and they count too.",
 )
 WIN_RATE = Column(
     "win_rate",
@@ -76,15 +76,15 @@ WIN_RATE = Column(
     "win_rate_high",
     places=2,
     dash=True,
-    meaning="Share of its decided battles with the reference answers that it won, with a 95% interval for new items; n "
-    "of them.",
+    meaning="Share of its decided battles against reference answers that it won, with a 95% interval for new items. "
+    "n: how many.",
 )
 MEAN = Column(
     "mean_win_rate",
     "Mean win rate",
     "percent",
     places=0,
-    meaning="Predicted share of wins against each other model of its group, averaged.",
+    meaning="Predicted win rate against the other models in its group, on average.",
 )
 LEFT = Column(
     "left_share",
@@ -94,7 +94,7 @@ LEFT = Column(
     "left_high",
     places=0,
     dash=True,
-    meaning="How often the answer on the left won in its decided battles; half where sides do not matter.",
+    meaning="How often the left answer won in its decided battles. It's half if sides don't matter.",
 )
 COLUMNS = (MODEL, RANK, RATING, ELO, ORDER, VOTES, WIN_RATE, MEAN, LEFT)
 

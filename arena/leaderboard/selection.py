@@ -91,4 +91,4 @@ def day_of(text: object) -> date | None:
         day = date.fromisoformat(text.strip())
         if 1970 <= day.year < 9999 and str(day) == text.strip():
             return day
-    raise BoardSelectionError(f"Days are written as 2026-01-31, found {text[:20]!r}.")
+    raise BoardSelectionError(f"Days are written as 2026-01-31, not {text[:20]!r}.")

@@ -150,7 +150,9 @@ class Leaderboard:
         first = day_of(since)
         last = day_of(until)
         if first and last and first > last:
-            raise BoardSelectionError(f"The first day, {first}, comes after the last, {last}.")
+            raise BoardSelectionError(
+                f"The first day, {first}, is after the last, {last}. Exchange them."
+            )
         cast = self._votes.read().votes
         with self._database.read() as connection:
             inputs = self._inputs.read(connection)

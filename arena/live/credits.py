@@ -14,11 +14,11 @@ from arena.inference.openai_model import ApiVLM
 from arena.types import VLM, ModelError, Secret
 
 LONGEST_SECONDS = 30 * 86_400.0
-LOGIN_OVER = "Your Hugging Face login has run out. Log in again."
+LOGIN_OVER = "Your Hugging Face login has expired. Log in again."
 CREDITS_USED = "Your Hugging Face credits are used up."
-NOT_ALLOWED = "This login may not use Inference Providers."
-UNSERVED = "Hugging Face has no server for this battle at the moment. Please try again."
-BUSY = "Hugging Face takes no more questions from you at the moment. Please try again in a minute."
+NOT_ALLOWED = "This login isn't allowed to use Inference Providers."
+UNSERVED = "Hugging Face has no server for this battle right now. Please try again."
+BUSY = "Hugging Face isn't taking more questions from you right now. Please try again in a minute."
 _REFUSALS: Mapping[int | None, str] = {
     401: LOGIN_OVER,
     402: CREDITS_USED,

@@ -15,8 +15,8 @@ from arena.thinking import word_count
 _COMMON = (
     BATTLE.c.id.label("battle_id"),
     BATTLE.c.choice,
-    BATTLE.c.winner,
-    BATTLE.c.loser,
+    BATTLE.c.model_a,
+    BATTLE.c.model_b,
     BATTLE.c.voter_id,
     BATTLE.c.voted_at,
     BATTLE.c.terms,
@@ -131,10 +131,9 @@ def exported_vote(
 
     `models` are the names by code, `pictures` the result of `items.alike.alike_keys`.
     """
-    is_a = row.choice == "a"
     return Vote(
-        model_a=models[row.winner if is_a else row.loser],
-        model_b=models[row.loser if is_a else row.winner],
+        model_a=models[row.model_a],
+        model_b=models[row.model_b],
         winner=row.choice,
         item=row.key,
         voter=voter,

@@ -57,7 +57,7 @@ MOST_OF_NETWORK = 1_000
 """The most images that a network may upload in a day (UTC), so that none takes all the room."""
 AT_ONCE = 2
 """The files that are checked at once: a check may take 400 MB."""
-GONE = "An image is no longer here; take it out and add it again"
+GONE = "An image is no longer here. Remove it and add it again."
 
 
 class OwnImageError(VoterError):
@@ -96,7 +96,7 @@ class OwnImages:
                 file.write(chunk)
                 if file.tell() > MAX_BYTES:
                     raise PictureError(
-                        "The picture has over {} MB. Make it smaller.", MAX_BYTES // 1000000
+                        "The picture is over {} MB. Make it smaller.", MAX_BYTES // 1000000
                     )
             async with self._turns:
                 return await asyncio.to_thread(self._keep, voter, network, file)
@@ -180,16 +180,17 @@ class OwnImages:
             mine = here.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
             if connection.execute(mine).scalar_one() >= MOST_WAITING:
                 raise OwnImageError(
-                    "You have {} images here that no battle uses; take some out first", MOST_WAITING
+                    "You have {} images here that no battle uses. Remove some first.", MOST_WAITING
                 )
             if connection.execute(here).scalar_one() >= MOST_TOGETHER:
                 raise OwnImageError(
-                    "There are too many images here at the moment; try again in an hour"
+                    "There are too many images here right now. Try again in an hour."
                 )
             brought = 0 if network is None else self._days.more(connection, network, "images")
             if brought > MOST_OF_NETWORK:
                 raise LimitError(
-                    "Your network has brought its images for today. There is room from midnight (UTC)."
+                    "Your network has added all its images for today. You can add more "
+                    "after midnight (UTC)."
                 )
             connection.execute(OWN_IMAGE.insert().values(values))
         try:  # After its row, since a file without one would stay for ever.

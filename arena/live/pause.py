@@ -15,8 +15,8 @@ PAUSE = Table(
 )
 """One row while live answers are paused."""
 PAUSED = (
-    "The operators have paused live answers. Battles that are open can still be chosen in; "
-    "please come back later, or compare items of the bank."
+    "The operators have paused live answers. You can still choose in open battles. Come "
+    "back later, or compare items on the Vote page."
 )
 
 

@@ -35,8 +35,8 @@ class ElsewhereError(RuntimeError):
 
     def __init__(self) -> None:
         super().__init__(
-            "This battle runs on another server, which this request did not reach; reload the page, or ask the "
-            "operator for session affinity."
+            "This battle runs on another server, and your request didn't reach it. Reload "
+            "the page, or ask the operator to turn on session affinity."
         )
 
 
@@ -125,12 +125,14 @@ class GenerationQueue:
         mine = 0 if network is None else self._of(network)
         if mine >= MOST_OF_NETWORK:
             raise LiveError(
-                "{} others of your network wait for answers; please come back in a few minutes",
+                "{} others on your network are waiting for answers. Please come back in a "
+                "few minutes.",
                 mine,
             )
         if self.waiting >= (MOST_WAITING if mine or network is None else 2 * MOST_WAITING):
             raise LiveError(
-                "{} others are waiting for answers; please come back in a few minutes", self.waiting
+                "{} others are waiting for answers. Please come back in a few minutes.",
+                self.waiting,
             )
 
     def ahead(self, generation: "GenerationTask") -> int:

@@ -33,10 +33,14 @@ from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Secre
 MOST_TEXT = 8_000
 DELAY_SECONDS = 0.5, 2.0
 """The bounds of the drawn delay before both answers begin, which hides a slow model's late first words."""
-FAILED = "One of the two models failed, so there is nothing to vote on; it counts for neither. Please try again."
-STOPPED = "It was stopped before both had said a word, so there is nothing to vote on."
+FAILED = (
+    "One of the two models failed, so there's nothing to vote on. It counts for neither. "
+    "Please try again."
+)
+STOPPED = "It was stopped before both models began to answer, so there's nothing to vote on."
 LOST = (
-    "The answers were lost before both had ended, so there is nothing to vote on. Please try again."
+    "The answers were lost before they were finished, so there's nothing to vote on. "
+    "Please try again."
 )
 
 
@@ -117,10 +121,12 @@ class LiveSessions:
         count = len(files) if item else len(request.images)
         if count > MOST_IMAGES:
             raise LiveError(
-                "A battle takes at most {} images, these are {}; take some out", MOST_IMAGES, count
+                "A battle takes at most {} images, and you have {}. Remove some.",
+                MOST_IMAGES,
+                count,
             )
         if not count:
-            raise LiveError("Add an image first: the models are to look at something")
+            raise LiveError("Add an image first. The models need something to look at.")
         await self._queue.check_room(request.network)
         asker = await self._asker(voter, request.network)
         (a, b), chance = await self._pair(asker, Turn("user", text, (b"",) * count))
@@ -162,7 +168,7 @@ class LiveSessions:
             if {a, b} <= with_a_key:
                 raise LiveError(LOGIN_OVER)
             raise LiveError(
-                "A model of this battle is no longer here; choose A or B, or start another battle"
+                "A model in this battle is no longer here. Choose A or B, or start another battle."
             )
         vlms = sides(by_name[a], by_name[b])
         # The limits of all able models count, since a refusal by these two alone would reveal them.
@@ -171,7 +177,7 @@ class LiveSessions:
         conversations = [conversation(before.history(side), checked, files) for side in SIDES]
         if not all(_takes(vlm, turns) for vlm in able for turns in conversations):
             raise LiveError(
-                "With this the conversation is too long for the models; make it shorter, or choose A or B"
+                "This makes the conversation too long for the models. Shorten it, or choose A or B."
             )
         async with self._turn_of(voter):
             battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
@@ -251,9 +257,7 @@ class LiveSessions:
         fitting = fitting_pairs(able, self._credits.do_visitors_pay)
         pairs = [pair for pair in fitting if frozenset(pair) not in closed]
         if not pairs:
-            raise LimitError(
-                "You have compared these models as often as one voter may here. Thank you!"
-            )
+            raise LimitError("You've compared these models as often as one voter can. Thank you!")
         cast = [votes.get((min(code[a], code[b]), max(code[a], code[b])), 0) for a, b in pairs]
         chances = pair_chances(cast).tolist()
         ((a, b), chance) = self._coin.choices(list(zip(pairs, chances, strict=True)), chances)[0]
@@ -368,7 +372,7 @@ def checked_text(text: str) -> str:
         raise LiveError("Write an instruction first: what should the models do?")
     if len(text) > MOST_TEXT:
         raise LiveError(
-            "The text has {:,} characters; at most {:,} are taken. Make it shorter",
+            "The text has {:,} characters, and the limit is {:,}. Shorten it.",
             len(text),
             MOST_TEXT,
         )
@@ -376,7 +380,7 @@ def checked_text(text: str) -> str:
         character < " " and character not in "\n\t\r" or "\ud800" <= character <= "\udfff"
         for character in text
     ):
-        raise LiveError("The text holds characters that nobody can see; write it without them")
+        raise LiveError("The text has invisible characters. Write it without them.")
     return text.strip()
 
 
@@ -417,6 +421,6 @@ def _why_not(vlms: Sequence[VLM], turn: Turn) -> LiveError:
     if sorted(vlm.card.images for vlm in vlms)[-2] < len(turn.images):
         most = sorted(vlm.card.images for vlm in vlms)[-2]
         return LiveError(
-            "Two models that take {} images are not here; use at most {}", len(turn.images), most
+            "No two models here take {} images. Use at most {}.", len(turn.images), most
         )
-    return LiveError("The instruction is too long for the models here; make it shorter")
+    return LiveError("The instruction is too long for the models here. Shorten it.")

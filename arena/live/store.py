@@ -95,13 +95,13 @@ class LiveBattle:
     def closed(self) -> str | None:
         """The reason why no follow-up may be asked, if any."""
         if self.phase is not Phase.OPEN:
-            return "You have chosen; start another battle to ask more."
+            return "You've already chosen. Start another battle to ask more."
         if not self.settled:
-            return "The answers are still coming; ask when both have ended."
+            return "The answers aren't finished yet. Ask again when they are."
         if len(self.turns) >= MOST_TURNS:
             return f"A battle has at most {MOST_TURNS} turns. Choose A or B."
         stopped = self.void is not None or self.turns[-1].stopped
-        return "This battle was stopped; choose A or B, or start another." if stopped else None
+        return "This battle was stopped. Choose A or B, or start another." if stopped else None
 
 
 class Opening(NamedTuple):
@@ -253,11 +253,11 @@ class LiveStore(ChoiceStore[LiveBattle]):
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             if row.ended is not None:
-                raise ChoiceError("There is nothing to vote on in this battle; start another.")
+                raise ChoiceError("There's nothing to vote on in this battle. Start another.")
             turns, answered = _turns(connection, row.id)
             if answered == 0 or answered != len(turns):
                 raise ChoiceError(
-                    "The answers are still coming; choose when both have ended, or press Stop."
+                    "The answers aren't finished yet. Choose when they are, or press Stop."
                 )
             outside: Outside | None = None
             if any(turn.stopped for turn in turns):
@@ -276,7 +276,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
                 select(BATTLE.c.model_a, BATTLE.c.model_b).where(BATTLE.c.id == battle)
             ).one()
             if row.model_a is None:
-                raise ChoiceError("The answers are still coming; ask when both have ended.")
+                raise ChoiceError("The answers aren't finished yet. Ask again when they are.")
             name = model_names(connection)
         return Names(name[row.model_a], name[row.model_b])
 

@@ -12,11 +12,11 @@ from arena.ratings.votes import Codes, Floats, Votes, VotesError
 
 Cluster = Literal["picture", "item", "family", "voter", "tuple", "vote"]
 """The independent units: pictures, items, families of items, voters, (item, pair) tuples, or votes."""
-_ITEMS = "which item they are about"
+_ITEMS = "which items they're about"
 _LACKING: dict[Cluster, str] = {
     "picture": _ITEMS,
     "item": _ITEMS,
-    "family": "of which family their items are",
+    "family": "which family their items belong to",
     "voter": "who cast them",
     "tuple": _ITEMS,
 }
@@ -35,7 +35,7 @@ def cluster_codes(votes: Votes, cluster: Cluster) -> Codes:
     )
     if column is None:
         raise VotesError(
-            f"these votes do not say {_LACKING[cluster]}: clusters by {cluster} need it"
+            f"These votes don't say {_LACKING[cluster]}. Choose another --cluster than {cluster}."
         )
     codes = _from_0(column)
     if cluster != "tuple":

@@ -196,7 +196,7 @@ def cost(plan: Plan, each: int) -> Cost:
     Raises `PlanError` for a plan without a goal.
     """
     if plan.half_width is None and plan.gap is None:
-        raise PlanError("a plan needs a wanted half width, or the smallest gap that is to be clear")
+        raise PlanError("A plan needs a goal. Give --half-width or --gap.")
     few = 0
     many = plan.pairs * plan.items
     is_enough = _is_enough(plan, many * each, each)

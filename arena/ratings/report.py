@@ -317,22 +317,20 @@ def _vote_notices(
 ) -> list[str]:
     by_item = cluster in ("picture", "item", "tuple")
     voters = battles.voter.count(None) if not _is_judged(battles) else 0
-    counted = "counted half to each side" if order.both_bad == "half" else "left out"
+    counted = "counted as half for each side" if order.both_bad == "half" else "left out"
     counts = {
-        "votes on a model against itself, left out": alone,
-        "votes that their voter gave again on the same conversation, of which the last counts": len(
-            repeated
-        ),
-        "of these, votes that the last one contradicts": sum(
+        "votes that compare a model with itself, left out": alone,
+        "repeated votes by one voter on one conversation (only the last counts)": len(repeated),
+        "of these, votes that differ from the last one": sum(
             battles.winner[number] != battles.winner[last] for number, last in repeated.items()
         ),
         f'votes for "both bad", {counted}': battles.winner.count("both_bad"),
-        "votes cast with the names in view": battles.blind.count(False),
-        "votes without a voter, taken for one voter's": voters if voters < len(battles) else 0,
-        "votes without an item, each taken for independent": battles.item.count(None)
+        "votes cast with the model names visible": battles.blind.count(False),
+        "votes without a voter, treated as one voter's": voters if voters < len(battles) else 0,
+        "votes without an item, each treated as independent": battles.item.count(None)
         if by_item
         else 0,
-        "votes without items, each taken for an item of its own, too narrow where items repeat": (
+        "votes without items, each treated as its own item (intervals are too narrow if items repeat)": (
             len(battles) if order.cluster != "none" and cluster == "vote" else 0
         ),
     }
@@ -344,11 +342,15 @@ def _whose_notice(votes: Votes, bounds: Intervals, judged: bool) -> list[str]:
     if bounds.for_new_voters or judged or not len(votes):
         return []
     if are_several(votes.voters):
-        why = f"clusters by {bounds.cluster} leave voters out"
+        why = f"Clusters by {bounds.cluster} ignore voters"
     else:
-        why = "no vote says who cast it" if votes.voters is None else "all votes are one voter's"
-    notice = "intervals are for these voters only, and no lead can be called clear"
-    return [f"{why}: {notice}; what others would choose may be far outside"]
+        why = (
+            "The votes don't say who cast them"
+            if votes.voters is None
+            else "All votes are one voter's"
+        )
+    notice = "Intervals are for these voters only, and no lead can be called clear"
+    return [f"{why}. {notice}. Other people may choose very differently."]
 
 
 def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
@@ -361,17 +363,15 @@ def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
     if len(groups) > 1:
         listed = "; ".join(_listed(names, group) for group in groups)
         notices.append(
-            f"{len(groups)} groups of models cannot be compared, and each has ranks of its own: {listed}"
+            f"{len(groups)} groups of models can't be compared, so each has its own ranks: {listed}"
         )
     for status in (Status.UNBEATEN, Status.WINLESS, Status.SEPARATED):
         places = [place for place, other in enumerate(fit.statuses) if other is status]
         without = [place for place in places if np.isnan(fit.ratings[place])]
         if without:
-            notices.append(
-                f"{status}, without a number for want of a prior: {_listed(names, without)}"
-            )
+            notices.append(f"{status}, no rating without a prior: {_listed(names, without)}")
         elif places and fit.prior:
-            notices.append(f"{status}, rated by the prior alone: {_listed(names, places)}")
+            notices.append(f"{status}, rated only by the prior: {_listed(names, places)}")
     return notices
 
 
@@ -383,9 +383,7 @@ def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list
         return []
     clusters = _CLUSTERS[bounds.cluster]
     models = _listed(names, places)
-    return [
-        f"fewer than {FEW} {clusters} tell how they stand, so that intervals are wide: {models}"
-    ]
+    return [f"Wide intervals, because their votes cover fewer than {FEW} {clusters}: {models}"]
 
 
 def _listed(names: Sequence[str], places: Sequence[int]) -> str:
@@ -436,7 +434,7 @@ _COLUMNS = (
 )
 _NOTES = {
     "bt": "Brackets are 95% intervals.",
-    "elo_median": "Those after Elo are its spread over orders of the votes, no confidence interval.",
+    "elo_median": "The range after Elo is its spread over vote orders, not a confidence interval.",
 }
 
 
@@ -460,8 +458,8 @@ def plots(report: RatingReport) -> Iterator[Plot]:
     votes = report.votes
     grid = np.ix_(report.places, report.places)
     if report.order.method == "elo":
-        note = "Elo over seeded orders of the votes: median and spread, which is not a confidence interval."
-        yield interval_plot(list(_elo_rows(report.rows)), note, "Elo over orders of the votes")
+        note = "Elo over random vote orders: median and spread, which isn't a confidence interval."
+        yield interval_plot(list(_elo_rows(report.rows)), note, "Elo over vote orders")
     else:
         intervals_of = f"{LEVEL:.0%} intervals {report.whose}, clustered by {report.bounds.cluster}"
         note = f"Bradley-Terry ratings with {intervals_of}."

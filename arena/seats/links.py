@@ -22,7 +22,7 @@ from arena.settings import MTURK_HOSTS
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 _PROLIFIC = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 _ID = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
-_PART_IS_MISSING = "The link lacks its {}. Open it from the platform's page, which fills it in."
+_PART_IS_MISSING = "The link has no {}. Open it from the platform's page, which fills it in."
 _SIGNATURE_DIGITS = 32
 """The hexadecimal digits of a signature: 128 bits."""
 
@@ -102,14 +102,15 @@ def arrival(
     is_ours = is_signed(key, query.get("sig", ""), *_signed_parts(spec, until, worker))
     if query.get("n") != str(spec.seat.votes) or not is_ours:
         raise CampaignLinkError(
-            "This link was changed on its way. Open it exactly as you got it, or ask for it again."
+            "This link was changed. Open it exactly as you got it, or ask for a new one."
         )
     if at.timestamp() > int(until):  # A number, since it is signed.
         raise CampaignLinkError("This link has expired. Ask whoever sent it to you for a new one.")
     if kind == "login":
         if logged_in is None:
             raise LoginNeededError(
-                "This work is for people who log in. Log in with Hugging Face, and you come back here."
+                "You need to log in for this work. Log in with Hugging Face, and you'll "
+                "come back here."
             )
         return logged_in
     if kind == "prolific":
@@ -135,7 +136,7 @@ def _prolific_arrival(spec: CampaignSpec, query: Mapping[str, str]) -> Arrival:
     session = _id(query, "SESSION_ID")
     if query.get("STUDY_ID") != spec.platform.study:
         raise CampaignLinkError(
-            "This link belongs to another study. Open it from the study's page at Prolific."
+            "This link belongs to another study. Open it from the study's page on Prolific."
         )
     return Arrival(person, session)
 
@@ -147,9 +148,7 @@ def _mturk_arrival(query: Mapping[str, str], hosts: Sequence[str]) -> Arrival:
     session = _id(query, "assignmentId")
     site = _site(query.get("turkSubmitTo", ""))
     if site not in hosts:
-        raise CampaignLinkError(
-            "This link does not come from MTurk. Open it from the HIT's page there."
-        )
+        raise CampaignLinkError("This link isn't from MTurk. Open it from the HIT's page there.")
     return Arrival(person, session, f"{site}/mturk/externalSubmit")
 
 

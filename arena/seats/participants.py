@@ -38,14 +38,14 @@ class _Participant(FileRow):
             "Prolific's column 'Participant id', MTurk's 'WorkerId' or 'worker'",
             "upload the file that the platform gave you",
         ),
-        cell("a worker's id", "delete the row", bool),
+        cell("a worker's id", "Delete the row.", bool),
     ]
     status: Annotated[
         str,
         Heading(("status", "assignmentstatus")),
         cell(
             "a status of Prolific or MTurk, such as APPROVED, AWAITING REVIEW, RETURNED or Submitted",
-            "write APPROVED or REJECTED instead",
+            "Write APPROVED or REJECTED instead.",
             _is_status,
         ),
     ] = ""
@@ -63,9 +63,7 @@ def listed_participants(records: Iterable[Record]) -> dict[str, str]:
         if before is None or _progress(row.status) >= _progress(before):
             statuses[row.person] = row.status
     if not statuses:
-        raise RowsError(
-            "expected a row for each worker, found a header alone; download the list anew"
-        )
+        raise RowsError("The list has a header but no workers. Download it again.")
     return statuses
 
 

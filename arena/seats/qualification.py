@@ -112,7 +112,7 @@ class Qualification:
         spec = _spec(seat.campaign)
         if len(names) < spec.choices:
             raise QualificationError(
-                "This campaign cannot begin: its qualification asks {} questions, and {!r} has {}.",
+                "This campaign can't begin: its qualification asks {} questions, and {!r} has {}.",
                 spec.choices,
                 spec.items,
                 len(names),
@@ -136,7 +136,7 @@ class Qualification:
         with self._database.write() as connection:
             lock(connection, seat.voter)
             if connection.scalar(ends) is not None or connection.scalar(events) is not None:
-                raise QualificationError("The practice is over; nothing more can be sent.")
+                raise QualificationError("The practice is over. You can't send anything more.")
             values = {
                 "seat_id": seat.id,
                 "attempt": stands.attempt,

@@ -102,7 +102,8 @@ class SeatStore:
             if known.session != arrival.session:
                 if known.end is not None:
                     raise CampaignLinkError(
-                        "You have done this campaign. It takes each person once; please return this one."
+                        "You've already done this campaign, and each person can do it only "
+                        "once. Please return this one."
                     )
                 sitting = {"session": arrival.session, "reply_to": arrival.reply_to}
                 connection.execute(
@@ -125,8 +126,8 @@ class SeatStore:
             taken = self._days.more(connection, network, "seats", campaign=str(campaign.id))
         if most is not None and taken > most:
             raise CampaignLinkError(
-                "Your network has opened {} links of this campaign today, the most for one network. Go on under a link "
-                "that you opened before, or come again tomorrow.",
+                "Your network has opened {} links to this campaign today, which is the "
+                "limit. Continue with a link you opened before, or come back tomorrow.",
                 most,
             )
         take_turn(connection, PARTICIPANT)
@@ -264,7 +265,7 @@ def check_open(campaign: Campaign) -> None:
     """Raises CampaignLinkError for a campaign that has ended, since nobody new comes in."""
     if campaign.ended_at is not None:
         raise CampaignLinkError(
-            "This campaign has all its answers. Thank you; please return it on your platform."
+            "This campaign has all its answers, thank you. Please return it on your platform."
         )
 
 

@@ -18,7 +18,7 @@ from arena.types import Confirmation
 
 SeatState = Literal["working", "abandoned", "done", "full", "failed", "withdrew"]
 Proposal = Literal[
-    "approve", "ask to return", "look", "wait", "none", "unknown to the platform: pay nobody"
+    "approve", "ask to return", "look", "wait", "none", "unknown to the platform: don't pay"
 ]
 _AFTER_FAILURE: Mapping[str, Proposal] = {"prolific": "ask to return", "login": "look"}
 """The proposals after a failed qualification by platform, "approve" on others. Anybody may log in, with any number of
@@ -142,8 +142,8 @@ def _proposal(
 ) -> tuple[Proposal, str]:
     if listed and seat.person not in listed:
         return (
-            "unknown to the platform: pay nobody",
-            "the platform's list does not name this worker",
+            "unknown to the platform: don't pay",
+            "not on the platform's list",
         )
     spec = seat.campaign.spec
     status = listed.get(seat.person, "")
@@ -152,9 +152,9 @@ def _proposal(
     if state in ("working", "abandoned", "withdrew"):
         return _unfinished(seat, state, work, status)
     if spec.platform.must_confirm and not listed:
-        return "look", "upload the platform's list first: who is not in it is paid by nobody"
+        return "look", "upload the platform's list first: it says whom the platform pays"
     if state == "failed":
-        reason = "did not pass the qualification, which is no ground for a rejection"
+        reason = "didn't pass the qualification, which is no reason to reject"
         return _AFTER_FAILURE.get(spec.platform.kind, "approve"), reason
     reasons = _doubts(spec, seat, work)
     return ("look", "; ".join(reasons)) if reasons else ("approve", _given(seat, work))
@@ -171,16 +171,16 @@ def _doubts(spec: CampaignSpec, seat: Seat, work: SeatWork) -> list[str]:
     if not work.votes:
         reasons.append(_given(seat, work))
     if 2 * work.hasty > work.votes + work.checks:
-        reasons.append(f"gave {plural(work.hasty, 'answer')} sooner than they can be read")
+        reasons.append(f"gave {plural(work.hasty, 'answer')} faster than anyone can read")
     return [*reasons, *work.flags]
 
 
 def _unfinished(seat: Seat, state: SeatState, work: SeatWork, status: str) -> tuple[Proposal, str]:
     work_in_words = _given(seat, work)
     if state == "withdrew":
-        return "ask to return", "took consent back"
+        return "ask to return", "withdrew consent"
     if status and plain_status(status) not in AT_WORK:
-        return "look", f"{work_in_words}, and handed in"
+        return "look", f"{work_in_words}, but handed in"
     return (
         ("wait", f"{work_in_words} so far")
         if state == "working"
@@ -216,5 +216,5 @@ def _absent(spec: CampaignSpec, person: str, status: str) -> SheetRow:
         flags="",
         code="",
         proposal=proposal,
-        why=f"{status.lower()} at the platform" if gone else "opened no link of this campaign",
+        why=f"{status.lower()} at the platform" if gone else "never opened a link to this campaign",
     )

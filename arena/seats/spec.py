@@ -29,7 +29,7 @@ class SpecPart(BaseModel):
 def worded(expected: str, most: int = 200) -> Any:
     """Returns the rule for a text that is not blank, for `Annotated`."""
     return must_be(
-        f"{expected}, of 1 to {most} letters",
+        f"{expected}, 1 to {most} characters long",
         lambda text: 0 < len(text.strip()) <= most and "\0" not in text,
     )
 
@@ -38,7 +38,9 @@ Share = Annotated[float, Field(strict=False), number(0, 1)]
 Name = Annotated[
     str,
     Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"),
-    must_be("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-', and begin with a letter or digit"),
+    must_be(
+        "1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-', beginning with a letter or digit"
+    ),
 ]
 
 
@@ -118,7 +120,7 @@ class CampaignSpec(SpecPart):
     """The settings of every campaign; a task's own spec adds its items and its stop."""
 
     name: Name
-    instructions: Annotated[str, worded("what a worker is told", 5000)] = (
+    instructions: Annotated[str, worded("the text that workers read", 5000)] = (
         "Choose the better answer to each question."
     )
     seat: SeatSpec
@@ -146,18 +148,16 @@ class CampaignSpec(SpecPart):
         if self.platform.kind == "prolific":
             for name in ("study", "done", "failed", "full"):
                 if not getattr(self.platform, name):
-                    return f"platform.{name} is missing: Prolific shows it on the study's page"
+                    return f"platform.{name} is missing. Copy it from the study's page on Prolific."
         return ""
 
     def _mistake_of(self, qualify: QualifySpec) -> str:
         if not qualify.total:
-            return "qualify asks nothing: name a source of check items, qualify.items"
+            return "qualify has no questions. Set qualify.items to a source of check items."
         if qualify.samples > self.sample_count:
-            return f"qualify.samples is {qualify.samples}, and the file has {self.sample_count} [[samples]]"
+            return f"qualify.samples is {qualify.samples}, but the file has {self.sample_count} [[samples]]. Add some."
         if qualify.passed > qualify.total:
-            return (
-                f"qualify.pass is {qualify.passed}, more than the {qualify.total} questions asked"
-            )
+            return f"qualify.pass is {qualify.passed}, but only {qualify.total} questions are asked. Lower it."
         return ""
 
 
@@ -169,12 +169,14 @@ def read_spec(kind: type[AnySpec], content: bytes | Mapping[str, Any], **more: A
     if isinstance(content, bytes):
         if len(content) > MOST_BYTES:
             raise CampaignError(
-                f"The file has over {MOST_BYTES:,} bytes; a campaign's has a few lines"
+                f"The file is over {MOST_BYTES:,} bytes, too large for a campaign. Choose another."
             )
         try:
             content = tomllib.loads(content.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            raise CampaignError(f"The file isn't TOML in UTF-8: {str(error)[:200]}") from None
+            raise CampaignError(
+                f"The file isn't valid TOML in UTF-8: {str(error)[:200]}. Correct it."
+            ) from None
     return _checked(lambda: kind.model_validate({**content, **more}))
 
 

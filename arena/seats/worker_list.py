@@ -27,7 +27,9 @@ _MOST_NAMED = 5
 class _WorkerRow(FileRow):
     """A row of a table of workers."""
 
-    worker: Annotated[str, Heading(_COLUMNS, "a column 'worker'", "write 'worker' above the names")]
+    worker: Annotated[
+        str, Heading(_COLUMNS, "a column 'worker'", "Write 'worker' above the names.")
+    ]
 
 
 class ListedWorker(NamedTuple):
@@ -101,7 +103,9 @@ def _each_once(workers: Iterable[ListedWorker]) -> list[ListedWorker]:
     """Returns the workers with normalised names, without empty rows. Raises RowsError for none, and for duplicates."""
     listed = [ListedWorker(row, listed_name(cell)) for row, cell in workers if cell.strip()]
     if not listed:
-        raise RowsError("expected a worker's name on each line, found none; write one on each line")
+        raise RowsError(
+            "Expected a worker's name on each line, found none. Write one on each line."
+        )
     twice = [
         f"{name[:80]!r} on rows {' and '.join(map(str, rows[:_MOST_NAMED]))}"
         for name, rows in grouped((name, row) for row, name in listed).items()
@@ -110,7 +114,7 @@ def _each_once(workers: Iterable[ListedWorker]) -> list[ListedWorker]:
     if twice:
         more = f" and {len(twice) - _MOST_NAMED} more" if len(twice) > _MOST_NAMED else ""
         raise RowsError(
-            f"expected each worker once, found {', '.join(twice[:_MOST_NAMED])}{more}; delete what is there twice, or "
-            "tell two people of one name apart"
+            f"Expected each worker once, found {', '.join(twice[:_MOST_NAMED])}{more}. Delete the repeats, or "
+            "give two people of one name different names."
         )
     return listed

@@ -86,7 +86,7 @@ _VISITOR_BUDGET = re.compile(r"(live )?day ")
 """Name prefix of budgets for one day and one visitor; these stay here, and a new disk starts that day at zero."""
 _COPIES = "copies"
 """Counter of backup batches; a restore continues from the last one."""
-_NOT_WHOLE = "is not whole; delete it from the dataset or restore it there"
+_NOT_WHOLE = "isn't whole. Delete it from the dataset or restore it there"
 _CHUNK = 500
 
 
@@ -200,7 +200,7 @@ class ChangeLog:
         unknown = sorted({name for name, _ in last} - self._tables.keys())
         if unknown:
             raise ChangeLogError(
-                f"the copy holds rows of {', '.join(unknown)}, which this program does not know"
+                f"the copy has rows of {', '.join(unknown)}, which this version doesn't know. Update this program"
             )
         current = grouped((name, line["row"]) for (name, _), line in last.items() if line["row"])
         rows = {name: current.get(name, []) for name in self._tables}
@@ -297,7 +297,7 @@ def _lines(content: bytes, name: str) -> list[dict[str, Any]]:
         raise ChangeLogError(f"{name} {_NOT_WHOLE}")
     if schema != DIGEST:
         raise ChangeLogError(
-            f"{name} was made by a development version; start with an empty dataset"
+            f"{name} was made by a development version. Start with an empty dataset"
         )
     return lines
 

@@ -124,7 +124,7 @@ class HubDataset:
         dataset = self._api.dataset_info(self._name)
         if not dataset.private:
             raise HubError(
-                "the dataset that MIRROR names is public; make it private, votes and uploads stand in it"
+                "the dataset in MIRROR is public. Make it private, since it has votes and uploads"
             )
         return [file.rfilename for file in dataset.siblings or ()]
 
@@ -133,8 +133,8 @@ def refuse_another(writer: str, paths: Iterable[str]) -> None:
     """Raises HubError if another writer's file is among the paths."""
     if writer and any(path.startswith(_WRITER) and path != writer for path in paths):
         raise HubError(
-            "another server, with a database of its own, writes to the dataset that MIRROR names: nothing more of this "
-            "one is copied; give each a dataset of its own"
+            "another server with its own database writes to the dataset in MIRROR, so copying has stopped here. "
+            "Give each server its own dataset"
         )
 
 
@@ -394,12 +394,12 @@ def _hub_error(error: Exception, path: str = "") -> HubError:
     if isinstance(error, HubError):
         return error
     if isinstance(error, RepositoryNotFoundError):
-        return HubError("the dataset that MIRROR names is not there, or the token may not see it")
+        return HubError("the dataset in MIRROR doesn't exist, or the token can't see it")
     status = status_of(error) or status_of(error.__cause__)
     if status == 404 and path:
         return HubError(
-            f"{path} is listed in the dataset but not there; restore it from the dataset's history"
+            f"{path} is listed in the dataset but missing. Restore it from the dataset's history"
         )
     if status:
         return HubError(f"the Hub answered {status}")
-    return HubError(f"the Hub cannot be reached ({type(error).__name__})")
+    return HubError(f"the Hub can't be reached ({type(error).__name__})")

@@ -47,11 +47,11 @@ def _info(api: HfApi, repository: str) -> ModelInfo:
     except (HfHubHTTPError, httpx2.HTTPError, OSError, ValueError, LookupError, TypeError) as error:
         status = status_of(error)
         if status in (401, 404):
-            raise HubError(f"The Hub has no public model {repository}; check the name") from error
+            raise HubError(f"The Hub has no public model {repository}. Check the name.") from error
         if status:
-            raise HubError(f"The Hub answered {status} for {repository}; try again") from error
+            raise HubError(f"The Hub answered {status} for {repository}. Try again.") from error
         raise HubError(
-            f"The Hub can't be reached for {repository} ({type(error).__name__}); try again later"
+            f"The Hub can't be reached for {repository} ({type(error).__name__}). Try again later."
         ) from error
 
 

@@ -31,14 +31,14 @@ from arena.types import Secret
 
 Trouble = Literal["login", "forbidden", "missing", "busy", "unknown", "there", "refused"]
 TROUBLES: dict[Trouble, str] = {
-    "login": "Hugging Face does not accept this login any more. Log in again.",
-    "forbidden": "This login may not open pull requests. Allow it when Hugging Face asks, or paste a token with write "
-    "access to discussions.",
-    "missing": "There is no public model {}.",
-    "busy": "Hugging Face is busy. Nothing was sent; press again.",
-    "unknown": "We do not know whether it arrived: look under Community.",
+    "login": "Hugging Face no longer accepts this login. Log in again.",
+    "forbidden": "This login isn't allowed to open pull requests. Allow it when Hugging Face asks, or paste a token "
+    "with write access to discussions.",
+    "missing": "There's no public model {}. Check the name.",
+    "busy": "Hugging Face is busy, and nothing was sent. Press again.",
+    "unknown": "We don't know whether it arrived. Look under Community on the model's page.",
     "there": "The repository already has this file.",
-    "refused": "Hugging Face refused the file. Nothing was sent; download it and add it by hand.",
+    "refused": "Hugging Face refused the file, and nothing was sent. Download it and add it by hand.",
 }
 DAY = 86_400.0
 _MOST_BENCHMARKS = 5_000

@@ -124,7 +124,7 @@ def repeat(call: Callable[[], Result], sleep: Sleep = time.sleep) -> Result:
                 raise error.__cause__ from error
             if isinstance(error, HubError | HfHubHTTPError | EntryNotFoundError):
                 raise
-            problem = f"cannot be reached ({type(error).__name__})"
+            problem = f"can't be reached ({type(error).__name__})"
             hub_wait = 0.0
             if isinstance(error, _Fault):
                 problem, hub_wait = error.args

@@ -22,9 +22,9 @@ def upload_dataset(
 ) -> None:
     """Makes the dataset `name` equal to a folder. `tops`: files and folders that may be at its top. Raises HubError."""
     if name.count("/") != 1:
-        raise HubError(f"--push is {name[:120]!r}; it must be OWNER/NAME, as in ada/pets")
+        raise HubError(f"--push is {name[:120]!r}. Write OWNER/NAME, as in ada/pets.")
     if hub is None and get_token() is None:
-        raise HubError("There is no token of the Hub here; run `hf auth login`, or set HF_TOKEN")
+        raise HubError("No Hub token found. Run `hf auth login`, or set HF_TOKEN.")
     logging.set_verbosity_error()  # it would report every attempt
     send_again()
     api = hub or HfApi()
@@ -35,13 +35,13 @@ def upload_dataset(
             now = "private" if dataset.private else "public"
             wanted = "private" if private else "public"
             raise HubError(
-                f"The dataset {name} is {now}, not {wanted}: make it {wanted} on the Hub, or choose another"
+                f"The dataset {name} is {now}, not {wanted}. Make it {wanted} on the Hub, or choose another."
             )
         paths = {file.rfilename for file in dataset.siblings or ()} - {_MADE_BY_THE_HUB}
         others = sorted(path for path in paths if path.partition("/")[0] not in tops)
         if others:
             raise HubError(
-                f"The dataset {name} holds {others[0]}, which is no export; choose another name"
+                f"The dataset {name} has {others[0]}, which isn't from an export. Choose another name."
             )
         repeat(lambda: _replace(api, name, folder))
     except HubError:
@@ -66,7 +66,7 @@ def _error_text(error: Exception, name: str) -> str:
     """Returns a message without the server's own words, which may hold a token."""
     status = status_of(error)
     if status in (401, 403):
-        return f"The Hub refused to write {name} (status {status}): give HF_TOKEN a token that may write to it"
+        return f"The Hub refused to write {name} (status {status}). Set HF_TOKEN to a token that can write to it."
     if status:
-        return f"The Hub answered {status} for {name}; please try again"
-    return f"The Hub did not take {name} ({type(error).__name__}); look at the name, and try again"
+        return f"The Hub answered {status} for {name}. Try again."
+    return f"The Hub didn't accept {name} ({type(error).__name__}). Check the name and try again."

@@ -76,7 +76,7 @@ def _decoded(card: bytes) -> str:
     try:
         return card.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ModelCardError(f"The card is not UTF-8. {_BY_HAND}") from None
+        raise ModelCardError(f"The card isn't UTF-8. {_BY_HAND}") from None
 
 
 def _front(lines: Sequence[str]) -> tuple[int, int]:
@@ -93,7 +93,7 @@ def _front(lines: Sequence[str]) -> tuple[int, int]:
 def read_front(front: str) -> dict[str, Any]:
     """Returns the content of front matter. Raises ModelCardError, also for YAML that needs more than linear time."""
     if len(front) > _MOST_FRONT:
-        raise ModelCardError(f"The card's front matter is too long to be read here. {_BY_HAND}")
+        raise ModelCardError(f"The card's front matter is too long to read here. {_BY_HAND}")
     try:
         if not _is_plain(front):
             raise ModelCardError(f"The card's front matter can't be read here. {_BY_HAND}")
@@ -101,9 +101,9 @@ def read_front(front: str) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, TypeError) as error:
         if isinstance(error, ModelCardError):
             raise
-        raise ModelCardError(f"The card's front matter is no valid YAML. {_BY_HAND}") from None
+        raise ModelCardError(f"The card's front matter isn't valid YAML. {_BY_HAND}") from None
     if data is not None and not isinstance(data, dict):
-        raise ModelCardError(f"The card's front matter is no mapping. {_BY_HAND}")
+        raise ModelCardError(f"The card's front matter isn't a mapping. {_BY_HAND}")
     return data or {}
 
 

@@ -34,7 +34,7 @@ def listening(settings: Settings) -> partial[None]:
     except OSError as error:
         where = f"HOST {settings.host}, PORT {settings.port}"
         raise SettingError(
-            f"{where}: cannot listen there ({error.strerror}); set others that are free"
+            f"{where} can't be used ({error.strerror}). Set another host or port."
         ) from error
     # asyncio sets this only on sockets that it binds itself. Without it, a body waits 40 ms for the ACK of its head.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

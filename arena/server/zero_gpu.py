@@ -59,14 +59,14 @@ def prepare(settings: Settings) -> None:
     for card in read_catalogue(settings.models, catalogue_keys(settings)).cards:
         if card.kind == "local":
             raise CatalogueError(
-                f"{card.name!r} is a local model, and a ZeroGPU Space runs none for this app; "
-                "take it out of MODELS, or give it an address (kind api)"
+                f"{card.name!r} is a local model, which this app can't run on a ZeroGPU Space. "
+                "Remove it from MODELS, or give it an address (kind api)."
             )
     try:
         import spaces  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise SettingError(
-            "SPACES_ZERO_GPU is set, and the package spaces is not there; pip install spaces"
+            "SPACES_ZERO_GPU is set, but the package spaces is missing. Run: pip install spaces"
         ) from error
     spaces.GPU(_gpu_placeholder)  # The platform refuses an app without such a function.
 
@@ -102,7 +102,7 @@ def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
         )
     except OSError:  # Gradio's message is about its own settings.
         sys.exit(
-            f"Stereoscope did not start: it cannot listen on port {settings.port}; set PORT to one that is free"
+            f"Stereoscope didn't start because port {settings.port} is taken. Set PORT to a free one."
         )
     server = bare.server
     # These headers reveal the server software.

@@ -26,7 +26,7 @@ class LinkError(ValueError):
 
     def __init__(self, too_many: bool) -> None:
         self.too_many = too_many
-        message = "This link was used, has expired or is another server's. Restart the server for a new one."
+        message = "This link is used, has expired or belongs to another server. Restart the server for a new one."
         if too_many:
             message = "Too many wrong links. Wait a minute."
         super().__init__(message)

@@ -61,8 +61,9 @@ class FullError(CampaignLinkError):
 
     def __init__(self) -> None:
         super().__init__(
-            "Every question is answered or being answered. Some may come back once the platform's list has told who "
-            "took part: try again later, or return this on your platform."
+            "Every question is answered or with someone else. Some may open again once the "
+            "platform confirms who took part. Try again later, or return this on your "
+            "platform."
         )
 
 
@@ -122,7 +123,7 @@ class CampaignPages:
         campaign = self.campaigns.find(name)
         if campaign is None:
             raise CampaignLinkError(
-                "There is no such campaign. Open the link exactly as you got it."
+                "This campaign doesn't exist. Open the link exactly as you got it."
             )
         logged_in = None
         if campaign.spec.platform.kind == "login":
@@ -142,7 +143,7 @@ class CampaignPages:
         campaign = self.campaigns.find(name)
         seat = campaign and self.seats.find(campaign, token)
         if not seat:
-            raise CampaignLinkError("There is no such seat. Open the link exactly as you got it.")
+            raise CampaignLinkError("This seat doesn't exist. Open the link exactly as you got it.")
         return seat
 
     def do(self, seat: Seat, form: Mapping[str, str]) -> str:
@@ -151,7 +152,7 @@ class CampaignPages:
         act = form.get("act", "")
         piece = form.get("piece", "")
         if seat.end is not None:
-            raise CampaignLinkError("Your work here is done; nothing more can be sent.")
+            raise CampaignLinkError("Your work here is done. You can't send anything more.")
         if act == "withdraw":
             self.seats.note(seat, "withdrew")
         elif seat.must_qualify:
@@ -196,7 +197,7 @@ class CampaignPages:
         question = task.exam_question(seat, name)
         if question is None:
             raise CampaignLinkError(
-                "A practice question was taken out. Tell whoever sent you the link."
+                "A practice question was removed. Tell whoever sent you the link."
             )
         return question
 
@@ -423,7 +424,7 @@ class CampaignRoutes:
         def act() -> Response:
             if form.get("consent") != "yes":
                 raise CampaignLinkError(
-                    "Tick the box to begin; without your consent nothing is stored."
+                    "Tick the box to begin. Nothing is stored without your consent."
                 )
             return to_seat(self.pages.enter(name, _query(request), self._visit(request)))
 
@@ -508,7 +509,7 @@ def _query(request: Request) -> dict[str, str]:
 def check_charset(request: Request) -> None:
     """Raises HTTPException for a form that names its encoding, which could be any of Python's. Browsers name none."""
     if "charset" in request.headers.get("content-type", "").lower():
-        raise HTTPException(400, "Its content type names a charset; a form is UTF-8.")
+        raise HTTPException(400, "The form's content type names a charset. Send it as UTF-8.")
 
 
 def form_of(body: bytes, most: int = _MOST_VALUE) -> dict[str, str]:

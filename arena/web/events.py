@@ -26,7 +26,7 @@ Gradio would refuse a choice that an event added to a list."""
 LATEST: Mapping[str, Any] = {**RAW, "trigger_mode": "always_last"}
 """For choosing, typing or sending: a trigger during an answer runs after it."""
 
-REFUSED = "The server refused that or was not reached. Wait a moment, then load the page again."
+REFUSED = "The server refused this or can't be reached. Wait a moment, then reload the page."
 """The notice after an event that a proxy or the limits refused: Gradio hides its own."""
 
 MOST_LISTED = 100
@@ -68,10 +68,10 @@ class Argument(NamedTuple):
         if self.types == (list,) and isinstance(value, list):
             return self._misfit_of_list(value)
         if type(value) in self.types and isinstance(value, str) and len(value) > self.most:
-            most = f"at most {self.most:,} characters, and these are {len(value):,}"
-            return f"{self.label} takes {most}. Make it shorter."
+            limits = f"{len(value):,} characters, more than {self.most:,}"
+            return f"{self.label} has {limits}. Shorten it."
         if isinstance(value, str) and "\0" in value:
-            return f"{self.label} takes no NUL, which PostgreSQL does not store."
+            return f"{self.label} can't have the character NUL. Remove it."
         is_too_large = isinstance(value, int | float) and not abs(value) <= self.most
         if type(value) not in self.types or is_too_large:
             return f"{self.label} takes {self.taken}."
@@ -80,7 +80,7 @@ class Argument(NamedTuple):
     def _misfit_of_list(self, texts: Sequence[object]) -> str | None:
         """Returns the problem with a list of texts, if any."""
         if len(texts) > MOST_LISTED:
-            return f"{self.label} takes at most {MOST_LISTED} texts, and these are {len(texts):,}."
+            return f"{self.label} has {len(texts):,} texts, more than {MOST_LISTED}. Remove some."
         text_argument = self._replace(types=(str,))
         for text in texts:
             problem = text_argument.misfit(text)

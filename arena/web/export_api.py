@@ -32,7 +32,7 @@ def routes(
             path = await files.path(name)
             file_stat = await asyncio.to_thread(path.stat) if path else None
         except (DatabaseError, RowsError, OSError) as error:
-            return PlainTextResponse(f"The export cannot be written now: {error}", status_code=503)
+            return PlainTextResponse(f"The export can't be written now: {error}", status_code=503)
         if path is None or file_stat is None:
             return PlainTextResponse(f"The files are {', '.join(FILES)}.", status_code=404)
         headers = {"cache-control": "no-store"}

@@ -10,8 +10,8 @@ from arena.sheets import Column
 COLUMN = Column(
     "facts",
     "About the model",
-    meaning="Maker, number of parameters and licence, as far as they are known. Sorted by parameters. The model's page "
-    "has the source of each.",
+    meaning="Maker, number of parameters and licence, where known. Sorts by parameters. Sources are on the model's "
+    "page.",
 )
 """The one column of facts on a board, for who asks for it."""
 SOURCE_KEYS: Mapping[FactSource, str] = {

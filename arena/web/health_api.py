@@ -50,14 +50,14 @@ class Health:
         patience = self._begun + _PATIENCE_SECONDS - self._clock()
         await asyncio.wait([look], timeout=max(0.0, patience))
         if not look.done():
-            return "The database or the disk does not answer; it may be locked."
+            return "The database or the disk isn't answering. It may be locked."
         return look.result()
 
     def _check(self) -> str | None:
         try:
             self._database.try_write()
         except DatabaseError:
-            return "The database stores nothing: it is locked, read-only or gone."
+            return "The database can't store anything. It is locked, read-only or gone."
         try:
             free = min(shutil.disk_usage(folder).free for folder in self._folders)
         except OSError as error:

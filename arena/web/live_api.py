@@ -116,7 +116,7 @@ class LiveApi:
         """Draws an item of the bank whose pictures are stored here."""
         items = [item for item in in_draw(self.items.bank(), self.demo_bank) if _is_kept(item)]
         if not items:
-            raise LiveError("The bank has no item with its pictures yet; bring images of your own")
+            raise LiveError("There are no items with pictures here yet. Use your own pictures.")
         item = secrets.choice(items)
         html = bank_html(item, self.scaled)
         return JSONResponse({"item": item.key, "html": html}, headers=NO_STORE)
@@ -151,7 +151,7 @@ class LiveApi:
         item = await asyncio.to_thread(self._item, battle)
         if battle.item is not None and item is None:
             raise LiveError(
-                "The item of this battle is no longer here; choose A or B, or start another battle"
+                "This battle's item is no longer here. Choose A or B, or start another battle."
             )
         files = await asyncio.to_thread(self._files, item)
         battle = await self.sessions.follow(
@@ -209,7 +209,7 @@ class LiveApi:
     def _known(self, key: str) -> Item:
         item = self.items.bank().by_key(key)
         if item is None or not _is_kept(item):
-            raise LiveError("There is no such item here; take another")
+            raise LiveError("This item isn't here. Choose another.")
         return item
 
     def _files(self, item: Item | None) -> tuple[bytes, ...]:
@@ -217,7 +217,7 @@ class LiveApi:
         names = [f"{image.sha256}.{image.suffix}" for image in item.images] if item else []
         paths = [self.pictures.path(name) for name in names]
         if None in paths:
-            raise LiveError("A picture of this item is not here; take another item")
+            raise LiveError("A picture of this item is missing. Choose another item.")
         return tuple(path.read_bytes() for path in paths if path is not None)
 
 

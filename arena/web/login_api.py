@@ -261,9 +261,11 @@ class _Login:
         state = request.query_params.get("state", "")
         code = request.query_params.get("code", "")
         if not hmac.compare_digest(state.encode(), attempt.state.encode()):
-            raise LoginError("This login was begun in another browser or tab. Please log in again.")
+            raise LoginError(
+                "This login was started in another browser or tab. Please log in again."
+            )
         if not code:
-            raise LoginError("You were not logged in. You can vote as a guest, or log in again.")
+            raise LoginError("You weren't logged in. You can vote as a guest, or log in again.")
         return await self._provider.grant(attempt, code, self._back(request))
 
     def _home(self, request: Request, cookie: str, address: str = "/") -> Response:

@@ -179,7 +179,7 @@ class RequestMiddleware:
         host = headers.get("host", "").lower()
         if not self._hosts or not host or _PORT.sub("", host) in self._hosts:
             return None
-        text = "This server is for this machine alone: open it as localhost or 127.0.0.1. Behind a proxy, set "
+        text = "This server is only for this machine. Open it as localhost or 127.0.0.1. Behind a proxy, set "
         text += "PUBLIC_URL to the https address, or TRUSTED_HOPS to the number of proxies."
         return PlainTextResponse(text, status_code=421)
 
@@ -189,7 +189,7 @@ class RequestMiddleware:
             return None
         if self._nothing_here and "text/html" in headers.get("accept", ""):
             return self._nothing_here(Request(scope))
-        text = "There is nothing at an address with the character NUL."
+        text = "An address can't have the character NUL."
         return PlainTextResponse(text, status_code=404)
 
     async def _worked_on(self, caller: Caller, body: "_Body", scope: Scope, send: Send) -> None:
@@ -241,7 +241,7 @@ class RequestMiddleware:
         if not wait:
             return None
         seconds = str(math.ceil(wait))
-        error = VoterError("Too many requests at the moment. Please come again in {} s.", seconds)
+        error = VoterError("Too many requests right now. Please try again in {} s.", seconds)
         return _error_response(error, scope, 429, {"retry-after": seconds})
 
     def _guarded(self, send: Send, cookie: str | None, path: str) -> Send:
@@ -297,7 +297,9 @@ class _Body:
             async with asyncio.timeout_at(self._begun + BODY_SECONDS + self._bytes / LEAST_PACE):
                 message = await self._receive()
         except TimeoutError:
-            error = VoterError("What you send comes too slowly. Please try again on a better line.")
+            error = VoterError(
+                "Your connection is too slow for this. Please try again on a faster one."
+            )
             return self._refused(_error_response(error, self._scope, 408, {"connection": "close"}))
         self._bytes += len(message.get("body", b""))
         self._more = message.get("more_body", False)
@@ -361,9 +363,7 @@ def _pieces(message: Message) -> Iterator[Message]:
 
 
 def _too_large(most: int, scope: Scope) -> PlainTextResponse:
-    return _error_response(
-        VoterError("At most {} are taken; send less.", size_text(most)), scope, 413
-    )
+    return _error_response(VoterError("The limit is {}. Send less.", size_text(most)), scope, 413)
 
 
 def _error_response(
@@ -421,7 +421,7 @@ def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | N
     # A proxy in front may believe the other one.
     if "content-length" in headers and "transfer-encoding" in headers:
         return PlainTextResponse(
-            "A request has a length or comes in chunks, not both.", status_code=400
+            "A request can have a length or come in chunks, not both.", status_code=400
         )
     if not (length.isascii() and length.isdigit()) or len(length) > 18 or int(length) > most:
         return _too_large(most, scope)

@@ -37,7 +37,7 @@ PUBLISH_SCOPES = f"{SCOPES} write-discussions"
 """The scopes of a pull request in a person's name. Private repositories would need more."""
 _TOKEN_SECONDS = 8 * 3600.0
 """The life of a token if the provider doesn't name one."""
-_NOBODY = "Hugging Face did not say who you are. Please log in again."
+_NOBODY = "Hugging Face didn't say who you are. Please log in again."
 _BEGUN = re.compile(r"[0-9a-f]{8}")
 
 
@@ -58,7 +58,7 @@ class Attempt(NamedTuple):
         begun = int(key[:8], 16) if _BEGUN.match(key) else 0
         if not 0 <= int(time.time()) - begun <= ATTEMPT_SECONDS:
             raise LoginError(
-                "This login took too long, or was begun in another browser. Please log in again."
+                "This login took too long, or was started in another browser. Please log in again."
             )
         return cls(*(_digest(f"{field} {key} {voter_cookie}".encode()) for field in cls._fields))
 
@@ -134,7 +134,7 @@ class Provider:
         is_of_attempt = hmac.compare_digest(nonce, attempt.nonce.encode())
         if not (is_from_provider and is_for_us and is_fresh and is_of_attempt):
             raise LoginError(
-                "What Hugging Face answered does not belong to this login. Please log in again."
+                "Hugging Face's reply doesn't belong to this login. Please log in again."
             )
 
     async def _endpoint(self, name: str) -> str:
@@ -143,9 +143,7 @@ class Provider:
         configuration = await self._ask("GET", address)
         endpoint = configuration.get(name)
         if configuration.get("issuer") != self.oauth.provider or not isinstance(endpoint, str):
-            raise LoginError(
-                "Hugging Face cannot be reached as it should be. Please try again later."
-            )
+            raise LoginError("Can't connect to Hugging Face properly. Please try again later.")
         return endpoint
 
     async def _ask(
@@ -158,7 +156,7 @@ class Provider:
                 response = await client.request(method, address, data=form, auth=auth)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise LoginError(
-                "Hugging Face does not answer. You can vote as a guest; try again later."
+                "Hugging Face isn't answering. Vote as a guest, or try again later."
             ) from error
         if response.status_code != 200:
             raise LoginError("Hugging Face refused this login. Please log in again.")
@@ -188,7 +186,7 @@ def _object(content: bytes) -> dict[str, JSON]:
         value = parse_json(content.decode())
         if isinstance(value, dict):
             return value
-    raise LoginError("Hugging Face answered something else than JSON. Please try again later.")
+    raise LoginError("Hugging Face's reply can't be read. Please try again later.")
 
 
 def _digest(data: bytes) -> str:

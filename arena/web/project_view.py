@@ -21,7 +21,7 @@ MOST_UNREAD = 20
 """The number of writers' samples on the page, the oldest ones."""
 MOST_UNCHECKED = 10
 """The number of unchecked questions on the page."""
-_NEEDS = {True: "needs its picture", False: "answered blindly too", None: ""}
+_NEEDS = {True: "needs its picture", False: "answered without its picture too", None: ""}
 
 
 def projects_html(

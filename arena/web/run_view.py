@@ -50,10 +50,10 @@ WORK: Mapping[str, str] = {
     "images": "Visitors' images",
     "reports": "Published reports",
     "forget": "Forget a visitor",
-    "acts": "What operators did",
+    "acts": "Operators' actions",
 }
 """Titles of the sections by their places in the page."""
-_UNSEEN = f"known from {LOOK_EVERY} votes on"
+_UNSEEN = f"after {LOOK_EVERY} votes"
 _BILLION = 9
 
 
@@ -121,7 +121,7 @@ def _health(inputs: RunInputs) -> dict[str, str]:
     board_heads = ("Board", "Votes", "Computed", "Compared with the stored votes")
     boards = _table(board_heads, map(_board, inputs.boards), "No board has votes yet.")
     queues = _table(("Queue", "Waiting"), dashboard.queues.items(), "No queue.")
-    money_heads = ("Money for", "Today (UTC)", "Spent in all", "Reserved", "Limit")
+    money_heads = ("Money for", "Today (UTC)", "Total spent", "Reserved", "Limit")
     amounts = [(name, *_amounts(total)) for name, total in dashboard.budgets.items()]
     failure_heads = ("Live model", f"Failures in {FRESH.days} days")
     no_failure = f"No live model failed in the last {FRESH.days} days."
@@ -253,7 +253,7 @@ def _board(board: BoardHealth) -> tuple[str | int, ...]:
 def _computed(board: BoardHealth) -> str:
     if board.computed is None:
         return "now" if board.waits else "not yet"
-    renewing = ", renewing now" if board.waits else ""
+    renewing = ", updating now" if board.waits else ""
     return f"{ago(board.computed)} ago{renewing}"
 
 
@@ -285,7 +285,7 @@ def _flagged(voter: FlaggedVoter) -> tuple[FlaggedVoter, list[Reason], str]:
     if voter.flags[0].left_out:
         state = "left off the boards"
     elif any(flag.reason in OF_CROWD for flag in voter.flags):
-        state = "counted, but for votes about one model"
+        state = "counted, except votes about one model"
     return voter, list(map(_reason, voter.flags)), state
 
 
@@ -301,7 +301,7 @@ def _strength(flag: FlagRow) -> tuple[str, str]:
     if flag.reason is Suspicion.ONE_SIDED:
         p = 2 * (1 - NormalDist().cdf(strength))
         exact = f"{strength:.1f} standard errors from half, p = {p:.1g}"
-        return "A fair coin rarely goes so far to one side.", exact
+        return "A fair coin rarely lands so far to one side.", exact
     if flag.reason is Suspicion.HASTY:
         return f"{strength:.0%} of the votes came too fast.", f"share {strength:.2f}"
     if flag.reason is Suspicion.INATTENTIVE:

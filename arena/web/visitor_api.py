@@ -44,9 +44,7 @@ class NoVisitorError(LookupError):
     """The browser sent no voter cookie, so that its votes can't be told from other people's."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "Your browser keeps no cookie for this page. Open the page in a tab of its own."
-        )
+        super().__init__("Your browser blocks this page's cookie. Open the page in its own tab.")
 
 
 _STATUS: Mapping[type[Exception], int] = {

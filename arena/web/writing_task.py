@@ -209,7 +209,9 @@ class WritingTask(SeatTask):
             self.writing.verify(seat, token, form.get("said", ""), form.get("note", ""), blind)
 
     def undo(self, seat: Seat, token: str) -> None:
-        raise DraftError("A step that was sent cannot be taken back; take all of it back below.")
+        raise DraftError(
+            "You can't take back a single step. You can withdraw all of your work below."
+        )
 
     def finish(self, seat: Seat, token: str) -> None:
         raise DraftError("Nothing was sent. Fill in the page, then send it.")

@@ -120,20 +120,22 @@ def proposes(
         yield f"{drawn.name}: {foreign:,} of its {len(items):,} items are no wrong answers of {file.name}"
     wanted = {item: error for item, error in errors.items() if item in items}
     ruled = {
-        item: label for item, (error, group) in wanted.items() if (label := by_rules(error, group))
+        item: label
+        for item, error in wanted.items()
+        if (label := by_rules(error.answer, error.group))
     }
     unruled = {item: error for item, error in wanted.items() if item not in ruled}
     images_by_item = serving.shared_images(
-        _pictures(file, images, answers, [error for error, _ in unruled.values()])
+        _pictures(file, images, answers, [error.answer for error in unruled.values()])
     )
     spec = yield from serving.spec()
     tasks = []
     for item, pictures in images_by_item.items():
-        error, group = unruled[item]
-        tasks.append(proposal_task(error, group, pictures, spec))
+        error = unruled[item]
+        tasks.append(proposal_task(error.answer, error.group, pictures, spec))
     proposals = yield from serving.outcomes(tasks, spec)
     labels = [*ruled.values(), *(proposal.label for proposal in proposals if proposal.label)]
-    digests = {item: answer_digest(error.answer) for item, (error, _) in wanted.items()}
+    digests = {item: answer_digest(error.answer.answer) for item, error in wanted.items()}
     out.write_text(labels_csv(labels, digests, "proposed_by"), "utf-8")
     yield f"{len(labels):,} of {len(wanted):,} wrong answers have a proposal, {len(ruled):,} by rules: {out}"
     if blind := len(unruled) - len(images_by_item):

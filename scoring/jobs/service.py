@@ -353,7 +353,7 @@ class JobService:
         try:
             return self.lending.to_cookie(owner, network)
         except NotLentError as error:
-            raise JobServiceError(f"{error}, or use a key of your own") from error
+            raise JobServiceError(f"{error} Or use your own key.") from error
 
     def check_judge(self, owner: str, judge: OwnJudge | None, network: str | None) -> None:
         """Checks that a judge can be asked, before a file is read for it. Raises JobServiceError."""

@@ -48,7 +48,7 @@ class _ScoreRow(_AnsweredRow):
 
     metric: Annotated[
         str,
-        cell(f"a name of at most {LONGEST_METRIC} characters", "change it", _is_metric_name),
+        cell(f"a name of at most {LONGEST_METRIC} characters", "Change it.", _is_metric_name),
     ]
     score: float
 

@@ -66,7 +66,12 @@ def bring_labels(
     file = read_labels(path, errors)
     marks = [
         _brought(
-            job, answer_key(errors[label.item][0]), label, label.labeller, label.main, label.further
+            job,
+            answer_key(errors[label.item].answer),
+            label,
+            label.labeller,
+            label.main,
+            label.further,
         )
         for label in file.labels
     ]

@@ -18,6 +18,13 @@ WRONG_AT_MOST = 0.5
 """Score up to which an answer is wrong: 0 where answers are right or wrong, half the points in MM-Vet."""
 
 
+class GroupedError(NamedTuple):
+    """A wrong answer with its group."""
+
+    answer: ScoredAnswer
+    group: str
+
+
 @dataclass(frozen=True)
 class KnownErrors:
     """All wrong answers of a report."""
@@ -30,10 +37,12 @@ class KnownErrors:
     """Their mean score, from 0 to 1."""
 
     @property
-    def by_item(self) -> Mapping[str, tuple[ScoredAnswer, str]]:
-        """Each error with its group, by the question's id."""
+    def by_item(self) -> Mapping[str, GroupedError]:
+        """The errors by the question's id."""
         return {
-            error.id: (error, group) for group, wrong in self.by_group.items() for error in wrong
+            answer.id: GroupedError(answer, group)
+            for group, wrong in self.by_group.items()
+            for answer in wrong
         }
 
     @property

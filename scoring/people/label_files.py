@@ -10,8 +10,7 @@ from arena.io.csv_text import csv_text
 from arena.io.rows import FileRow, Heading, cell, read_rows, sound_rows
 from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import Record, read_records
-from scoring.benchmarks.article import ScoredAnswer
-from scoring.people.error_sample import DrawnError
+from scoring.people.error_sample import DrawnError, GroupedError
 from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
 from scoring.report import answer_digest
 
@@ -106,10 +105,10 @@ class ReadLabels(NamedTuple):
 
 def read_labels(
     path: Path,
-    errors: Mapping[str, tuple[ScoredAnswer, str]],
+    errors: Mapping[str, GroupedError],
     person_column: PersonColumn = "labeller",
 ) -> ReadLabels:
-    """Reads labels of a model's errors, or proposals for them. `errors` has each answer with its group, by item.
+    """Reads labels of a model's errors, or proposals for them. `errors` are the wrong answers by item.
 
     Raises RowsError without the columns, and for proposals in place of people's labels.
     """
@@ -117,7 +116,7 @@ def read_labels(
     def problem(row: _LabelRow) -> str:
         if row.item not in errors:
             return "it is none of the wrong answers of this file"
-        if row.answer_sha256 not in ("", answer_digest(errors[row.item][0].answer)):
+        if row.answer_sha256 not in ("", answer_digest(errors[row.item].answer.answer)):
             return "the label is of another answer: answer_sha256 differs"
         return ""
 
@@ -129,7 +128,7 @@ def read_labels(
             key=("item", "labeller", "round"),
             twice="this person labelled this answer in a row before",
         )
-    labels = (_label(row, errors[row.item][1]) for _, row in read.rows)
+    labels = (_label(row, errors[row.item].group) for _, row in read.rows)
     return ReadLabels(tuple(labels), read.problems)
 
 

@@ -84,7 +84,7 @@ class Adapter:
 class _AdapterRow(FileRow):
     """A row of tasks.csv."""
 
-    task: Annotated[str, AfterValidator(task_key), cell("a task's name", "write it there", bool)]
+    task: Annotated[str, AfterValidator(task_key), cell("a task's name", "Write one.", bool)]
     folder: str
     n: str = ""
 

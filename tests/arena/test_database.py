@@ -68,7 +68,7 @@ def test_a_newer_schema_refuses_to_start_and_stays_as_it_is(database, database_u
     add_voter(database, "someone")
     with database.write() as connection:
         connection.execute(update(SCHEMA).values(version=len(STEPS) + 1))
-    with pytest.raises(DatabaseError, match="was made by a newer version; update this program$"):
+    with pytest.raises(DatabaseError, match="was made by a newer version. Update this program$"):
         Database(database_url)
     with database.read() as connection:
         assert connection.scalar(select(SCHEMA.c.version)) == len(STEPS) + 1
@@ -326,7 +326,7 @@ def test_several_servers_may_share_a_postgresql_database(postgresql):
 
 # Refusals of the disk: one sentence for visitors, the reason in the log, nothing stored; it passes without a restart.
 
-REFUSED = "^Not stored: the database refused it. Please try again in a moment.$"
+REFUSED = "^Not saved: the database refused it. Please try again in a moment.$"
 
 
 def test_a_locked_database_refuses_and_recovers(sqlite, caplog):

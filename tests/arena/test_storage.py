@@ -166,7 +166,7 @@ def test_a_start_on_a_full_disk_says_so(tmp_path):
     with small_disk(tmp_path / "disk", "300k") as disk:
         (disk / "fill").write_bytes(bytes(300_000))
         with pytest.raises(
-            DatabaseError, match="its disk is full; free some megabytes and start again"
+            DatabaseError, match="its disk is full. Free some megabytes and start again"
         ):
             Database(f"sqlite:///{disk / 'arena.db'}")
 

@@ -19,7 +19,7 @@ SHAPES = {"layers.0.q_proj": (24, 16), "layers.0.up_proj": (24, 40), "layers.1.q
 def random_factors(
     seed: int, rank: int = 4, shapes: Mapping[str, tuple[int, int]] = SHAPES, start: int = 0
 ) -> Factors:
-    """Random factors; those of one `start` have nearly the same A, as from one seed."""
+    """Random factors. Those of one `start` have nearly the same A, as from one seed."""
     first, draw = np.random.default_rng(start), np.random.default_rng((start, seed))
     return {
         name: (

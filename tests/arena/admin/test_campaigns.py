@@ -104,7 +104,7 @@ def test_tuples_come_from_a_table_or_from_visits_own_file(bank):
     )
     plain = [Record(2, {"item": items[0].key, "model_a": "m1", "model_b": "m2"})]
     made = admin.make("ada", fixed.encode(), plain)
-    assert "fixed: 3 models, 1 tuple, 1 vote at most; it stops at 1,000." in admin.summary(made)
+    assert "fixed: 3 models, 1 tuple, 1 vote at most. It stops at 1,000." in admin.summary(made)
     visit = {
         "instruction": "What is in picture 4?",
         "image_url": "key-4-0",
@@ -116,9 +116,9 @@ def test_tuples_come_from_a_table_or_from_visits_own_file(bank):
         fixed.replace("fixed", "visit", 1).encode(),
         [Record(row, visit) for row in range(2, 7)],
     )
-    assert "visit: 3 models, 1 tuple, 5 votes at most; it stops at 1,000." in admin.summary(made)
+    assert "visit: 3 models, 1 tuple, 5 votes at most. It stops at 1,000." in admin.summary(made)
     with pytest.raises(
-        RowsError, match="'model_b'.* expected this column, found 'item', 'model_a'"
+        RowsError, match="'model_b'.* Expected this column, found 'item', 'model_a'"
     ):
         admin.make("ada", fixed.encode(), [Record(2, {"item": "x", "model_a": "m1"})])
 
@@ -140,7 +140,7 @@ def test_what_operators_do_is_recorded_with_it(bank):
         in one.admin.bring_participants("bob", "pilot", [Record(2, {"worker": "w1"})])
     )
     assert "has ended." in one.admin.end("eve", "pilot")
-    assert one.admin.end("eve", "pilot") == "pilot has ended already: an operator ended it."
+    assert one.admin.end("eve", "pilot") == "pilot has ended already: ended by an operator."
     with pytest.raises(CampaignError, match="no campaign named 'other'; there are: pilot"):
         one.admin.end("eve", "other")
     with pytest.raises(RowsError):
@@ -237,7 +237,7 @@ def test_the_sheet_flags_whom_no_board_has_looked_for(paid):
     let_minutes_pass(paid.database, 1)
     found = {row["person"]: row for row in table(paid.admin.sheet("pilot"))}
     assert (found["reader"]["proposal"], found["rigger"]["proposal"]) == ("approve", "look")
-    assert "chooses one side more often than a coin would" in found["rigger"]["flags"]
+    assert "chooses one side more often than a coin flip would" in found["rigger"]["flags"]
 
 
 def test_the_sheet_looks_at_who_cannot_have_read_the_answers_in_a_seat_of_any_size(bank):

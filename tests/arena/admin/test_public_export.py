@@ -78,6 +78,22 @@ def test_both_files_hold_the_votes_that_count(voted, tmp_path):
     assert {path.name for path in (tmp_path / "out").iterdir()} == set(FILES)
 
 
+def test_a_tie_keeps_its_sides(voted, tmp_path):
+    write_export(voted, tmp_path / "forced")
+    with voted.write() as connection:
+        tie = {"protocol": "ties", "choice": "tie"}
+        connection.execute(update(BATTLE).where(CHOSEN).values(tie))
+    write_export(voted, tmp_path / "ties")
+    forced = lines(tmp_path / "forced")
+    ties = lines(tmp_path / "ties")
+    assert {row["winner"] for row in ties} == {"tie"}
+    assert [sides(row) for row in ties] == [sides(row) for row in forced]
+
+
+def sides(row: dict) -> list[str]:
+    return [row["model_a"], row["model_b"]]
+
+
 def test_nothing_in_it_leads_to_a_person(voted, tmp_path):
     with voted.read() as connection:
         tokens = [

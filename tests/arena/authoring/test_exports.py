@@ -470,7 +470,7 @@ def test_rights_are_one_for_all_images_or_one_each(database, tmp_path):
     file.write_text(json.dumps(row | {"credit": "All", "licence": ["CC0"]}))
     with pytest.raises(
         RowsError,
-        match="row 1, column 'licence': holds 1 texts for 2 images; give one text, or one",
+        match="row 1, column 'licence': holds 1 texts for 2 images. Give one text, or one",
     ):
         bank.bring(tmp_path / "out")
     file.write_text(json.dumps(row | {"credit": "All", "licence": ["CC0", "PD"]}))

@@ -89,7 +89,7 @@ def changed(table: Path, folder: Path, **cells: str) -> Path:
     [
         (
             {"human_ratings_gpt4_correct": "yes"},
-            "column 'human_ratings_gpt4_correct': expected True or False",
+            "column 'human_ratings_gpt4_correct': Expected True or False",
         ),
         ({"human_ratings_problem_in_caption": "True"}, "expected True in at most one of it"),
         (
@@ -99,7 +99,7 @@ def changed(table: Path, folder: Path, **cells: str) -> Path:
         ({"images": "[]"}, "column 'images': expected a list"),
         ({"images_dense_captions": '["one"]'}, "expected a list of 2 captions"),
         ({"gpt4_prediction": ""}, "column 'gpt4_prediction': is empty"),
-        ({"reference_output": "gone"}, "column 'reference_output': expected this column"),
+        ({"reference_output": "gone"}, "column 'reference_output': Expected this column"),
     ],
 )
 def test_a_row_that_cannot_be_read_is_told_with_its_place_and_nothing_comes_in(

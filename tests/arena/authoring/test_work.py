@@ -156,7 +156,7 @@ def test_few_links_are_asked_at_once(project, ann):
     for _ in range(2):  # what was fetched holds nothing
         asyncio.run(project.writing.fetched(seat, token, "https://slow.example/a.jpg"))
         assert told == [
-            "Other links are being asked for their pictures. Try again in half a minute."
+            "Pictures are being fetched from other links. Try again in half a minute."
         ]
         told.clear()
 
@@ -301,7 +301,7 @@ def test_a_caption_says_what_can_be_seen(project, ann):
     whole = CAPTION.format(1)
     for texts, told in (
         ([whole], "1 captions for 2 pictures"),
-        ([whole, "a brown dog"], "caption of picture 2 has 3 words; write 15"),
+        ([whole, "a brown dog"], "caption of picture 2 has 3 words. Write 15"),
         ([whole, ""], "caption of picture 2 is empty"),
         ([answer, whole], "caption of picture 1 is the answer alone"),
         ([whole, "w " * 5000], "caption of picture 2 has 9999 characters"),

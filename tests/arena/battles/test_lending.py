@@ -30,7 +30,7 @@ def test_with_login_only_people_are_lent_to(database):
     assert lending.to_voter(person, NETWORK) is None, "a person pays alone"
     assert lending.to_cookie("anna", NETWORK) is None
     for refused in ("guest", "stranger"):
-        with pytest.raises(NotLentError, match="log in above"):
+        with pytest.raises(NotLentError, match="Log in above"):
             lending.to_cookie(refused, NETWORK)
     voters.log_out("anna")
     with pytest.raises(NotLentError):

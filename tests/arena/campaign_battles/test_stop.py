@@ -170,7 +170,7 @@ def test_a_spec_with_a_mistake_says_which(changes, told):
         ({"source": "nowhere"}, "source is 'nowhere'; there are: test"),
         ({"families": ["Opera"]}, "families: 'Opera' is none of this source's"),
         ({"models": ["m1", "m9"]}, "models: 'm9' is none of this source's"),
-        ({"models": ["m1"]}, "answers of 1 of these models; a battle takes two"),
+        ({"models": ["m1"]}, "answers of 1 of these models. A battle takes two"),
         (
             {"design": "fixed", "fixed": [{"item": "x", "model_a": "m1", "model_b": "m2"}]},
             "the item of tuple 1",

@@ -41,7 +41,7 @@ def test_a_file_that_is_there_is_never_written_over(environ, tmp_path):
     copy = tmp_path / "copy.db"
     copy.write_text("the copy of yesterday")
     done = run("arena", "backup", copy, environ=environ)
-    assert done.code == 2 and f"{copy} is there already; choose another name" in done.err, done
+    assert done.code == 2 and f"{copy} is there already. Choose another name" in done.err, done
     assert copy.read_text() == "the copy of yesterday"
 
 

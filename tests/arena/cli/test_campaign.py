@@ -39,7 +39,7 @@ def read(text: str) -> list[dict[str, str]]:
 def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
     code, out, _ = campaign(capsys, "new", written(tmp_path, "c.toml", TOML))
     assert code == 0 and out.splitlines() == [
-        "pilot: 3 models, 18 tuples, 18 votes at most; it stops at 1,000.",
+        "pilot: 3 models, 18 tuples, 18 votes at most. It stops at 1,000.",
         "6 workers of 3 votes, for 5 USD each: 30.00 USD without the platform's fee.",
         "There are no check items: nobody's attention is tested (python -m arena items checks DIR).",
         "Links: python -m arena campaign links pilot --workers FILE",
@@ -61,14 +61,14 @@ def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
     code, out, err = campaign(
         capsys, "links", "pilot", "--workers", written(tmp_path, "twice.csv", "w1\nw2\nw1\n")
     )
-    assert (code, out) == (2, "") and err.startswith("twice.csv: expected each worker once")
+    assert (code, out) == (2, "") and err.startswith("twice.csv: Expected each worker once")
     code, out, err = campaign(
         capsys, "links", "pilot", "--workers", written(tmp_path, "none.txt", "\n \n")
     )
     assert (code, out, err) == (
         2,
         "",
-        "none.txt: expected a worker's name on each line, found none; write one on each line\n",
+        "none.txt: Expected a worker's name on each line, found none. Write one on each line\n",
     )
     code, _, err = campaign(capsys, "links", "pilot")
     assert code == 2 and "give --workers FILE" in err
@@ -126,14 +126,14 @@ def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
     export = "Submission id,Participant id,Status\nsitting,5f01,AWAITING REVIEW\n2,5f09,AWAITING REVIEW\n"
     _, out, _ = campaign(capsys, "participants", "pilot", written(tmp_path, "prolific.csv", export))
     assert out == (
-        "2 people in the platform's list of pilot; 1 of them came; not in it: 1 worker. Workers who came: 1 confirmed, "
+        "2 people in the platform's list of pilot; 1 of them came. Not in it: 1 worker. Workers who came: 1 confirmed, "
         "1 rejected, 0 pending.\n"
     )
     assert "running; 3 of 1,000 votes," in campaign(capsys, "list")[1]
     rows = {row["person"]: row for row in read(campaign(capsys, "sheet", "pilot")[1])}
     assert [(rows[name]["state"], rows[name]["proposal"]) for name in ("5f01", "5f02", "5f09")] == [
         ("done", "approve"),
-        ("working", "unknown to the platform: pay nobody"),
+        ("working", "unknown to the platform: don't pay"),
         ("never came", "ask to return"),
     ]
     assert rows["5f01"]["code"] == "C1DONE" and rows["5f02"]["code"] == ""
@@ -147,7 +147,7 @@ def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
         "5f02",
     ]
     assert "pilot has ended" in campaign(capsys, "end", "pilot")[1]
-    assert "pilot (prolific), ended: an operator ended it;" in campaign(capsys, "list")[1]
+    assert "pilot (prolific), ended: ended by an operator;" in campaign(capsys, "list")[1]
     for word in ("sheet", "quality", "votes", "end", "links"):
         code, _, err = campaign(capsys, word, "pilo")
         assert (code, err) == (2, "There is no campaign named 'pilo'; there are: pilot\n")

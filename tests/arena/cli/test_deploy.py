@@ -240,7 +240,7 @@ def test_a_free_account_is_told_what_it_may_have(status, hub, small):
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(401, "does not know this token"), (418, "answered 418; please try again")],
+    [(401, "does not know this token"), (418, "answered 418. Please try again")],
 )
 def test_what_the_hub_refuses_is_said_without_its_words(status, words, hub):
     hub.status = status

@@ -120,7 +120,7 @@ def test_its_people_are_listed_and_paid_by_the_commands_of_campaigns(database, a
         told = f"pets is a project in which people write items and has no {word}; see: drafts board pets\n"
         assert arena("campaign", word, "pets") == (2, "", told)
     assert arena("campaign", "end", "pets")[1].startswith("pets has ended.")
-    assert "pets (plain), ended: an operator ended it; 1 of 10" in arena("campaign", "list")[1]
+    assert "pets (plain), ended: ended by an operator; 1 of 10" in arena("campaign", "list")[1]
 
 
 def test_an_error_of_a_project_names_its_file(database, arena, tmp_path):
@@ -241,7 +241,7 @@ def test_a_project_of_questions_from_its_file_to_its_table(database, arena, tmp_
     assert "Second person" in board and "Caption" not in board
     assert board.endswith("its author among them, agree in 100.0% of pairs.\n")
     code, _, err = arena("drafts", "export", "pets", "--as", "bank", "--out", tmp_path / "out")
-    assert (code, err) == (2, "pets has multiple-choice questions; choose --as tsv\n")
+    assert (code, err) == (2, "pets has multiple-choice questions. Choose --as tsv\n")
     out = arena("drafts", "export", "pets", "--as", "tsv", "--out", tmp_path / "out")[1]
     assert out.splitlines() == [
         f"pets: 1 question written to {tmp_path / 'out'}.",

@@ -75,7 +75,7 @@ def test_a_model_is_linked_to_the_hub_and_back(arena, monkeypatch):
         monkeypatch.setattr(constants, "ENDPOINT", hub.address)
         hub.models["Dodo/dodo"] = {"author": "Dodo", "gated": "auto"}
         done = arena("models", "link", "m1", "Dodo/dodo")
-        assert done.out == "m1 is Dodo/dodo; the Hub shows organisation, gated.\n"
+        assert done.out == "m1 is Dodo/dodo. The Hub shows organisation, gated.\n"
         assert (
             'organisation = "Dodo"  # Hugging Face Hub, '
             in arena("models", "facts", "--export").out

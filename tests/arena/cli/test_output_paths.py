@@ -44,7 +44,7 @@ def test_an_export_replaces_what_an_export_wrote_and_nothing_else(name, tmp_path
 
 def test_a_place_that_cannot_be_used_is_told_in_words(votes, tmp_path):
     done = run("arena", "rate", votes, "--out", votes)
-    assert done.code == 2 and "board.csv is a file; name a folder" in " ".join(done.err.split())
+    assert done.code == 2 and "board.csv is a file. Name a folder" in " ".join(done.err.split())
     done = run(
         "arena",
         "campaign",

@@ -346,7 +346,7 @@ def test_a_thumb_beside_an_unknown_model_leaves_the_other_thumbs(tmp_path):
 def test_a_task_that_names_no_models_is_refused_and_one_without_a_prompt_is_its_own_item(tmp_path):
     (task, *_) = LABEL_STUDIO
     unnamed = {**task, "data": {"text1": "5", "text2": "6"}}
-    with pytest.raises(ValueError, match=r"tasks.json, row \d: expected two members"):
+    with pytest.raises(ValueError, match=r"tasks.json, row \d: Expected two members"):
         read(put(tmp_path / "tasks.json", [unnamed]))
     plain = {**task, "data": {"left_model": "x", "right_model": "y"}}
     assert read(put(tmp_path / "tasks.json", [plain])).item == ("task 0",)

@@ -112,7 +112,7 @@ def test_a_file_under_the_wrong_format_is_an_error_of_one_line(tmp_path, capsys)
     assert main(["rate", str(near), "--format", "wildvision", "--out", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
     assert (
-        said.startswith("near.csv, row 2, column 'image': expected this column")
+        said.startswith("near.csv, row 2, column 'image': Expected this column")
         and said.count("\n") == 1
     )
 
@@ -242,7 +242,7 @@ def test_a_time_beyond_the_calendar_is_refused_before_it_is_written(tmp_path, ca
         == 2
     )
     assert capsys.readouterr().err.startswith(
-        "hugetime.jsonl, row 1, column 'tstamp': expected a time such as 2024"
+        "hugetime.jsonl, row 1, column 'tstamp': Expected a time such as 2024"
     )
     edge = [Vote("x", "y", "a", time=time) for time in (-62135510400.0, 253402214399.0)]
     write(made(*edge), tmp_path / "edge.jsonl", "comparia")

@@ -249,9 +249,9 @@ def test_same_bytes_give_the_same_picture():
         (b"8BPS\0\1", "a Photoshop file"),
         (b"%PDF-1.7", "a PDF"),
         (b"PK\3\4" + bytes(40), "a ZIP archive"),
-        (encoded(Image.new("RGB", (9, 9)), "PPM"), "no picture that we know"),
-        (b"GIF90a" + bytes(40), "no picture that we know"),
-        (b"MZ\x90\0", "no picture that we know"),
+        (encoded(Image.new("RGB", (9, 9)), "PPM"), "not a picture that we recognise"),
+        (b"GIF90a" + bytes(40), "not a picture that we recognise"),
+        (b"MZ\x90\0", "not a picture that we recognise"),
     ],
 )
 def test_others_are_named_and_refused(data, name):

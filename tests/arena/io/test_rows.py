@@ -116,26 +116,26 @@ def test_rows_of_other_columns_are_read_by_their_own():
         ),
         (
             {"score": "high"},
-            "column 'score': expected a number, found 'high'; write it in digits",
+            "column 'score': Expected a number, found 'high'. Write it in digits",
         ),
-        ({"score": "nan"}, "column 'score': expected a number, found 'nan'; write it in digits"),
-        ({"score": "inf"}, "column 'score': expected a number, found 'inf'; write it in digits"),
-        ({"score": True}, "column 'score': expected a number, found 'True'; write it in digits"),
+        ({"score": "nan"}, "column 'score': Expected a number, found 'nan'. Write it in digits"),
+        ({"score": "inf"}, "column 'score': Expected a number, found 'inf'. Write it in digits"),
+        ({"score": True}, "column 'score': Expected a number, found 'True'. Write it in digits"),
         (
             {"score": ""},
-            "column 'score': expected a number, found an empty cell; write it in digits",
+            "column 'score': Expected a number, found an empty cell. Write it in digits",
         ),
-        ({"score": [1]}, "column 'score': expected a number, found '[1]'; write it in digits"),
+        ({"score": [1]}, "column 'score': Expected a number, found '[1]'. Write it in digits"),
         (
             {"score": "-1"},
-            "column 'score': expected a number of at least 0.0, found '-1'; change it",
+            "column 'score': Expected a number of at least 0.0, found '-1'. Change it",
         ),
-        ({"score": "2"}, "column 'score': expected a number of at most 1.0, found '2'; change it"),
-        ({"round": "1.5"}, "column 'round': expected a whole number, found '1.5'; write it in"),
-        ({"round": {}}, "column 'round': expected a whole number, found '{}'; write it in digits"),
+        ({"score": "2"}, "column 'score': Expected a number of at most 1.0, found '2'. Change it"),
+        ({"round": "1.5"}, "column 'round': expected a whole number, found '1.5'. Write it in"),
+        ({"round": {}}, "column 'round': expected a whole number, found '{}'. Write it in digits"),
         ({"round": "1" * 5000}, "column 'round': expected a number that is not so long, found '11"),
-        ({"round": "0"}, "column 'round': expected a number above 0, found '0'; change it"),
-        ({"round": "3"}, "column 'round': expected a number below 3, found '3'; change it"),
+        ({"round": "0"}, "column 'round': Expected a number above 0, found '0'. Change it"),
+        ({"round": "3"}, "column 'round': Expected a number below 3, found '3'. Change it"),
         ({"kind": "x"}, "column 'kind': expected 'first' or 'check', found 'x'; write it so"),
         ({"is_paid": "ja"}, "column 'is_paid': expected yes or no, found 'ja'; write one of them"),
         ({"status": ""}, "column 'status': expected a status, found an empty cell; write ok"),
@@ -164,20 +164,20 @@ def test_a_sentence_of_the_model_s_own_stands_alone():
     [
         (
             {"item": "i", "marker": "ada"},
-            "row 2, column 'score': expected this column, found 'item', 'marker'; rename or add it",
+            "row 2, column 'score': Expected this column, found 'item', 'marker'. Rename or add it",
         ),
         (
             {"item": "i", "score": "1"},
             "row 2: expected a column 'marker', found 'item', 'score'; write it above the names",
         ),
-        ({}, "row 2, column 'item': expected this column, found none; rename or add it"),
+        ({}, "row 2, column 'item': Expected this column, found none. Rename or add it"),
         (
             {**MARK, "Marker": "x"},
-            "row 2, column 'marker': expected one such column, found 'marker' and 'Marker'; delete one",
+            "row 2, column 'marker': Expected one such column, found 'marker' and 'Marker'. Delete one",
         ),
         (
             {f"column {number}": "" for number in range(1000)},
-            "row 2, column 'item': expected this column, found 'column 0', 'column 1', ",
+            "row 2, column 'item': Expected this column, found 'column 0', 'column 1', ",
         ),
     ],
 )
@@ -200,14 +200,14 @@ def test_a_model_may_want_no_other_columns():
 @pytest.mark.parametrize(
     ("key", "told"),
     [
-        (("marker",), "row 4, column 'Marker': 'ada' is in row 2 too; delete one of them"),
+        (("marker",), "row 4, column 'Marker': 'ada' is in row 2 too. Delete one of them"),
         (
             ("item", "marker"),
-            "row 4: item 'i' and Marker 'ada' are in row 2 too; delete one of them",
+            "row 4: item 'i' and Marker 'ada' are in row 2 too. Delete one of them",
         ),
         (
             ("item", "marker", "round"),
-            "row 4: item 'i', Marker 'ada' and round '1' are in row 2 too; delete one of them",
+            "row 4: item 'i', Marker 'ada' and round '1' are in row 2 too. Delete one of them",
         ),
     ],
 )
@@ -240,7 +240,7 @@ def test_a_file_is_named_as_its_person_named_it(tmp_path):
     for name, shown in ((None, "marks.csv"), ("mine.csv", "mine.csv")):
         rows = read_rows(path, Mark, name=name)
         assert next(rows)[1].item == "i"
-        with pytest.raises(RowsError, match=f"^{shown}, row 3, column 'score': expected a number"):
+        with pytest.raises(RowsError, match=f"^{shown}, row 3, column 'score': Expected a number"):
             next(rows)
 
 
@@ -265,7 +265,7 @@ def test_sound_rows_are_kept_and_the_others_told_by_problem():
     )
     assert [(number, row.marker) for number, row in found.rows] == [(2, "ada"), (7, "bob")]
     assert found.problems == (
-        "left out, score: expected a number, found 'x' and others: rows 3, 5",
+        "left out, score: Expected a number, found 'x' and others: rows 3, 5",
         "left out, there is no such item: row 4",
         "left out, this person marked it before: row 6",
         "left out, expected a check once; delete the second: row 8",

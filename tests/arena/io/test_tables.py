@@ -92,7 +92,7 @@ TEXT_FAULTS = [
     ("csv", "My model,\nid,pred\n0,x\n", 1, None, "title"),
     ("csv", "sep=,\nid,pred\n0,x\n", 1, None, "title"),
     ("csv", "My model\nid,pred\n0,x\n", 2, None, "title"),
-    ("csv", "id,pred\n0\n", 2, None, "found 1; write each cell"),
+    ("csv", "id,pred\n0\n", 2, None, "found 1. Write each cell"),
     ("json", '[{"a": 1},]', 1, None, "found ']' at character 11"),
     ("json", '{"a": 1}\n{"a": 2}\n', 2, None, ".jsonl one a line"),
     ("jsonl", '{"a": 1},\n{"a": 2},\n', 1, None, "found ',\\n' at character 9"),
@@ -629,7 +629,7 @@ def test_a_folder_in_place_of_a_file_is_named(tmp_path, monkeypatch):
     for folder in (Path(), tmp_path):
         with pytest.raises(RowsError) as caught:
             read_lines(folder)
-        assert str(caught.value) == f"{folder.name or '.'}: is a folder; choose a file in it"
+        assert str(caught.value) == f"{folder.name or '.'}: is a folder. Choose a file in it"
 
 
 @pytest.mark.parametrize(
@@ -669,8 +669,8 @@ DATA = "A" * 5000
     ("problem", "told"),
     [
         (
-            f"expected a number, found 'data:image/png;base64,{DATA}'; mend it",
-            "expected a number, found 'a data URL of 5,022 letters'; mend it",
+            f"Expected a number, found 'data:image/png;base64,{DATA}'. Mend it",
+            "Expected a number, found 'a data URL of 5,022 letters'. Mend it",
         ),
         (
             f"holds DATA:image/svg+xml;charset=utf-8,{DATA} and data:,{DATA}",

@@ -58,7 +58,7 @@ def test_a_name_is_plain(given, plain):
 @pytest.mark.parametrize(
     ("files", "method", "why"),
     [
-        ({f"{n}.csv": b"x" for n in range(9)}, zipfile.ZIP_DEFLATED, "has 9 files; keep 8"),
+        ({f"{n}.csv": b"x" for n in range(9)}, zipfile.ZIP_DEFLATED, "has 9 files. Keep 8"),
         ({f"{n}.csv": b"" for n in range(1_500)}, zipfile.ZIP_STORED, "has more than 8 files"),
         ({".x": b"x", "zoo/": b""}, zipfile.ZIP_DEFLATED, "holds no file"),
         ({"in.ZIP": b"x"}, zipfile.ZIP_DEFLATED, "holds another zip (in.ZIP)"),
@@ -76,7 +76,7 @@ def test_a_locked_zip_is_told(tmp_path):
     for place in (content.find(b"PK\1\2") + 8, content.find(b"PK\3\4") + 6):
         content[place] |= 1
     path.write_bytes(content)
-    assert refused(path) == "is locked with a password (a.csv); pack it without one"
+    assert refused(path) == "is locked with a password (a.csv). Pack it without one"
 
 
 def test_a_head_that_understates_or_overstates_changes_nothing_of_what_comes_out(tmp_path):

@@ -211,8 +211,8 @@ WRONG_ROWS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no family": ({"family": ""}, "'family': is empty"),
     "reference is a number": ({"reference": 7}, "'reference': expected text"),
-    "answers in a list": ({"answers": ["a"]}, "'answers': expected an object"),
-    "answer is null": ({"answers": {"m1": None}}, "'answers': expected an object"),
+    "answers in a list": ({"answers": ["a"]}, "'answers': Expected an object"),
+    "answer is null": ({"answers": {"m1": None}}, "'answers': Expected an object"),
     "model without name": ({"answers": {" ": "text"}}, "'answers'"),
 }
 
@@ -494,7 +494,7 @@ def test_a_data_url_is_the_picture_that_it_holds(bench):
 
 LONG_DATA = bytes(range(256)) * 36
 DATA_URLS = {
-    "no picture": (data_url(LONG_DATA), "no picture that we know"),
+    "no picture": (data_url(LONG_DATA), "not a picture that we recognise"),
     "cut short": (data_url(b"\x89PNG\r\n\x1a\n" + LONG_DATA), "broken or cut short"),
     "no base64": (data_url(LONG_DATA)[:-3] + "***", "expected base64"),
     "as text": ("data:image/svg+xml," + "%3Csvg" * 2000, "expected base64"),

@@ -86,7 +86,7 @@ def test_where_people_can_log_in_guests_are_lent_no_model_that_costs(tmp_path):
                 said = await visitor.refused(
                     "/live/battles", {"instruction": QUESTION, "images": images}
                 )
-                assert said.startswith("This is lent to people who log in, since")
+                assert said.startswith("This costs the operator money, so")
 
         asyncio.run(run())
         assert server.counts.calls == 0

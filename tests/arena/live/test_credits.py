@@ -246,9 +246,9 @@ def test_each_visitor_asks_with_the_own_key_and_nobody_else(site):
 @pytest.mark.parametrize(
     ("status", "sentence"),
     [
-        (401, "Your Hugging Face login has run out. Log in again."),
+        (401, "Your Hugging Face login has expired. Log in again."),
         (402, "Your Hugging Face credits are used up."),
-        (403, "This login may not use Inference Providers."),
+        (403, "This login isn't allowed to use Inference Providers."),
         (404, "Hugging Face has no server for this battle at the moment."),
         (429, "Hugging Face takes no more questions from you at the moment."),
         (NO_PROVIDER, "Hugging Face has no server for this battle at the moment."),

@@ -377,7 +377,7 @@ def test_a_seat_has_an_address_that_nobody_can_make(toys):
         found = Worker(toys.client, tried)
         assert found.get().status == 403, tried
         assert found.post(tried, {"answer": "a"}).status == 403, tried
-        assert found.alert == "There is no such seat. Open the link exactly as you got it."
+        assert found.alert == "This seat doesn't exist. Open the link exactly as you got it."
 
 
 @pytest.mark.locks_or_dialect

@@ -210,7 +210,7 @@ def test_nobody_is_ever_to_be_rejected():
 
 def test_who_is_not_in_the_platforms_list_is_paid_by_nobody():
     found = row(seat("prolific"), listed={"bob": "APPROVED"})
-    assert (found.proposal, found.pay) == ("unknown to the platform: pay nobody", 0.0)
+    assert (found.proposal, found.pay) == ("unknown to the platform: don't pay", 0.0)
     assert found.in_platform_list == "no"
 
 
@@ -315,7 +315,7 @@ def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
         ),
         (
             [Record(2, {"WorkerId": "A2", "worker_id": "A3"})],
-            "column 'WorkerId': expected one such column, found 'WorkerId' and 'worker_id'; delete one",
+            "column 'WorkerId': Expected one such column, found 'WorkerId' and 'worker_id'. Delete one",
         ),
         (
             [Record(2, {"WorkerId": " "})],

@@ -67,14 +67,14 @@ def test_rows_are_counted_as_an_editor_does():
 @pytest.mark.parametrize(
     "file, content, told",
     [
-        ("list.txt", "worker\n", "expected a worker's name on each line, found none"),
-        ("list.csv", "mail,worker\n", "expected a worker's name on each line, found none"),
-        ("list.txt", " \n\n", "expected a worker's name on each line, found none"),
+        ("list.txt", "worker\n", "Expected a worker's name on each line, found none"),
+        ("list.csv", "mail,worker\n", "Expected a worker's name on each line, found none"),
+        ("list.txt", " \n\n", "Expected a worker's name on each line, found none"),
         ("list.csv", "ada,x\nbob,y\n", "row 2: expected a column 'worker', found 'ada', 'x'"),
         ("list.xlsx", workbook(["ada"], ["bob"]), "expected a column 'worker', found 'ada'"),
         ("list.csv", "worker,Worker\na,b\n", "found 'worker' and 'Worker'; delete one"),
         ("list.csv", "\nworker,mail\n\nada\n", "row 4: expected 2 cells"),
-        ("list.txt", "Zo\u00eb\n".encode("latin-1"), "expected UTF-8 text"),
+        ("list.txt", "Zo\u00eb\n".encode("latin-1"), "Expected UTF-8 text"),
         ("list.txt", "ada\nbob\nada \n", "found 'ada' on rows 1 and 3; delete"),
         ("list.csv", "worker,x\nZo\u00eb,1\nZoe\u0308,2\n", "found 'Zo\u00eb' on rows 2 and 3"),
         (
@@ -92,7 +92,7 @@ def test_a_wrong_list_says_what_is_wrong(file, content, told):
 def test_a_list_from_a_box_names_no_file():
     """Also one of several columns, which is read as a file."""
     for text, row in (
-        ("ada\nbob\nada\n", "expected each worker once"),
+        ("ada\nbob\nada\n", "Expected each worker once"),
         ("worker,x\na\n", "row 2: "),
     ):
         with pytest.raises(RowsError) as error:

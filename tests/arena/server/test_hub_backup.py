@@ -648,7 +648,7 @@ def test_a_copy_of_other_tables_is_refused(database, another, tmp_path, schema):
     hub.files[path] = content.replace(json.dumps(DIGEST).encode(), json.dumps(schema).encode(), 1)
     fresh = another()
     with pytest.raises(
-        ChangeLogError, match=f"^{path} was made by a development version; start with an empty data"
+        ChangeLogError, match=f"^{path} was made by a development version. Start with an empty data"
     ):
         backup_of(fresh, hub, tmp_path).restore()
     assert ChangeLog(fresh).empty()
@@ -692,7 +692,7 @@ def test_a_dataset_that_was_made_public_gets_no_more(tmp_path):
         hub.paths()
         hub.commit({"votes/1": b"1"})
         server.private = False
-        with pytest.raises(HubError, match="is public; make it private") as refused:
+        with pytest.raises(HubError, match="is public. Make it private") as refused:
             hub.commit({"votes/2": b"2"})
         assert set(server.files) == {"votes/1"} and "ada/votes" not in str(refused.value), (
             "visitors read it"

@@ -103,7 +103,7 @@ def test_another_licence_has_its_own_name_and_link(hub):
 
 
 def test_a_hub_that_does_not_answer_says_why(hub):
-    with pytest.raises(HubError, match="The Hub has no public model ada/none; check the name"):
+    with pytest.raises(HubError, match="The Hub has no public model ada/none. Check the name"):
         read(hub, "ada/none")
     hub.models = {QWEN: {"safetensors": {"total": 3}}}
     with pytest.raises(HubError, match="can't be reached"):

@@ -436,7 +436,7 @@ def assert_rejected_afterwards(server: AppServer, name: str, worker: str) -> Non
         assert held.sum() == 0
         (mine,) = [row for row in rows(database, SEAT_ENTRY) if row.person == worker]
         sheet = {row[0]: row for row in csv.reader(as_csv(admin.sheet(name)).splitlines())}
-        assert "unknown to the platform: pay nobody" in sheet[mine.person]
+        assert "unknown to the platform: don't pay" in sheet[mine.person]
 
 
 def pages_of_a_script(link: str, *servers: AppServer) -> list[str]:

@@ -378,7 +378,7 @@ def test_a_campaign_is_made_linked_watched_and_ended(desk):
     assert desk.operator.get("/run/campaigns/other/sheet.csv").status_code == 422
     assert "pilot has ended" in part(desk.post("campaigns/pilot/end", "campaigns"), "campaigns")
     page = part(desk.read(), "campaigns")
-    assert "pilot</b> ended" in page and "an operator ended it" in page
+    assert "pilot</b> ended" in page and "ended by an operator" in page
     assert [deed for _, deed in deeds(desk)] == [
         "made a campaign",
         "brought in a campaign's list of participants",

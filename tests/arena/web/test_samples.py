@@ -183,9 +183,9 @@ def test_captions_can_be_read_before_the_last_one_is_written(make):
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"caption-1": ""}, "The caption of picture 1 is empty; write it."),
-        ({}, "The caption of picture 1 is empty; write it."),
-        ({"caption-1": "a red dog"}, "has 3 words; write 5 or more"),
+        ({"caption-1": ""}, "The caption of picture 1 is empty. Write it."),
+        ({}, "The caption of picture 1 is empty. Write it."),
+        ({"caption-1": "a red dog"}, "has 3 words. Write 5 or more"),
         ({"caption-1": "dog " * 2000}, "has 7999 characters; 5000 is the most"),
         ({"caption-1": "x" * 30_000}, "has 20000 characters; 5000 is the most"),
         ({"caption-1": GOOD, "link": "https://example.org/a.jpg"}, "You sent this already"),

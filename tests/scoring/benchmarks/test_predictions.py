@@ -734,7 +734,7 @@ def test_a_broken_parquet_file_is_refused_in_a_sentence(tmp_path):
             "n": [float("inf")] * len(ANSWERS),
         }
     )
-    assert "row 1, column 'n': expected a finite number" in str(
+    assert "row 1, column 'n': Expected a finite number" in str(
         refusal(tmp_path, "a.parquet", infinite)
     )
     cells = [pyarrow.array(list(ANSWERS)), pyarrow.array(list(ANSWERS.values()))]
@@ -765,7 +765,7 @@ def test_text_that_parquet_holds_as_bytes_is_read_and_other_bytes_are_left_out(t
 def test_an_object_with_two_lists_of_records_is_refused(tmp_path):
     records = [{"id": id, "answer": text} for id, text in ANSWERS.items()]
     told = str(refusal(tmp_path, "a.json", json.dumps({"results": records, "samples": records})))
-    assert "expected one list of records, found 'results' and 'samples'; keep one of them" in told
+    assert "Expected one list of records, found 'results' and 'samples'. Keep one of them" in told
 
 
 def test_a_subset_still_names_ids_of_no_question_and_its_own_that_are_missing(tmp_path):

@@ -183,7 +183,7 @@ def test_a_judge_that_has_changed_is_seen_beside_itself(tmp_path, capsys):
 def test_a_judges_report_is_given_once(judged, capsys):
     (far, near), _ = judged
     assert main(["calibrate", str(far), str(near), str(far)]) == 2
-    assert "far.jsonl: is far.jsonl once more; give each file once" in capsys.readouterr().err
+    assert "far.jsonl: is far.jsonl once more. Give each file once" in capsys.readouterr().err
 
 
 def test_marks_without_a_column_of_who_marked_are_refused(judged, tmp_path, capsys):
@@ -191,6 +191,6 @@ def test_marks_without_a_column_of_who_marked_are_refused(judged, tmp_path, caps
     marks = table(tmp_path / "m.csv", [("v1", 1)], ("item", "score"))
     assert main(["calibrate", *map(str, files), "--marks", str(marks)]) == 2
     assert (
-        "m.csv, row 2, column 'marker': expected this column, found 'item', 'score'; rename or add"
+        "m.csv, row 2, column 'marker': Expected this column, found 'item', 'score'. Rename or add"
         in capsys.readouterr().err
     )

@@ -91,7 +91,7 @@ def test_a_judge_sits_the_exam_of_the_papers_cases(tmp_path, capsys):
 def test_a_file_without_the_columns_ends_with_a_sentence(outputs, tmp_path, capsys):
     labels = write_csv(tmp_path / "labels.csv", [{"question": "1", "kind": "refuse"}])
     assert main(["errors", "shares", str(labels), str(outputs)]) == 2
-    assert "row 2, column 'item': expected this column, found 'question'" in capsys.readouterr().err
+    assert "row 2, column 'item': Expected this column, found 'question'" in capsys.readouterr().err
 
 
 MODEL = "gpt-4.1-mini"
@@ -261,7 +261,7 @@ def test_a_draw_of_another_file_and_a_judge_that_sees_nothing_are_told(outputs, 
         )
         wrong = command.run(*ask, "--drawn", write_csv(tmp_path / "wrong.csv", [{"id": "1"}]))
         over = command.run(*ask, "--drawn", path, "--out", path)
-    assert wrong.code == 2 and "column 'item': expected this column" in wrong.err
+    assert wrong.code == 2 and "column 'item': Expected this column" in wrong.err
     assert (
         over.code == 2
         and "drawn.csv is read by this command" in over.err

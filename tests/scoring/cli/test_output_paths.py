@@ -113,20 +113,20 @@ def test_a_table_or_a_map_goes_over_no_file_that_was_given(command, tmp_path, na
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("score", "o.csv", "--no-judge", "--out", "o.csv"), "o.csv is a file; name a folder"),
-        (("agreement", "o.csv", "--out", "o.csv/results"), "o.csv is a file; name a folder"),
-        (("errors", "draw", "o.csv", "--out", "."), ". is a folder; name a file in it"),
+        (("score", "o.csv", "--no-judge", "--out", "o.csv"), "o.csv is a file. Name a folder"),
+        (("agreement", "o.csv", "--out", "o.csv/results"), "o.csv is a file. Name a folder"),
+        (("errors", "draw", "o.csv", "--out", "."), ". is a folder. Name a file in it"),
         (
             ("errors", "draw", "o.csv", "--out", "none/d.csv"),
-            "none is no folder; make it, or choose another place",
+            "none is no folder. Make it, or choose another place",
         ),
         (
             ("calibrate", "o.csv", "--out", "none/d.csv"),
-            "none is no folder; make it, or choose another place",
+            "none is no folder. Make it, or choose another place",
         ),
         (
             ("answer", "mm-vet", "--model", "m", "--out", "none/d.json"),
-            "none is no folder; make it, or choose another",
+            "none is no folder. Make it, or choose another",
         ),
     ],
 )

@@ -179,9 +179,9 @@ def test_prices_of_an_operator(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("model,prompt\na,1\n", "row 2, column 'completion': expected this column"),
+        ("model,prompt\na,1\n", "row 2, column 'completion': Expected this column"),
         ("model,prompt,completion\na,1,2\na,1,3\n", "row 3, column 'model': 'a' is in row 2 too"),
-        ("model,prompt,completion\n ,1,2\n", "row 2, column 'model': expected a model's name"),
+        ("model,prompt,completion\n ,1,2\n", "row 2, column 'model': Expected a model's name"),
         ("model,prompt,completion\na,$1,2\n", "row 2, column 'prompt': expected US dollars"),
         ("model,prompt,completion\na,1,nan\n", "row 2, column 'completion': expected US dollars"),
         ("model,prompt,completion\na,1,-2\n", "row 2, column 'completion': expected US dollars"),

@@ -18,11 +18,11 @@ def test_items_and_models_that_a_spreadsheet_would_run_come_back_under_their_nam
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ("i,m1,x,1\ni,m2,x,nan\n", "row 3, column 'score': expected a number, found 'nan'"),
-        ("i,m1,x,good\n", "row 2, column 'score': expected a number, found 'good'"),
+        ("i,m1,x,1\ni,m2,x,nan\n", "row 3, column 'score': Expected a number, found 'nan'"),
+        ("i,m1,x,good\n", "row 2, column 'score': Expected a number, found 'good'"),
         (
             "i,m1,x,1\ni,m1,x,1\n",
-            "row 3: item 'i', model 'm1' and metric 'x' are in row 2 too; delete one of them",
+            "row 3: item 'i', model 'm1' and metric 'x' are in row 2 too. Delete one of them",
         ),
         ("i,m1,length,1\n", "row 2, column 'metric': expected a name of its own, found 'length'"),
         ("i,,x,1\n", "row 2, column 'model': expected a text, found an empty cell"),
@@ -38,7 +38,7 @@ def test_a_file_without_a_column_or_without_scores_is_refused(tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text("item,model,score\ni,m1,1\n")
     with pytest.raises(
-        RowsError, match=r"^scores.csv, row 2, column 'metric': expected this column"
+        RowsError, match=r"^scores.csv, row 2, column 'metric': Expected this column"
     ):
         read_scores(path, ())
     path.write_text("item,model,metric,score\n")

@@ -8,16 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scoring.benchmarks.article import ScoredAnswer
+from scoring.people.error_sample import GroupedError
 from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
 from scoring.people.label_files import COLUMNS, labels_csv, read_labels
 from scoring.report import answer_digest
 
 KINDS: tuple[ErrorKey, ...] = tuple(ERROR_KINDS)
 ERRORS = {
-    str(at): (ScoredAnswer(str(at), "", "", f"answer {at}", "", 0.0), f"g{at % 2}")
+    str(at): GroupedError(ScoredAnswer(str(at), "", "", f"answer {at}", "", 0.0), f"g{at % 2}")
     for at in range(9)
 }
-DIGESTS = {item: answer_digest(answer.answer) for item, (answer, _) in ERRORS.items()}
+DIGESTS = {item: answer_digest(error.answer.answer) for item, error in ERRORS.items()}
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=9)
 LABELS = st.builds(
     lambda at, who, main, further, note, number: Label(

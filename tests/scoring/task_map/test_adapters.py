@@ -192,9 +192,9 @@ def test_a_folder_without_a_list_or_with_too_few_is_told_so(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ("task\ntask1\n", "row 2, column 'folder': expected this column, found 'task'"),
+        ("task\ntask1\n", "row 2, column 'folder': Expected this column, found 'task'"),
         ("task,folder\n ,task1\n", "row 2, column 'task': expected a task's name, found an empty"),
-        ("task,folder\nx,y\nx,z\n", "row 3, column 'task': 'x' is in row 2 too; delete one"),
+        ("task,folder\nx,y\nx,z\n", "row 3, column 'task': 'x' is in row 2 too. Delete one"),
     ],
 )
 def test_a_list_that_names_no_task_or_one_twice_is_refused(tmp_path, rows, told):

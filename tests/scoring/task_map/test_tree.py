@@ -85,7 +85,7 @@ def test_a_file_that_is_no_map_is_refused_by_its_place(tmp_path, text, told):
 def test_a_row_of_a_json_file_without_a_task_is_named(tmp_path):
     path = tmp_path / "distances.jsonl"
     path.write_text('{"task": "a", "a": 0, "b": 1}\n{"task": "b", "a": 1}\n')
-    with pytest.raises(RowsError, match="distances.jsonl, row 2, column 'b': expected this column"):
+    with pytest.raises(RowsError, match="distances.jsonl, row 2, column 'b': Expected this column"):
         read_distances(path)
 
 

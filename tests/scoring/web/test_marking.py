@@ -279,7 +279,7 @@ def test_every_odd_file_of_marks_and_picture_is_answered_with_a_sentence(owner, 
             )
             assert (
                 sent.status_code == 409
-                and f"{told}, column &#39;score&#39;: expected this column" in sent.text
+                and f"{told}, column &#39;score&#39;: Expected this column" in sent.text
             )
         assert (
             sender.get("/marks", params={"report": link}).headers["location"]

@@ -163,7 +163,7 @@ def test_files_of_the_map_come_down_and_distances_go_up_again(get, app):
     lacks = bring(b'[{"task": "a", "a": 0, "b": 1}, {"task": "b", "a": 1}]', f"{'m' * 90}.json")
     assert (
         lacks.status_code == 409
-        and "m.json, row 1, column &#39;b&#39;: expected this column" in lacks.text
+        and "m.json, row 1, column &#39;b&#39;: Expected this column" in lacks.text
     )
     toys = bring(b"task,a,b,<i>c\na,0,1,.5\nb,1,0,1\n<i>c,.5,1,0\n")
     assert (
