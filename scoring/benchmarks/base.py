@@ -162,9 +162,7 @@ class Benchmark(Listing, ABC, Generic[R]):
         """The protocol of this name, the first without one. Raises ChoicesError."""
         known = [*self.protocols.values()]
         if name is not None and name not in known:
-            raise ChoicesError(
-                f"{name!r} is none of the protocols here; choose {' or '.join(known)}"
-            )
+            raise ChoicesError(f"{name!r} is not a protocol here. Choose {' or '.join(known)}.")
         return known[0] if name is None else name
 
     @abstractmethod
@@ -522,7 +520,7 @@ def while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> It
     for number, row in enumerate(rows):
         if number % _ROWS_AT_A_TIME == 0 and not wanted():
             raise ChoicesError(
-                f"{name}: nobody waits for it any more, or it was replaced; choose the file again"
+                f"{name}: its page was closed, or it was replaced. Choose the file again."
             )
         yield row
 
@@ -535,7 +533,7 @@ def check_scorable(name: str, problems: Iterable[Problem]) -> None:
     if blocking:
         lines = [f"{_rows(rows)}{text}" for text, rows in [*blocking.items()][:_SHOWN]]
         lines += [f"and {len(blocking) - _SHOWN:,} more"] if len(blocking) > _SHOWN else []
-        raise ChoicesError(f"{name}: {'; '.join(lines)}")
+        raise ChoicesError(f"{name}: {' '.join(lines)}")
 
 
 def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:

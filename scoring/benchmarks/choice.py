@@ -173,17 +173,19 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     def lines(self, file: ReadFile[Answered]) -> tuple[str, ...]:
         questions = [row.question for row in file.rows]
         circular = {question.index % PASS for question in questions if question.index >= PASS}
-        passes = f", {plural(len(circular), 'question')} with rotated passes" if circular else ""
         known = sum(question.answer is not None for question in questions)
         splits = Counter(question.split or "(none)" for question in questions)
         counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
-        mode = f" in mode {file.mode}" if file.mode else ""
-        weighed = f", {WEIGHED}" if file.chosen_by == "likelihood" else ""
-        answers = plural(len(questions), "answer")
-        scored = f"; {known:,} can be scored" if known else ""
-        lines = [f"{self.called(questions)}: {answers}{mode}{passes}{weighed}{scored}"]
+        line = f"{self.called(questions)}: {plural(len(questions), 'answer')}"
+        if file.mode:
+            line = f"{line} in mode {file.mode}"
+        if circular:
+            line = f"{line}, {plural(len(circular), 'question')} with rotated passes"
+        if file.chosen_by == "likelihood":
+            line = f"{line}, {WEIGHED}"
+        lines = [f"{line}; {known:,} can be scored" if known else line]
         if any(question.split for question in questions):
-            lines.append(f"splits: {counted}")
+            lines.append(f"Splits: {counted}")
         return tuple(lines)
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
@@ -301,7 +303,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         if unread := self.unread(report):
             return unread
         if self.tabulated(report).splits[-1].tree.line.mean is None:
-            return "Nothing was graded: the file has no base row that can be read, and no question has all its passes"
+            return "Nothing was graded: no base row can be read, and no question has all its passes"
         return ""
 
     def unread(self, report: ChoiceReport) -> str:

@@ -235,7 +235,7 @@ def _gaps_of_split(
         times = Counter(question.named_category for question in members)
         known = sizes(_fitting(times, split_text))
         if known is None:
-            text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions; not checked against an edition"
+            text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions, not checked against an edition."
             problems.append(Problem(0, None, text, "nothing"))
             continue
         gaps[split] = known - times
@@ -261,7 +261,7 @@ def _fitting(times: Counter[str], split_text: str | None) -> str:
 
 
 def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
-    text = "the category {!r} is no subtask of MMT-Bench; it has its own row and counts in each Overall"
+    text = "The category {!r} is no subtask of MMT-Bench. It has its own row and counts in each Overall."
     strange = sorted({row.question.named_category for row in rows} - subtasks().keys())
     return tuple(Problem(0, None, text.format(name), "nothing") for name in strange)
 

@@ -249,16 +249,16 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         problems = [(wrong_truth(self.spec, item), item.id) for item in known]
         ids_by_problem = grouped((problem, id) for problem, id in problems if problem)
         unscorable = sum(map(len, ids_by_problem.values()))
-        scorable = f"; {len(known) - unscorable:,} can be scored" if known else ""
-        lines = [f"{self.name}: {plural(len(items), 'answer')}{scorable}"]
+        line = f"{self.name}: {plural(len(items), 'answer')}"
+        lines = [f"{line}; {len(known) - unscorable:,} can be scored" if known else line]
         splits = Counter(map(self.split_of, file.rows))
         if len(splits) > 1:
             counts = [f"{split or '(none)'} {count:,}" for split, count in splits.items()]
-            lines.append(f"splits: {', '.join(counts)}")
+            lines.append(f"Splits: {', '.join(counts)}")
         for problem, ids in ids_by_problem.items():
             questions = plural(len(ids), "question")
             lines.append(
-                f"the right answer of {questions} {problem}, so our rules leave it unscored: {_first_ids(ids)}"
+                f"The right answer of {questions} {problem}, so our rules leave it unscored: {_first_ids(ids)}"
             )
         return tuple(lines)
 

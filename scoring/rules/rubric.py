@@ -57,7 +57,9 @@ class RubricRule(PromptedRule):
         low, high = self.grades
         if low >= high:
             bounds = bracketed(low, high, "g")
-            raise ValueError(f"grades go from the lowest to the highest, found {bounds}")
+            raise ValueError(
+                f"grades go from the lowest to the highest, and these are {bounds}. Correct them."
+            )
         if self.step is not None:
             steps = (high - low) / self.step
             if abs(steps - round(steps)) > 1e-9 or not 1 <= round(steps) <= _MOST_STEPS:

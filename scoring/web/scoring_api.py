@@ -10,7 +10,7 @@ from starlette.datastructures import UploadFile
 from arena.drawing_png import png
 from arena.drawings import Drawing, svg_file
 from arena.io.tables import RowsError
-from arena.locale import ENGLISH, speaking
+from arena.locale import ENGLISH, speaking, translated
 from arena.plots import Plot
 from arena.sheets import as_csv
 from arena.web.campaign_api import check_charset
@@ -67,13 +67,14 @@ def upload_routes(upload_store: UploadStore, owners: ReportOwners) -> APIRouter:
     async def upload(request: Request, name: str = "", beside: str = "") -> PlainTextResponse:
         cookie = sent_cookie(request.headers)
         if cookie is None:
-            return PlainTextResponse("Your browser keeps no cookie for this page.", status_code=403)
+            problem = translated("Your browser keeps no cookie for this page.")
+            return PlainTextResponse(problem, status_code=403)
         owner = await asyncio.to_thread(owners.owner_of, cookie_hash(cookie))
         network = request.state.network
         try:
             arrived = await upload_store.receive(owner, name, request.stream(), network, beside)
         except UploadStoreError as error:
-            return PlainTextResponse(str(error), status_code=400)
+            return PlainTextResponse(translated(error), status_code=400)
         return PlainTextResponse(arrived.token)
 
     @router.get("/sample-predictions.json")

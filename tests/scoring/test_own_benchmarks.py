@@ -185,5 +185,5 @@ def test_answers_to_questions_of_the_server_are_dropped_alone(person, tmp_path):
     answers = tmp_path / "sample.json"
     answers.write_text(json.dumps({"own_0": "a dog", "own_1": "a cat"}))
     token = person.brings(answers, questions)
-    with pytest.raises(FileRolesError, match="questions are on this server already. Drop it with"):
+    with pytest.raises(FileRolesError, match="this server has its questions already. Drop it with"):
         person.service.recognise(person.owner, token, FileChoice("mm-vet"))

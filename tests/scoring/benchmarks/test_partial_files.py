@@ -113,7 +113,7 @@ def test_a_whole_dev_file_is_not_partial(tmp_path, count, split):
 def test_what_no_edition_is_known_of_says_so(command, tmp_path):
     file = table_file(tmp_path / "m_V11.tsv", [row(index, "B") for index in range(1, 9)])
     _, said, _ = command("score", "--benchmark=mmbench", file, "--no-judge")
-    assert "MMBench v1.1 dev: 8 questions; not checked against an edition" in said
+    assert "MMBench v1.1 dev: 8 questions, not checked against an edition" in said
     assert not list(command.out.glob("partial_*"))
 
 

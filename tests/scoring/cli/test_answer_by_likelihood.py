@@ -212,7 +212,7 @@ def test_the_score_says_so_and_beside_another_way_too(command, chooser):
     mixed = command.folder / "mixed.tsv"
     mixed.write_text(out.read_text().replace("likelihood", "", 1))
     done = command("score", mixed)
-    assert done.code == 2 and "found 6 of 7 rows chosen by likelihood" in done.err
+    assert done.code == 2 and "Only 6 of 7 rows chose options by likelihood" in done.err
 
 
 def report(command: ChoiceCommand, name: str, way: str) -> ChoiceReport:

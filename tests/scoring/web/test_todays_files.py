@@ -155,7 +155,7 @@ def test_grades_that_a_toolkits_judge_failed_to_give_are_named_before_and_in_the
     upload(visitor, write_csv(tmp_path / "qwen_MMVet_final.csv", rows))
     zeros = "4 of 218 grades are 0 because the judge's reply held no score: id v1_0, v1_1, v1_2"
     found = visitor.locator("#found")
-    expect(found).to_contain_text("grades of a judge that the file does not name", timeout=20_000)
+    expect(found).to_contain_text("grades by a judge that the file does not name", timeout=20_000)
     expect(found).to_contain_text(zeros)
     expect(visitor.locator("#details")).not_to_contain_text("Hardened")
     shoot(visitor, "todays-grades-found", whole=True)
@@ -182,7 +182,7 @@ def test_the_bard_set_is_chosen_on_the_page_and_stands_beside_its_own_tables(
     choose.set_input_files(tmp_path / "wrong.txt")
     problem = visitor.locator("#scoring-problem")
     expect(problem).to_contain_text(
-        "The list of questions: expected ids of MM-Vet, found 1 others: v1_999"
+        "The list of questions: These aren't ids of MM-Vet: 1 others: v1_999"
     )
     choose.set_input_files(listed)
     expect(visitor.locator("#only")).to_contain_text("Scores 168 questions: MM-Vet, Bard set.")
