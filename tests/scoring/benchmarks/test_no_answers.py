@@ -107,7 +107,7 @@ def test_what_is_no_answer_is_named_before_anything_is_paid():
     upload = Upload("m.json", "id: text", "m", tuple(predictions))
     error, nothing = notices(upload, SAMPLE)
     assert error.startswith(f"1 of the {len(ANSWERS)} answers isn't a model's (an error")
-    assert "stays unscored and costs nothing" in nothing
+    assert "stay unscored and cost nothing" in nothing
 
 
 # Short answers
