@@ -192,7 +192,7 @@ def test_the_score_says_so_and_beside_another_way_too(command, chooser):
         in done.out
     )
     assert "How letters were read" not in done.out
-    tie = "2 of the 7 answers are no answers of a model (equally likely options)"
+    tie = "2 of the 7 answers aren't a model's (equally likely options)"
     assert tie in done.out and "(empty)" not in done.out
     audit = map(json.loads, next((command.folder / "results").glob("*-audit.jsonl")).open())
     assert {line["rule"] for line in audit} == {"likeliest option", "equally likely options"}

@@ -336,7 +336,7 @@ def test_grades_become_a_report_without_a_judge(visitor, judge, tmp_path):
         json.dumps(dict.fromkeys(json.loads(SAMPLE_PREDICTIONS.read_text("utf-8")), graded))
     )
     upload(visitor, grades)
-    expect(visitor.locator("#found")).to_contain_text("grades of j-1 for 16 questions, runs: 1")
+    expect(visitor.locator("#found")).to_contain_text("grades by j-1 for 16 questions, runs: 1")
     details = visitor.locator("#details")
     expect(details).to_contain_text("Details: MM-Vet")
     expect(details).not_to_contain_text("Hardened")
