@@ -573,7 +573,7 @@ def main() -> int:
         app = create_app(context)
         serve = zero_gpu.serve if settings.zero_gpu else uvicorn_server.listening(settings)
     except STARTUP_ERRORS as error:
-        sys.stderr.write(f"Stereoscope did not start: {error}\n")
+        sys.stderr.write(f"Stereoscope didn't start: {error}\n")
         return 2
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
     host = f"[{host}]" if ":" in host else host

@@ -198,14 +198,14 @@ def test_without_a_provider_nobody_can_log_in_and_everybody_counts():
 @pytest.mark.parametrize(
     ("environ", "told"),
     [
-        ({"COUNTS": "logged-in"}, "nobody can log in here .a login would be a mock"),
-        ({"COUNTS": "logged-in", "SPACE_ID": "a/b"}, "set hf_oauth: true"),
-        ({"OPERATORS": "anna"}, "elsewhere use the link that is printed at start"),
-        ({"COUNTS": "campaign"}, "COUNTS=campaign and CAMPAIGNS go together"),
-        ({"COUNTS": "counted"}, "nobody can be: name CAMPAIGNS, or set hf_oauth"),
+        ({"COUNTS": "logged-in"}, "but nobody can log in here"),
+        ({"COUNTS": "logged-in", "SPACE_ID": "a/b"}, "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: true"),
+        ({"OPERATORS": "anna"}, "Or use the link that is printed at start"),
+        ({"COUNTS": "campaign"}, "COUNTS is campaign, but CAMPAIGNS is empty. Name"),
+        ({"COUNTS": "counted"}, "nobody can be counted. Name CAMPAIGNS, or set OAUTH_CLIENT_ID"),
         (
             {"COUNTS": "logged-in", "CAMPAIGNS": "spring", **LOGIN},
-            "set COUNTS=counted to count both",
+            "CAMPAIGNS. Set COUNTS=counted to count both.",
         ),
         ({"COUNTS": "campaign", "CAMPAIGNS": "spring time"}, "CAMPAIGNS holds 'spring time'"),
         ({"OAUTH_CLIENT_SECRET": SECRET}, "needs OAUTH_CLIENT_ID"),
@@ -388,7 +388,7 @@ def test_a_value_in_quotes_is_refused_and_not_shown(name, value, quote):
     ) as caught:
         Settings.from_env({**LOGIN, name: f"{quote}{value}{quote}"})
     assert SECRET not in str(caught.value)
-    with pytest.raises(SettingError, match="SOME_KEY stands in quotes"):
+    with pytest.raises(SettingError, match="SOME_KEY is in quotes"):
         secret("SOME_KEY", {"SOME_KEY": f"{quote}{SECRET}{quote}"})
     Settings.from_env({"PROMPT": '"anything"'})
 
@@ -457,7 +457,7 @@ def test_models_is_a_file_or_the_name_of_a_preset_which_hides_no_file(tmp_path, 
     for wrong in ("smal", "small.toml", "./small", "presets/small", "../presets/small"):
         with pytest.raises(SettingError, match="there is no such file"):
             Settings.from_env({"MODELS": wrong})
-    with pytest.raises(SettingError, match="the presets are: .*small"):
+    with pytest.raises(SettingError, match="file or preset. Presets: .*small"):
         Settings.from_env({"MODELS": "smal"})
     (tmp_path / "small").touch()
     assert Settings.from_env({"MODELS": "small"}).models == tmp_path / "small"

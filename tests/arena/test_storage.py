@@ -199,4 +199,4 @@ def test_a_start_without_a_place_for_pictures_says_so_in_one_line(tmp_path, monk
     monkeypatch.setenv("DATABASE_URL", f"sqlite:///{tmp_path}/arena.db")
     assert app.main() == 2
     told = capsys.readouterr().err
-    assert re.fullmatch(r"Stereoscope did not start: .*Not a directory: .*file/pictures'\n", told)
+    assert re.fullmatch(r"Stereoscope didn't start: .*Not a directory: .*file/pictures'\n", told)

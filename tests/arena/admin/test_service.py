@@ -94,7 +94,7 @@ def test_a_pause_is_heeded_at_once_and_undone(bank, service):
     check = partial(check_pause, bank)
     check()
     service.do("ada", "pause", "")
-    assert service.do("ada", "pause", "") == "That is so already."
+    assert service.do("ada", "pause", "") == "Nothing to do: it's already so."
     with pytest.raises(LiveError, match="operators have paused"):
         check()
     other = Database(bank.url.render_as_string(hide_password=False))
@@ -123,7 +123,7 @@ def test_a_hidden_item_is_not_served_and_its_votes_stay(bank, service):
     assert visitor.vote(open_battle).choice == "a", "who still has it before them may choose"
     with bank.read() as connection:
         assert voted.id in connection.scalars(select(BATTLE.c.id).where(CHOSEN)).all()
-    assert service.do("ada", "hide", item.key) == "That is so already."
+    assert service.do("ada", "hide", item.key) == "Nothing to do: it's already so."
     service.do("ada", "show", item.key)
     assert item.id in items.bank().items
     assert [deed for _, deed, _ in acts(bank)] == ["showed an item again", "hid an item"]
@@ -139,7 +139,7 @@ def test_uploads_are_kept_or_taken_down(bank, service, images):
         number = {row.token: row.id for row in connection.execute(select(OWN_IMAGE))}
     assert images.kept_path(number[kept]) and images.kept_path(number[private]) is None
     service.do("ada", "keep", str(number[kept]))
-    assert service.do("ada", "keep", str(number[kept])) == "That is so already."
+    assert service.do("ada", "keep", str(number[kept])) == "Nothing to do: it's already so."
     service.do("ada", "take down", str(number[other]))
     assert images.path(voter, other) is None and images.path(voter, kept) is not None
     with pytest.raises(AdminCommandError, match="deleted already"):
@@ -164,11 +164,11 @@ def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_pa
     page = page_of(watch(bank, tmp_path, **LOGIN).overview())
     assert (
         'name="order" value="official"><input type="hidden" name="about" value="counted">' in page
-        and "the counted one, of logged-in voters" in page
+        and "the counted one (logged-in voters)" in page
     )
     service.do("ada", "official", "counted")
     assert board.choose("test", "single").votes == "counted", "without a restart"
-    assert service.do("bob", "official", "counted") == "That is so already."
+    assert service.do("bob", "official", "counted") == "Nothing to do: it's already so."
     with pytest.raises(AdminCommandError, match="counted or everyone"):
         service.do("ada", "official", "guests")
     assert acts(bank) == [("ada", "made a board the official one", "counted")]
@@ -179,7 +179,7 @@ def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_pa
     ("environ", "told", "shown"),
     [
         ({**LOGIN, "COUNTS": "logged-in"}, "COUNTS names the official board", "COUNTS sets it"),
-        ({}, "There is one board", "There is one board, of everyone's votes"),
+        ({}, "There's only everyone's board", "There's only everyone's board"),
     ],
 )
 def test_the_official_board_is_not_changed_where_that_would_have_no_effect(
@@ -253,7 +253,7 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
     page = page_of(seen)
     for told in (
         "Paused since",
-        "Chooses A whatever it is. At most 1 in 100,000 honest voters ever looks like this.",
+        "Always chooses A. At most 1 in 100,000 honest voters ever looks like this.",
         "e-value 10^5.2, p at most 10^-5.2",
         "The copy is late",
         "$20.00",

@@ -315,12 +315,12 @@ def test_what_is_taken_out_or_unfinished_stays_and_is_counted(database, tmp_path
     assert len(list((tmp_path / "out" / "images").iterdir())) == 1, "nor its picture"
     exported = exports(project).write(project.campaign, "visit", tmp_path / "visit")
     assert left_out(exported).startswith(
-        "Left out: 1 taken out, or with a fault that the table cannot say, 1 not"
+        "Left out: 1 removed, or with a fault that the table has no column for, 1 not"
     )
     project.projects.reject(project.campaign, 1, "caption", "its verifier erred")
     for form, why in (
         ("bank", "2 rejected"),
-        ("visit", "2 taken out, or with a fault that the table cannot say"),
+        ("visit", "2 removed, or with a fault that the table has no column for"),
     ):
         with pytest.raises(
             ExportError, match=rf"pets has no item to export\. Left out: {why}, 1 not finished\."
@@ -349,7 +349,7 @@ def test_the_public_table_leaves_as_it_came(database, data, tmp_path):
         with pytest.raises(ExportError) as caught:
             out.write(project, form, tmp_path / form, words=WORDS)
         assert (
-            "Left out: 37 rejected, 63 with a picture that is not kept here. Pictures of items 1, "
+            "Left out: 37 rejected, 63 with a picture that isn't stored here. Pictures of items 1, "
             in str(caught.value)
         )
         assert "items visit FILE --fetch-images" in str(caught.value)
@@ -390,7 +390,7 @@ def test_an_error_names_project_item_and_field_and_leaves_no_folder(database, tm
             out.write(project.campaign, "hub", tmp_path / "out", words=words)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("mine")
-    with pytest.raises(ExportError, match="full is not empty; choose a new folder"):
+    with pytest.raises(ExportError, match="full isn't empty. Choose a new folder"):
         out.write(project.campaign, "bank", tmp_path / "full")
     kept = project.writing.pictures.path(project.drafts[0].state.instruction.pictures[0].name)
     data = kept.read_bytes()
@@ -418,7 +418,7 @@ def test_a_sealed_project_is_no_table_until_it_is_asked_for(database, tmp_path):
     project = Project.on(database, tmp_path, visibility="sealed")
     write(project)
     with pytest.raises(
-        ExportError, match="pets is sealed, and VisIT-Bench's table is its captions and answers"
+        ExportError, match="pets is sealed, and VisIT-Bench's table has captions and answers"
     ):
         exports(project).write(project.campaign, "visit", tmp_path / "out")
     assert (
@@ -431,7 +431,7 @@ def test_a_sealed_project_is_no_table_until_it_is_asked_for(database, tmp_path):
     [
         (
             {"images": [{"bytes": None, "path": "https://example.org/x.png"}]},
-            "expected images with their bytes",
+            "has images without their bytes",
         ),
         (
             {"images": [{"bytes": b"<html>", "path": "x.png"}]},

@@ -225,7 +225,7 @@ def test_names_wait_for_the_reveal_and_the_reveal_for_the_choice(visitor):
     battle = visitor.serve()
     for stage in (lambda: battle, lambda: visitor.vote(battle)):
         stage()
-        with pytest.raises(ChoiceError, match="after your choice"):
+        with pytest.raises(ChoiceError, match="after you choose"):
             visitor.store.names(visitor.id, battle.token)
         if stage() is battle:
             with pytest.raises(ChoiceError, match="Choose A or B first"):
@@ -276,7 +276,7 @@ def test_nothing_chosen_is_nothing_to_take_back(visitor):
 
 def test_an_undo_after_the_reveal_is_refused(visitor):
     battle = visitor.decide()
-    with pytest.raises(ChoiceError, match="names have been shown"):
+    with pytest.raises(ChoiceError, match="You've seen"):
         visitor.undo(battle)
     assert counted(visitor.database) == {battle.id: "a"}
 

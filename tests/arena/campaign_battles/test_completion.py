@@ -220,7 +220,7 @@ def test_who_comes_back_late_adds_nothing_to_a_full_campaign(battles):
     let_minutes_pass(battles.database, 21)
     assert battles.do(battles.seat(campaign, "other")) == 2
     assert battle
-    with pytest.raises(ChoiceError, match="You were away for long"):
+    with pytest.raises(ChoiceError, match="You were away for a while, so"):
         battles.decide(late, battle, "a")
     assert given(battles).sum() == 2
 

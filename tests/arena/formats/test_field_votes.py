@@ -40,7 +40,7 @@ def rate(path: Path, out: Path, *words: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-NAMED = "30 votes with names in view left out; --named rates them too"
+NAMED = "30 votes with model names visible left out. To include them, add --named"
 FOUND = [
     ("fc_named.json", [], NAMED, "m1", 10),
     ("fc_named.json", ["--named"], "votes cast with the names in view: 30", "m2", 40),

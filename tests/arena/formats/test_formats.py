@@ -337,7 +337,7 @@ def test_parquet_keeps_pictures_and_times(tmp_path):
 def test_a_broken_parquet_is_refused(tmp_path):
     path = tmp_path / "votes.parquet"
     path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(RowsError, match="no readable Parquet"):
+    with pytest.raises(RowsError, match="This isn't readable Parquet"):
         read(path)
 
 

@@ -116,8 +116,8 @@ def test_a_model_of_the_hub_has_its_commit(tmp_path):
         (API.replace('name = "X"\n', ""), "model 1: name is missing"),
         (API.replace('"m"', '" "'), "model is ' '"),
         (API.replace('model = "m"\n', ""), "model is missing"),
-        (API + 'adress = "x"', "'adress' is no key of a model of kind api; known are name,"),
-        (API + 'dtype = "float32"', "'dtype' is no key of a model of kind api"),
+        (API + 'adress = "x"', "'adress' isn't a key of a model of kind api. Keys: name,"),
+        (API + 'dtype = "float32"', "'dtype' isn't a key of a model of kind api"),
         (API + "images = 101", "images is '101'; it must be a whole number from 0 to 100"),
         (API + "images = true", "images is 'True'"),
         (API + "temperature = 2.5", "temperature is '2.5'; it must be a number from 0 to 2"),
@@ -138,7 +138,7 @@ def test_a_model_of_the_hub_has_its_commit(tmp_path):
             HUB + 'dtype = "int4"',
             "dtype is 'int4'; it must be 'float32', 'bfloat16', 'float16' or 'auto'",
         ),
-        ('name = "X"\nkind = "local"\nfolder = "nothing"', "holds no model"),
+        ('name = "X"\nkind = "local"\nfolder = "nothing"', "there's no"),
     ],
 )
 def test_a_wrong_card_is_named_with_its_key_and_what_is_expected(tmp_path, table, words):
@@ -154,7 +154,7 @@ def test_a_byte_order_mark_is_what_some_editors_write(tmp_path):
 
 def test_a_wrong_file_is_told(tmp_path):
     assert "two models are named 'X'" in problem(tmp_path, API, API)
-    assert "is no TOML" in problem(tmp_path, text="[[models")
+    assert "isn't valid TOML" in problem(tmp_path, text="[[models")
     assert "found others: model" in problem(tmp_path, text="[[model]]\nname = 1\n")
     with pytest.raises(CatalogueError, match="cannot be read"):
         read_catalogue(tmp_path / "nowhere.toml", secret)
@@ -211,7 +211,7 @@ def test_the_models_of_the_hub_are_asked_with_visitors_keys_at_its_router_alone(
         ("https://router.huggingface.co/v1", True, 4)
     }
     elsewhere = API + 'key_from = "visitor"'
-    assert "sent to Hugging Face alone" in problem(tmp_path, elsewhere, keys={"visitor": "x"})
+    assert "sent to Hugging Face. The" in problem(tmp_path, elsewhere, keys={"visitor": "x"})
 
 
 def test_a_longest_side_belongs_to_an_offline_run(tmp_path):

@@ -90,7 +90,7 @@ def test_a_toy_kind_has_its_keys_and_errors(models):
     )
     models.write_text('[[models]]\nname = "Toy"\nkind = "toy"\nmodel = "t"\nhub = "a/b"\n')
     with pytest.raises(
-        CatalogueError, match="'hub' is no key of a model of kind toy; known are .*, model, loud$"
+        CatalogueError, match="'hub' isn't a key of a model of kind toy. Keys: .*, model, loud\\.$"
     ):
         read_catalogue(models, secret)
     models.write_text('[[models]]\nname = "Toy"\nkind = "toys"\n')

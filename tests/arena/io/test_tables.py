@@ -94,19 +94,19 @@ TEXT_FAULTS = [
     ("csv", "My model\nid,pred\n0,x\n", 2, None, "title"),
     ("csv", "id,pred\n0\n", 2, None, "found 1. Write each cell"),
     ("json", '[{"a": 1},]', 1, None, "found ']' at character 11"),
-    ("json", '{"a": 1}\n{"a": 2}\n', 2, None, ".jsonl one a line"),
+    ("json", '{"a": 1}\n{"a": 2}\n', 2, None, ".jsonl one per line)"),
     ("jsonl", '{"a": 1},\n{"a": 2},\n', 1, None, "found ',\\n' at character 9"),
-    ("jsonl", '[{"a": 1}]\n', 1, None, "name the file .json if it is one list"),
+    ("jsonl", '[{"a": 1}]\n', 1, None, "name the file .json if it's one list."),
     ("gz", "a,b\n1,2\n", None, None, "unpack"),
     ("csv", "a,b,c,d,e\n", 1, None, "at most 4 columns"),
     ("csv", 'a,b\n"a"b,2\n', 2, None, "closing quote"),
-    ("csv", 'a,b\n1,2\n"x,2\n3,4\n', 3, None, "closes a cell"),
+    ("csv", 'a,b\n1,2\n"x,2\n3,4\n', 3, None, "has no closing quote"),
     ("csv", 'a,b\n1,"x"y"\n', 2, None, "closing quote"),
-    ("csv", '"a,b\n1,2\n', 1, None, "closes a cell"),
+    ("csv", '"a,b\n1,2\n', 1, None, "has no closing quote"),
     ("csv", "a,b\r1,2\r", 1, None, "CR alone"),
     ("csv", "a,b\n1,2\r3,4\n", 2, None, "CR alone"),
     ("csv", "a,b\n1," + "x" * 41 + "\n", 2, "b", "at most 40"),
-    ("csv", "a,b\n1," + "x" * 500 + "\n", 2, None, "lines of at most 400"),
+    ("csv", "a,b\n1," + "x" * 500 + "\n", 2, None, "The line has over 400"),
     ("csv", "a\n" + "1\n" * 6, 7, None, "at most 5 records"),
     ("csv", "a,b,c,d\n" + "1,2,3,4\n" * 4, 5, None, "at most 12 values"),
     ("csv", "\n" * 10_001, 1, None, "at most 10,000 empty lines"),
@@ -182,7 +182,7 @@ def test_a_bad_text_file_is_refused_with_its_exact_place(
 def test_an_error_is_one_sentence_with_file_row_column_and_mend(tmp_path):
     error = refusal(tmp_path, "pred.csv", "id,answer\n1," + "x" * 41, SMALL)
     assert str(error) == (
-        "pred.csv, row 2, column 'answer': expected at most 40 characters in a cell, found 41; shorten it"
+        "pred.csv, row 2, column 'answer': The cell has 41 characters, more than 40. Shorten it."
     )
 
 
@@ -197,7 +197,7 @@ def test_a_file_that_is_not_there_or_too_large_is_refused(tmp_path):
     with pytest.raises(RowsError, match="gone.csv: cannot be opened"):
         list(read_records(tmp_path / "gone.csv"))
     assert (
-        "at most 3 bytes, found 4"
+        "4 bytes, more than 3"
         in refusal(tmp_path, "a.csv", "a,b\n", replace(PAGE, bytes=3)).problem
     )
 

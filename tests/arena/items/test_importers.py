@@ -130,7 +130,7 @@ def test_another_family_of_a_known_item_is_refused(bench):
     bench.importer.folder(bench.items({}), "mine")
     before = contents(bench.database)
     with pytest.raises(
-        IngestError, match=r"'What\?'.* is of the family 'Color', by which its votes are counted"
+        IngestError, match=r"'What\?'.* has votes under the family 'Color'"
     ):
         bench.importer.folder(bench.items({"credit": "Ann", "family": "Taste"}), "mine")
     assert contents(bench.database) == before
@@ -251,12 +251,12 @@ def test_every_wrong_row_is_named_at_once(bench):
     with pytest.raises(RowsError) as caught:
         bench.importer.folder(bench.items(*wrong[:1] * 99), "mine")
     told = str(caught.value)
-    assert told.count("'page.png'") == 10 and told.endswith("after these were not checked")
+    assert told.count("'page.png'") == 10 and told.endswith("weren't checked")
 
 
 def test_another_answer_than_the_items_brought_is_given_as_it_was_or_left_out(bench):
     bench.importer.folder(bench.items({"answers": {"m1": "one"}}), "mine")
-    refused = r"\('What\?'\).*cannot be withdrawn: give the earlier answer in the file, or leave the item out\.$"
+    refused = r"\('What\?'\).*can't be withdrawn\. Put the earlier answer into the file, or leave the item out\.$"
     with pytest.raises(IngestError, match=refused):
         bench.importer.folder(
             bench.items({"answers": {"m1": "two"}}, {"instruction": "New"}), "mine"
@@ -278,7 +278,7 @@ def test_another_answer_than_a_predictions_file_brought_comes_in_once_that_is_wi
     )
     folder = bench.items({"answers": {"m1": "two"}})
     with pytest.raises(
-        IngestError, match=r"`items withdraw old.csv`\), or give the earlier answer in the file"
+        IngestError, match=r"`items withdraw old.csv`\), or put the earlier answer into the file"
     ):
         bench.importer.folder(folder, "mine")
     bench.ingest.withdraw("old.csv")
@@ -287,7 +287,7 @@ def test_another_answer_than_a_predictions_file_brought_comes_in_once_that_is_wi
 
 def test_rows_that_give_an_item_two_answers_of_one_model_are_told_so(bench):
     with pytest.raises(
-        IngestError, match=r"rows hold two different answers of 'm1' to the item .*; keep one"
+        IngestError, match=r"rows have two different answers from 'm1' to the item .*Keep one"
     ):
         bench.importer.folder(
             bench.items({"answers": {"m1": "one"}}, {"answers": {"m1": "two"}}), "mine"

@@ -90,7 +90,7 @@ def contest(*votes: int) -> dict[tuple[str, str], int]:
         ((300, 30, 300, 30, 300, 30), "one leads. Places 1–3 are clear."),
         (
             (52, 48, 50, 50, 52, 48),
-            "one leads, not settled yet against two and three.",
+            "one leads, but not yet clearly over two and three.",
         ),
         ((4, 3, 3, 3, 3, 3), "Not enough votes to rank yet: 19 of about 45."),
     ],
@@ -155,7 +155,7 @@ def test_groups_that_never_met_are_not_called_one(sqlite):
     board = board_of(sqlite, apart, ("one", "two", "three", "four"))
     assert len(board.groups) == 2
     assert headline(board).startswith(
-        "In one of 2 groups that never met, one leads, not settled yet against two"
+        "In one of 2 groups that never met, one leads, but not yet clearly over two"
     )
     assert "three" not in svg(board_chart(board), "chart").split("</desc>")[1]
 

@@ -262,7 +262,7 @@ def test_bad_input_is_told_what_to_do(pair):
             for change, said in (
                 ({"instruction": " \n"}, "Write an instruction"),
                 ({"instruction": "x" * 20_000}, "20,000 characters"),
-                ({"instruction": "a\u0007b"}, "nobody can see"),
+                ({"instruction": "a\u0007b"}, "has invisible characters. Write"),
                 ({"images": []}, "Add an image"),
                 ({"images": [image] * 11}, "at most 10 images"),
                 ({"images": ["forged"]}, "no longer here"),

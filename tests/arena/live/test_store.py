@@ -62,11 +62,11 @@ def test_a_battle_goes_from_question_to_names(store, voter, database):
     store.answer(battle.id, answered())
     assert store.find(voter, battle.token).can_go_on
     assert store.unfinished(voter) == store.find(voter, battle.token)
-    with pytest.raises(ChoiceError, match="after your choice"):
+    with pytest.raises(ChoiceError, match="after you choose"):
         store.names(voter, battle.token)
     voted = store.vote(voter, battle.token, "b", "terms")
     assert (voted.phase, voted.choice, voted.outside) == (Phase.VOTED, "b", None)
-    with pytest.raises(ChoiceError, match="after your choice"):
+    with pytest.raises(ChoiceError, match="after you choose"):
         store.names(voter, battle.token)
     assert store.reveal(voter, battle.token).phase is Phase.REVEALED
     assert store.names(voter, battle.token) == ("one", "two")

@@ -133,7 +133,7 @@ def test_who_gave_all_is_paid_and_the_row_says_what_for():
             SeatWork(4, 0, 0, AT),
             "AWAITING REVIEW",
             "ask to return",
-            "took consent back",
+            "withdrew consent",
         ),
         ("prolific", None, SeatWork(4, 0, 0, AT), "ACTIVE", "wait", "gave 4 of 20 votes so far"),
         (
@@ -150,9 +150,9 @@ def test_who_gave_all_is_paid_and_the_row_says_what_for():
             SeatWork(4, 0, 0, BEGAN),
             "AWAITING REVIEW",
             "look",
-            "gave 4 of 20 votes, and handed in",
+            "gave 4 of 20 votes, but handed in",
         ),
-        ("prolific", None, SeatWork(4, 0, 0, AT), "AWAITING REVIEW", "look", "and handed in"),
+        ("prolific", None, SeatWork(4, 0, 0, AT), "AWAITING REVIEW", "look", "but handed in"),
         (
             "prolific",
             "done",
@@ -308,7 +308,7 @@ def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ([], "found a header alone"),
+        ([], "The list has a header but no workers. Download it again"),
         (
             [Record(2, {"name": "x"})],
             "expected Prolific's column 'Participant id', .* found 'name'; upload",

@@ -96,7 +96,7 @@ def test_a_copy_belongs_to_the_last_database_that_began_with_it(database, anothe
     use(new._database, 2, 3, random.Random(2))
     old._copy()
     assert (
-        "another server, with a database of its own, writes to the dataset that MIRROR names"
+        "another server with its own database writes to the dataset in MIRROR, so copying has stopped here"
         in old.state().problem
     )
     copy_all(new)
@@ -721,7 +721,7 @@ def test_a_server_whose_copy_is_public_does_not_start(monkeypatch, tmp_path, cap
         }.items():
             monkeypatch.setenv(name, value)
         assert app.main() == 2
-    assert "did not start: the dataset that MIRROR names is public" in capsys.readouterr().err
+    assert "didn't start: the dataset in MIRROR is public" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("fold", [4, pytest.param(FOLD, marks=pytest.mark.soak)])

@@ -95,7 +95,7 @@ def test_a_filter_hides_rows_and_changes_no_number(pages, query, shown, said):
     "query, said",
     [
         ({"most": "1B"}, "No model here is known to have at most 1B parameters."),
-        ({"organisation": "Foo <b>"}, "No model here is known to be made by Foo &lt;b&gt;."),
+        ({"organisation": "Foo <b>"}, "No model here is known to be by Foo &lt;b&gt;."),
         ({"licence": "mit"}, "No model here is known to have the licence MIT."),
         ({"open": "1", "licence": "mit"}, "No model here is known to fit all these filters."),
     ],

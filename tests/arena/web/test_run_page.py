@@ -158,8 +158,8 @@ def refused_in(html: str, place: str) -> str:
 RTL = "سيارة حمراء"
 WRONG = (
     ("campaigns", "campaigns::make", {"toml": ""}, "name is missing; add it"),
-    ("campaigns", "campaigns::make", {"toml": RTL}, "The file isn't TOML in UTF-8"),
-    ("campaigns", "campaigns::make", {"toml": f"name = '{RTL}'"}, "it must be 1 to 64 of A-Z"),
+    ("campaigns", "campaigns::make", {"toml": RTL}, "The file isn't valid TOML in UTF-8"),
+    ("campaigns", "campaigns::make", {"toml": f"name = '{RTL}'"}, "It must be 1 to 64 characters of A-Z"),
     ("campaigns", "campaigns::make", {"toml": "na\0me = 1"}, "name is '1'; it must be 1 to 64"),
     ("projects", "projects::make", {"toml": "name = 'x'"}, "seat is missing; add it"),
     ("projects", "projects::make-choice", {"toml": "name = 'x'"}, "seat is missing; add it"),
@@ -170,8 +170,8 @@ WRONG = (
         {"workers": "x" * 99},
         "Use 1 to 64 visible",
     ),
-    ("projects/pets/reject", "projects:pets:take", {"number": "1"}, "Write why the item"),
-    ("projects/pets/reject", "projects:pets:take", {"number": "x", "why": RTL}, "Give the number"),
+    ("projects/pets/reject", "projects:pets:take", {"number": "1"}, "Say why you're removing the item."),
+    ("projects/pets/reject", "projects:pets:take", {"number": "x", "why": RTL}, "Give the item's number,"),
     ("act", "forget:code", {"order": "forget", "about": RTL}, "No visitor has the code"),
     ("act", "forget:code", {"order": "forget", "about": "\0"}, "No visitor has the code ''."),
 )
@@ -311,7 +311,7 @@ def test_a_flagged_voter_has_reasons_in_plain_words_and_votes_whose_items_can_be
     visitor = flagged(desk, "HASTY", 0.8)
     page = part(desk.read(), "flagged")
     assert f"Voter {visitor.id}</b>, 2 votes, counted: one weak reason" in page
-    assert "Chooses faster than the answers can be read. 80% of the votes came too fast." in page
+    assert "Chooses faster than anyone can read the answers. 80% of the votes came too fast." in page
     keys = {one.id: one.key for one in ItemBank(desk.database).bank().items.values()}
     for battle in rows(desk.database, BATTLE):
         if battle.voter_id == visitor.id:
@@ -327,7 +327,7 @@ def test_images_are_kept_or_taken_down_and_a_visitor_is_forgotten(desk):
     assert "2 images to review" in part(desk.read(), "needs")
     desk.act("keep", "1", "images")
     page = part(desk.act("take down", "2", "images"), "images")
-    assert "Done: took upload 2 down." in page and 'src="/run/uploads/1"' in page
+    assert "Done: upload 2 is deleted." in page and 'src="/run/uploads/1"' in page
     assert "0 to review, 1 kept" in page
     code = code_of(cookie_hash(VISITOR))
     assert "No visitor has the code" in part(desk.act("forget", "ffff", "forget"), "forget")
@@ -454,7 +454,7 @@ def test_a_form_that_is_none_changes_nothing(desk):
     for body in (b"", b"order", b"\xff\xfe", b"&" * 999, b"order=%00", b"order=pause&order=hide"):
         answer = desk.operator.post("/run/act", content=body, headers=kind)
         if b"order=pause" not in body:
-            assert answer.status_code == 422 and "An order is one of" in answer.text, body
+            assert answer.status_code == 422 and "This act isn't known" in answer.text, body
             assert stored(desk.database) == before, body
         listed = desk.operator.post("/run/participants", content=body, headers=kind)
         assert listed.status_code == 422, body
@@ -501,13 +501,13 @@ def test_enter_in_the_reason_takes_no_item_out(browser: Browser, desk, tmp_path)
         enter(desk, page, address)
         page.goto(f"{address}/run")
         page.locator("#projects details details summary").first.click()
-        reason = page.get_by_label("Why an item is taken out")
+        reason = page.get_by_label("Reason for removing an item, such")
         reason.fill("the licence was withdrawn")
         reason.press("Enter")
         page.wait_for_timeout(300)
         assert project.drafts[0].state.step != "rejected"
         page.get_by_role("button", name="Take out", exact=True).click()
-        expect(page.get_by_role("status")).to_contain_text("Item 1 of pets is taken out")
+        expect(page.get_by_role("status")).to_contain_text("Item 1 of pets is removed")
     assert project.drafts[0].state.step == "rejected"
 
 

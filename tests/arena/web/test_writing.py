@@ -66,7 +66,7 @@ def test_pictures_come_by_a_form_and_what_was_typed_stays(pages):
     [
         ({**credited(1, licence="")}, "Picture 1 has no licence"),
         ({**credited(1, source="")}, "Picture 1 has no link to its source"),
-        ({}, "An item has 1 to 10 different pictures, not 0."),
+        ({}, "An item needs 1 to 10 different pictures, and this has 0. Add or remove some."),
         (
             {**credited(1), "text": "x" * 2001},
             "The text of the instruction has 2001 characters; 2000 is the most",
@@ -169,7 +169,7 @@ def test_a_second_browser_is_told_and_shown_what_it_had_written(pages):
     first.fill({"caption-1": text, "act": "send"})
     second.fill({"caption-1": f"{text} too", "act": "send"})
     assert second.status == 409
-    assert "You sent this already" in second.problem
+    assert "You've already sent this" in second.problem
     assert f"{text} too" in second.html
     assert second.step == "instruction"
     assert 'name="text" rows="4" maxlength="2000" dir="auto">\n</textarea>' in second.html

@@ -742,7 +742,7 @@ def test_a_broken_parquet_file_is_refused_in_a_sentence(tmp_path):
         pyarrow.table([*cells, cells[1]], ["id", "text", "text"]), tmp_path / "twice.parquet"
     )
     twice = str(refusal(tmp_path, "a.parquet", (tmp_path / "twice.parquet").read_bytes()))
-    assert "row 1, column 'text': expected each column name once" in twice
+    assert "row 1, column 'text': Two columns have this name" in twice
     many = parquet({"id": list(ANSWERS), "prediction": list(ANSWERS.values())})
     (tmp_path / "many.parquet").write_bytes(many)
     with pytest.raises(RowsError, match="expected at most 5 records, found 16; split the file"):

@@ -264,6 +264,6 @@ def test_a_draw_of_another_file_and_a_judge_that_sees_nothing_are_told(outputs, 
     assert wrong.code == 2 and "column 'item': Expected this column" in wrong.err
     assert (
         over.code == 2
-        and "drawn.csv is read by this command" in over.err
+        and "This command reads" in over.err
         and "group" in path.read_text("utf-8")
     )

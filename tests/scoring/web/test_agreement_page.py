@@ -89,7 +89,7 @@ def test_votes_on_withdrawn_answers_are_left_out_and_told(bank):
         connection.execute(update(ANSWER).where(gone).values(withdrawn_at=now()))
     poll = Polls(bank).poll("test")
     assert poll.choices == {Contest(first.key, "m1", "m3"): Choices(2, 1)}
-    assert poll.notices == ("votes left out, on answers that were withdrawn since: 3",)
+    assert poll.notices == ("votes left out because their answers were withdrawn: 3",)
     assert (first.key, "m2") not in poll.answers
     assert (second.key, "m2") in poll.answers
 
