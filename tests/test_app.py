@@ -76,8 +76,7 @@ def test_a_port_that_another_has_stops_the_start_before_any_address_is_told(star
     with socket.create_server(("127.0.0.1", 0)) as other:
         said = start(HOST="127.0.0.1", PORT=str(other.getsockname()[1]))
     assert (
-        said.startswith("Stereoscope didn't start: HOST 127.0.0.1, PORT ")
-        and said.count("\n") == 1
+        said.startswith("Stereoscope didn't start: HOST 127.0.0.1, PORT ") and said.count("\n") == 1
     )
 
 

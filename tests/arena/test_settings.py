@@ -199,7 +199,10 @@ def test_without_a_provider_nobody_can_log_in_and_everybody_counts():
     ("environ", "told"),
     [
         ({"COUNTS": "logged-in"}, "but nobody can log in here"),
-        ({"COUNTS": "logged-in", "SPACE_ID": "a/b"}, "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: true"),
+        (
+            {"COUNTS": "logged-in", "SPACE_ID": "a/b"},
+            "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: true",
+        ),
         ({"OPERATORS": "anna"}, "Or use the link that is printed at start"),
         ({"COUNTS": "campaign"}, "COUNTS is campaign, but CAMPAIGNS is empty. Name"),
         ({"COUNTS": "counted"}, "nobody can be counted. Name CAMPAIGNS, or set OAUTH_CLIENT_ID"),

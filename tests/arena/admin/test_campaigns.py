@@ -39,7 +39,10 @@ def acts(database) -> list[tuple[str, str, str]]:
         (('source = "test"', 'source = "test"\ndesign = "fixed"'), "no tuples. Run"),
         (("pay = 5.0", "pay = -1"), "seat.pay is '-1'; it must be a number from 0 to 10000"),
         (("votes = 1000", "votess = 1000"), "votes is missing"),
-        (("votes = 3", "votes = 7"), "seat.votes is 7, but there are 6 items and a worker gets each once. Lower it."),
+        (
+            ("votes = 3", "votes = 7"),
+            "seat.votes is 7, but there are 6 items and a worker gets each once. Lower it.",
+        ),
         (("name =", "name =" * 2), "The file isn't valid TOML in UTF-8"),
     ],
 )
@@ -163,7 +166,9 @@ def test_a_list_tells_who_handed_in_twice_and_who_came_under_anothers_submission
         for row, (person, session) in enumerate(rows_, 2)
     ]
     assert one.admin.bring_participants("bob", "pilot", listed) == (
-        "4 people on the platform's list of pilot. 3 of them came. Not on it: 0 workers. Workers who came: 3 confirmed, 0 rejected, 0 pending. Listed more than once (pay them once): A2. Came with a submission that isn't the listed one (check them): A3."
+        "4 people on the platform's list of pilot. 3 of them came. Not on it: 0 workers. Workers who came: "
+        "3 confirmed, 0 rejected, 0 pending. "
+        "Listed more than once (pay them once): A2. Came with a submission that isn't the listed one (check them): A3."
     )
 
 

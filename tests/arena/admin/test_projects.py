@@ -118,7 +118,7 @@ def test_an_accepted_item_is_taken_out_and_said_who_did_it(database, tmp_path, d
     done = desk.post(
         "projects/pets/reject", "projects", number="1", why="the licence was withdrawn"
     )
-    assert "role=\"status\">Item 1 of pets is removed" in done
+    assert 'role="status">Item 1 of pets is removed' in done
     assert (project.drafts[0].state.step, project.drafts[0].state.fault) == ("rejected", "picture")
     with database.read() as connection:
         done = latest_actions(connection, 1)[0]
@@ -228,10 +228,15 @@ def test_a_projects_price_says_who_reads_its_samples(admin):
         return photo(1)
 
     told = admin.summary(admin.make("ada", toml.encode(), picture))
-    assert told[3].startswith("Writers do 1 sample task first. 1 of 1 samples list no names to look for")
+    assert told[3].startswith(
+        "Writers do 1 sample task first. 1 of 1 samples list no names to look for"
+    )
     named = toml.replace('"streets"', '"marked"') + 'known = ["bus"]\n'
     told = admin.summary(admin.make("ada", named.encode(), picture))
-    assert told[3] == "Writers do 1 sample task first. All are checked automatically, by what their captions name."
+    assert (
+        told[3]
+        == "Writers do 1 sample task first. All are checked automatically, by what their captions name."
+    )
     with pytest.raises(CampaignError, match="'https://example.org/a.jpg'"):
         admin.make("ada", toml.replace('"streets"', '"gone"').encode())
 

@@ -82,7 +82,9 @@ def test_the_database_lets_nobody_act_twice(project):
     claim = project.store.draw(bob)
     with project.database.write() as connection:  # as if the draw had been wrong
         connection.execute(update(DRAFT_CLAIM).values(seat_id=ann.id, voter_id=ann.voter))
-    with pytest.raises(DraftError, match="You've already worked on this item. Other people continue"):
+    with pytest.raises(
+        DraftError, match="You've already worked on this item. Other people continue"
+    ):
         give(project, ann, claim)
     assert project.drafts[0].state.step == "caption"
 

@@ -155,9 +155,7 @@ def test_few_links_are_asked_at_once(project, ann):
     project.writing._fetcher = Host()
     for _ in range(2):  # what was fetched holds nothing
         asyncio.run(project.writing.fetched(seat, token, "https://slow.example/a.jpg"))
-        assert told == [
-            "Pictures are being fetched from other links. Try again in half a minute."
-        ]
+        assert told == ["Pictures are being fetched from other links. Try again in half a minute."]
         told.clear()
 
 

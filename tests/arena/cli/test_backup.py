@@ -47,10 +47,7 @@ def test_a_file_that_is_there_is_never_written_over(environ, tmp_path):
 
 def test_without_a_database_nothing_is_made(environ, tmp_path):
     done = run("arena", "backup", tmp_path / "copy.db", environ=environ)
-    assert (
-        done.code == 2
-        and "arena.db to copy. Set DATA_DIR or DATABASE_URL" in done.err
-    ), done
+    assert done.code == 2 and "arena.db to copy. Set DATA_DIR or DATABASE_URL" in done.err, done
     assert not (tmp_path / "copy.db").exists() and not (tmp_path / "data" / "arena.db").exists()
 
 

@@ -69,7 +69,8 @@ def test_a_project_from_its_file_to_the_bank(database, arena, tmp_path):
     code, out, _ = arena("drafts", "new", tmp_path / "pets.toml")
     assert code == 0 and out.splitlines() == [
         "pets: 10 items of 1 family, 40 steps or more.",
-        "2 seats with 20 steps each, for 6 USD each: 12.00 USD or more, before the platform's fee. An item takes 4 people.",
+        "2 seats with 20 steps each, for 6 USD each: 12.00 USD or more, before the platform's fee. "
+        "An item takes 4 people.",
         "People write the answers, because model is empty.",
         "Links: python -m arena campaign links pets --workers FILE",
     ]

@@ -28,7 +28,10 @@ def test_a_plan_names_votes_workers_hours_and_money(capsys):
     assert (each, votes, width, int(workers)) == ("1", tuples, "±30.0", -(-int(votes) // 20))
     assert int(money) == pytest.approx(int(hours) * 18, abs=18)
     assert int(five.replace(",", "").split()[1]) == pytest.approx(3 * int(votes), rel=0.02)
-    assert note == "Half width: half the width of the models' 95% intervals, on average, in rating points."
+    assert (
+        note
+        == "Half width: half the width of the models' 95% intervals, on average, in rating points."
+    )
     assert words == "One vote per tuple costs a third of five."
 
 

@@ -328,7 +328,9 @@ def test_votes_go_into_our_format_with_all_they_came_with_and_back_as_they_were(
         )
         == 0
     )
-    assert "left out because three-columns has no column for it, voter: 6" in capsys.readouterr().out
+    assert (
+        "left out because three-columns has no column for it, voter: 6" in capsys.readouterr().out
+    )
 
 
 def test_a_name_is_never_a_formula_nor_markup(tmp_path):
@@ -538,7 +540,9 @@ def test_without_voters_the_first_line_says_whom_intervals_are_for(tmp_path, cap
     path = put(tmp_path / "votes.csv", frame(200, 3))
     board = rate(path, "--bootstrap", "0")
     first = capsys.readouterr().out.partition("format: three-columns\n")[2]
-    assert first.startswith("The votes don't say who cast them. Intervals are for these voters only")
+    assert first.startswith(
+        "The votes don't say who cast them. Intervals are for these voters only"
+    )
     assert {row["bt_for"] for row in board.values()} == {"for these voters only"}
     assert "intervals for these voters only" in (tmp_path / OUT / "plots.html").read_text("utf-8")
     assert record(path)["bradley_terry"]["intervals"]["whose"] == "for these voters only"

@@ -303,7 +303,8 @@ def test_a_log_says_of_no_vote_that_it_was_blind_or_not_where_that_is_unknown(tm
     )
     (told,) = write(votes, tmp_path / "conv.json", "fastchat-log")
     assert told == (
-        "left out because fastchat-log has no column for it, that blind is unknown (written as with the names in view): 1"
+        "left out because fastchat-log has no column for it, "
+        "that blind is unknown (written as with the names in view): 1"
     )
 
 

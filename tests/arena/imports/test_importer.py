@@ -368,9 +368,8 @@ def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(
     assert (board.votes, board.statistics.votes, board.import_summary.votes) == (24, 24, 4)
     crowd = board.statistics.crowd
     assert (crowd.voters, crowd.busiest, crowd.items) == (21, 4, 1)
-    assert (
-        "4 of these votes were imported from <b><bdi>elsewhere</bdi></b> and count"
-        in told(board)
+    assert "4 of these votes were imported from <b><bdi>elsewhere</bdi></b> and count" in told(
+        board
     )
     lines = {line.model: line for line in board.standings}
     assert (lines["m1"].votes, lines["m1"].ties) == (24, 1)
@@ -430,7 +429,8 @@ def test_without_items_board_and_rate_allow_for_voters_alike(imports, leaderboar
     reach = (rated.bounds.high - rated.bounds.low) / 2
     assert board.statistics.reach == pytest.approx(reach) and reach[0] > 60
     assert paragraphs(board)[2][0] == (
-        "The 95% intervals treat voters, not single votes, as independent. The votes don't say which items they're about."
+        "The 95% intervals treat voters, not single votes, as independent. "
+        "The votes don't say which items they're about."
     )
 
 
@@ -469,9 +469,7 @@ def test_unnamed_votes_beside_named_ones_are_taken_for_one_voters(imports, leade
     as_one = rating_report(votes_of(*named), RatingOrder(bootstrap=0))
     assert found == pytest.approx(sorted((as_one.bounds.high - as_one.bounds.low) / 2))
     assert "votes without a voter, treated as one voter's: 500" in rated.notices
-    assert "500 of the imported votes don't say who cast them. They count as one" in told(
-        board
-    )
+    assert "500 of the imported votes don't say who cast them. They count as one" in told(board)
     assert rated.whose == "for voters like these"
 
 
@@ -566,10 +564,7 @@ def test_votes_go_in_and_out_by_the_command_line(bank, monkeypatch, tmp_path, ca
     said = capsys.readouterr().out
     assert "3 votes with model names visible left out. To include them, add --named" in said
     assert "new: 3 votes and 7 other rows, rows already there: 0" in said
-    assert (
-        "source: log, which counts on its own boards only; \"both bad\" counts not at all"
-        in said
-    )
+    assert 'source: log, which counts on its own boards only; "both bad" counts not at all' in said
     assert run("votes", "export", "--source", "log", "--out", out) == 0
     assert (
         run("votes", "export", out, "--format", "fastchat-log", "--out", tmp_path / "back.json")

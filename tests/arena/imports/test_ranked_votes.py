@@ -120,7 +120,10 @@ def test_a_name_of_the_file_s_own_models_counts_unless_it_is_a_word(tmp_path):
 def test_names_in_view_are_left_out_until_they_are_asked_for(tmp_path):
     battles = read(put(tmp_path / "conv.json", LOG, lines=True))
     counted = ranked(battles)
-    assert counted.notices[-1] == "3 votes with model names visible left out. To include them, add --named"
+    assert (
+        counted.notices[-1]
+        == "3 votes with model names visible left out. To include them, add --named"
+    )
     assert set(counted.blind) == {True} and len(counted) == 3
     assert [line.row for line in counted.lines()] == LOG, "each row stays in its place"
     assert list(ranked(battles, with_names=True).votes()) == list(battles.votes())

@@ -192,7 +192,10 @@ def test_refusals_say_why(path, cause, fetcher, server):
 
 @pytest.mark.parametrize(
     ("path", "limits", "cause"),
-    [("/silent", QUIET, "silent for 0.3 seconds"), ("/drip", HASTY, "not finished after 1.5 seconds")],
+    [
+        ("/silent", QUIET, "silent for 0.3 seconds"),
+        ("/drip", HASTY, "not finished after 1.5 seconds"),
+    ],
 )
 def test_slow_bodies(path, limits, cause, fetcher):
     """The best of three, so that a busy machine does not decide."""

@@ -129,9 +129,7 @@ def test_of_rows_of_one_item_the_first_is_told_however_often_they_come(bench):
 def test_another_family_of_a_known_item_is_refused(bench):
     bench.importer.folder(bench.items({}), "mine")
     before = contents(bench.database)
-    with pytest.raises(
-        IngestError, match=r"'What\?'.* has votes under the family 'Color'"
-    ):
+    with pytest.raises(IngestError, match=r"'What\?'.* has votes under the family 'Color'"):
         bench.importer.folder(bench.items({"credit": "Ann", "family": "Taste"}), "mine")
     assert contents(bench.database) == before
 
@@ -318,7 +316,7 @@ def test_the_command_tells_which_keys_are_not_read(bench, tmp_path):
     )
     told = run("arena", "items", "folder", folder, environ={"DATA_DIR": str(tmp_path / "data")}).out
     assert (
-        "\nnot read: 'license', 'category'; the keys of a line are instruction, family, images, captions,"
+        "\nKeys that weren't read: 'license', 'category'. A line can have instruction, family, images, captions,"
         in told
     )
     assert bench.importer.demo().unread == (), "our own files have no others"

@@ -261,6 +261,9 @@ def test_what_comes_waits_on_the_disk(images, voter):
 
 
 def test_a_disk_that_takes_no_file_is_told_in_a_sentence(images, voter):
-    with files_end_at(50), pytest.raises(OwnImageError, match="disk can't save files right now. Try"):
+    with (
+        files_end_at(50),
+        pytest.raises(OwnImageError, match="disk can't save files right now. Try"),
+    ):
         receive(images, voter, picture())
     assert files(images) == []

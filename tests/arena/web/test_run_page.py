@@ -159,7 +159,12 @@ RTL = "سيارة حمراء"
 WRONG = (
     ("campaigns", "campaigns::make", {"toml": ""}, "name is missing; add it"),
     ("campaigns", "campaigns::make", {"toml": RTL}, "The file isn't valid TOML in UTF-8"),
-    ("campaigns", "campaigns::make", {"toml": f"name = '{RTL}'"}, "It must be 1 to 64 characters of A-Z"),
+    (
+        "campaigns",
+        "campaigns::make",
+        {"toml": f"name = '{RTL}'"},
+        "It must be 1 to 64 characters of A-Z",
+    ),
     ("campaigns", "campaigns::make", {"toml": "na\0me = 1"}, "name is '1'; it must be 1 to 64"),
     ("projects", "projects::make", {"toml": "name = 'x'"}, "seat is missing; add it"),
     ("projects", "projects::make-choice", {"toml": "name = 'x'"}, "seat is missing; add it"),
@@ -170,8 +175,18 @@ WRONG = (
         {"workers": "x" * 99},
         "Use 1 to 64 visible",
     ),
-    ("projects/pets/reject", "projects:pets:take", {"number": "1"}, "Say why you're removing the item."),
-    ("projects/pets/reject", "projects:pets:take", {"number": "x", "why": RTL}, "Give the item's number,"),
+    (
+        "projects/pets/reject",
+        "projects:pets:take",
+        {"number": "1"},
+        "Say why you're removing the item.",
+    ),
+    (
+        "projects/pets/reject",
+        "projects:pets:take",
+        {"number": "x", "why": RTL},
+        "Give the item's number,",
+    ),
     ("act", "forget:code", {"order": "forget", "about": RTL}, "No visitor has the code"),
     ("act", "forget:code", {"order": "forget", "about": "\0"}, "No visitor has the code ''."),
 )
@@ -311,7 +326,9 @@ def test_a_flagged_voter_has_reasons_in_plain_words_and_votes_whose_items_can_be
     visitor = flagged(desk, "HASTY", 0.8)
     page = part(desk.read(), "flagged")
     assert f"Voter {visitor.id}</b>, 2 votes, counted: one weak reason" in page
-    assert "Chooses faster than anyone can read the answers. 80% of the votes came too fast." in page
+    assert (
+        "Chooses faster than anyone can read the answers. 80% of the votes came too fast." in page
+    )
     keys = {one.id: one.key for one in ItemBank(desk.database).bank().items.values()}
     for battle in rows(desk.database, BATTLE):
         if battle.voter_id == visitor.id:
