@@ -306,7 +306,7 @@ def test_the_command_tells_how_many_items_were_corrected(bench, tmp_path):
         bench.items(*(row | {"licence": "MIT"} for row in two)),
         environ=environ,
     ).out
-    assert told.startswith("0 new items, 2 known") and told.endswith("; 2 items corrected.\n"), told
+    assert told.startswith("0 new items (2 known)") and told.endswith(", 2 items corrected.\n"), told
 
 
 @on_sqlite

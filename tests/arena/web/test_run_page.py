@@ -123,7 +123,7 @@ def test_a_planted_message_is_text_in_a_section_or_nothing(desk):
         sent = {"cookie": f"{mine}; stereoscope_done={cookie}".encode()}
         answer = desk.stranger().get("/run", headers=sent)
         assert answer.status_code == 200 and "<b></p>" not in answer.text, cookie
-        assert "Needs now" in answer.text, cookie
+        assert "Needs attention" in answer.text, cookie
         assert ("&lt;b&gt;" in part(answer.text, "live")) == (cookie == "bGl2ZQo8Yj4"), cookie
 
 
@@ -247,7 +247,7 @@ def test_a_fresh_arena_whose_votes_are_safe_needs_nothing(tmp_path):
     Ingest(database).add_items("test", "folder", drafts(3))
     desk = RunDesk.of(database, tmp_path, MIRROR="us/votes", HF_TOKEN="t")
     shown = part(desk.read(), "needs")
-    assert "Nothing needs you now." in shown and 'class="needs"' not in shown
+    assert "Nothing to do right now." in shown and 'class="needs"' not in shown
     assert 'can be <a href="#setup">set up</a>.' in shown
     desk.boards.close()
     database.close()
@@ -268,7 +268,7 @@ def test_what_needs_an_operator_links_to_where_it_is_done(desk):
 
 def test_nothing_needs_an_operator_of_an_arena_that_is_whole(desk):
     quiet = replace(desk.watch.overview(), checklist=())
-    assert "Nothing needs you now." in part(run_html(RunInputs(quiet)), "needs")
+    assert "Nothing to do right now." in part(run_html(RunInputs(quiet)), "needs")
     full = Total(today=0, spent=8_000_000, held=1_000_000, ceiling=10_000_000)
     late = BackupState(quiet.read_at - timedelta(hours=3), 7, "the Hub answered 503")
     job = StoppedJob(now(), "judge-1", "its replies cannot be read")
@@ -279,10 +279,10 @@ def test_nothing_needs_an_operator_of_an_arena_that_is_whole(desk):
         ({"stopped": (job,)}, "1 scoring job stopped:</b> the latest with judge-1: its replies"),
     ):
         shown = part(run_html(RunInputs(replace(quiet, **changed))), "needs")
-        assert told in shown and "Nothing needs you now." not in shown
+        assert told in shown and "Nothing to do right now." not in shown
     old = job._replace(begun=now() - timedelta(days=8))
     page = run_html(RunInputs(replace(quiet, stopped=(old,))))
-    assert "Nothing needs you now." in part(page, "needs") and "judge-1" in part(page, "queues")
+    assert "Nothing to do right now." in part(page, "needs") and "judge-1" in part(page, "queues")
 
 
 def test_a_fund_without_a_limit_of_its_own_says_whose_it_is(desk):
@@ -374,7 +374,7 @@ def test_a_campaign_is_made_linked_watched_and_ended(desk):
     assert "pilot: 3 models, 9 tuples, 9 votes at most" in part(done, "campaigns")
     page = part(desk.read(), "campaigns")
     assert "pilot</b> running since" in page and "links by name" in page
-    for cells in (">0 of 300<", ">0 of 9<", ">none yet<", ">known from 50 votes on<"):
+    for cells in (">0 of 300<", ">0 of 9<", ">none yet<", ">after 50 votes<"):
         assert cells in page, cells
     names = "e-mail\tName\na@x.org\tann\nb@x.org\tBob Lee\n"
     links = desk.operator.post("/run/campaigns/pilot/links", data={"workers": names})
@@ -442,7 +442,7 @@ def assert_reads_and_does_nothing(stranger: TestClient) -> None:
     page = stranger.get("/run?find=picture")
     assert page.status_code == 200 and "for the operators of this arena" in page.text
     assert "no-store" in page.headers["cache-control"]
-    for words in ("Needs now", "Votes by day", "picture 1", "pilot", "Forget"):
+    for words in ("Needs attention", "Votes by day", "picture 1", "pilot", "Forget"):
         assert words not in page.text
     forms = [("act", {"order": order, "about": "1", "at": "items"}) for order in ORDERS]
     forms += [
@@ -456,7 +456,7 @@ def assert_reads_and_does_nothing(stranger: TestClient) -> None:
     for path, fields in forms:
         answer = stranger.post(f"/run/{path}", data=fields)
         assert (answer.status_code, "Nothing was changed." in answer.text) == (403, True), path
-        assert "Needs now" not in answer.text
+        assert "Needs attention" not in answer.text
     files = {"file": ("list.csv", b"worker\nann\n")}
     answer = stranger.post("/run/participants", data={"campaign": "pilot"}, files=files)
     assert answer.status_code == 403
@@ -485,7 +485,7 @@ def test_a_wrong_code_says_what_to_do_and_is_held_off(desk):
     for _ in range(MOST_REFUSED):
         answer = stranger.post("/run/enter", data={"code": "wrong"})
     assert answer.status_code == 429
-    assert "Needs now" in stranger.post("/run/enter", data={"code": desk.code}).text
+    assert "Needs attention" in stranger.post("/run/enter", data={"code": desk.code}).text
 
 
 def test_on_a_space_operators_log_in(tmp_path):
@@ -502,7 +502,7 @@ def test_on_a_space_operators_log_in(tmp_path):
 
 def signed_in(desk: RunDesk, page: Page, address: str) -> None:
     page.goto(str(desk.operators.link(address)))
-    expect(page.get_by_role("heading", name="Needs now")).to_be_visible()
+    expect(page.get_by_role("heading", name="Needs attention")).to_be_visible()
 
 
 def enter(desk: RunDesk, page: Page, address: str) -> None:
@@ -523,7 +523,7 @@ def test_enter_in_the_reason_takes_no_item_out(browser: Browser, desk, tmp_path)
         reason.press("Enter")
         page.wait_for_timeout(300)
         assert project.drafts[0].state.step != "rejected"
-        page.get_by_role("button", name="Take out", exact=True).click()
+        page.get_by_role("button", name="Remove", exact=True).click()
         expect(page.get_by_role("status")).to_contain_text("Item 1 of pets is removed")
     assert project.drafts[0].state.step == "rejected"
 
@@ -546,7 +546,7 @@ def test_the_link_opens_the_page_and_its_code_is_nowhere_after_that(browser: Bro
         assert page.evaluate("history.length") == before + 1
         assert secret not in repr(sent) and secret not in page.content()
         page.goto(f"{address}/run#code={secret}")
-        expect(page.get_by_role("heading", name="Needs now")).to_be_visible()
+        expect(page.get_by_role("heading", name="Needs attention")).to_be_visible()
         assert page.url == f"{address}/run"
 
 
