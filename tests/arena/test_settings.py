@@ -387,7 +387,7 @@ QUOTED = {
 def test_a_value_in_quotes_is_refused_and_not_shown(name, value, quote):
     """As Docker's --env-file hands it on: votes would lie in a folder of that name, on the container's own disk."""
     with pytest.raises(
-        SettingError, match=f"^{name} stands in quotes.*; write it without them"
+        SettingError, match=f"^{name} is in quotes.* Write it without quotes"
     ) as caught:
         Settings.from_env({**LOGIN, name: f"{quote}{value}{quote}"})
     assert SECRET not in str(caught.value)

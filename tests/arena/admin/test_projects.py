@@ -307,7 +307,7 @@ def test_half_of_the_accepted_questions_are_checked_in_one_press_each(database, 
     assert desk.stranger().post(f"/run/{path}", data=form).status_code == 403
     assert f"Question {first} of pets is good." in desk.post(path, "projects", **form)
     done = desk.post(path, "projects", number=second, said="answer")
-    assert f"Question {second} of pets is taken out." in done
+    assert f"Question {second} of pets is removed." in done
     assert "Questions to check" not in desk.read()
     assert project.drafts[int(second) - 1].state.fault == "answer"
     with database.read() as connection:

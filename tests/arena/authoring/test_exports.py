@@ -323,7 +323,8 @@ def test_what_is_taken_out_or_unfinished_stays_and_is_counted(database, tmp_path
         ("visit", "2 removed, or with a fault that the table has no column for"),
     ):
         with pytest.raises(
-            ExportError, match=rf"pets has no item to export\. Left out: {why}, 1 not finished\."
+            ExportError,
+            match=rf"pets has no items to export yet\. Left out: {why}, 1 not finished\.",
         ):
             exports(project).write(project.campaign, form, tmp_path / "none")
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {
@@ -348,9 +349,8 @@ def test_the_public_table_leaves_as_it_came(database, data, tmp_path):
     for form in ("bank", "hub"):
         with pytest.raises(ExportError) as caught:
             out.write(project, form, tmp_path / form, words=WORDS)
-        assert (
-            "Left out: 37 rejected, 63 with a picture that isn't stored here. Pictures of items 1, "
-            in str(caught.value)
+        assert "Left out: 37 rejected, 63 with a picture that isn't stored here. Items 1, " in str(
+            caught.value
         )
         assert "items visit FILE --fetch-images" in str(caught.value)
 
@@ -397,7 +397,7 @@ def test_an_error_names_project_item_and_field_and_leaves_no_folder(database, tm
     kept.unlink()
     for form in ("bank", "hub", "visit"):
         with pytest.raises(
-            ExportError, match=f"pets, item {first}, pictures: {kept.name} is not among the kept"
+            ExportError, match=f"pets, item {first}: the picture {kept.name} is missing"
         ):
             out.write(project.campaign, form, tmp_path / "out", words=WORDS)
         assert not (tmp_path / "out").exists()

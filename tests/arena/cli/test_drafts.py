@@ -98,7 +98,7 @@ def test_a_project_from_its_file_to_the_bank(database, arena, tmp_path):
     code, out, _ = arena("drafts", "export", "pets", "--as", "bank", "--out", tmp_path / "out")
     assert code == 0 and out.splitlines() == [
         f"pets: 2 items written to {tmp_path / 'out'}.",
-        f"To bring them into the bank: python -m arena items folder {tmp_path / 'out'} --name pets",
+        f"To import them: python -m arena items folder {tmp_path / 'out'} --name pets",
     ]
     assert arena("items", "folder", tmp_path / "out", "--name", "pets")[0] == 0
     assert {item.instruction for item in ItemBank(database).bank().items.values()} == {
@@ -118,7 +118,7 @@ def test_its_people_are_listed_and_paid_by_the_commands_of_campaigns(database, a
         (name, "1") for name in ("ann", "bob", "cem", "dot")
     ]
     for word in ("quality", "votes"):
-        told = f"pets is a project in which people write items and has no {word}; see: drafts board pets\n"
+        told = f"pets is a project, which has no {word}. Run: python -m arena drafts board pets\n"
         assert arena("campaign", word, "pets") == (2, "", told)
     assert arena("campaign", "end", "pets")[1].startswith("pets has ended.")
     assert "pets (plain), ended: ended by an operator; 1 of 10" in arena("campaign", "list")[1]
@@ -166,7 +166,7 @@ def test_samples_are_listed_and_judged(database, arena, tmp_path):
     code, _, err = arena("drafts", "judge", "pets", f"{seat.id}.1.1", "poor")
     assert (code, err) == (
         2,
-        f"No sample {seat.id}.1.1 of pets waits to be read. It may have been read already.\n",
+        f"There's no sample {seat.id}.1.1 of pets to read. Someone may have read it already.\n",
     )
     assert arena("drafts", "samples", "pets")[1] == "sample,at,picture,instruction,caption\n"
 

@@ -145,7 +145,7 @@ def test_both_bad_counts_half_or_not_at_all_and_says_so(tmp_path, capsys):
     path = put(tmp_path / "votes.csv", rows)
     bad = sum(row["winner"] == "both_bad" for row in rows)
     half = rate(path, "--bootstrap", "0")
-    assert f'votes for "both bad", counted half to each side: {bad}' in capsys.readouterr().out
+    assert f'votes for "both bad", counted as half for each side: {bad}' in capsys.readouterr().out
     out = rate(path, "--bootstrap", "0", "--both-bad", "out")
     assert f'votes for "both bad", left out: {bad}' in capsys.readouterr().out
     assert (

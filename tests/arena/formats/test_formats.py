@@ -293,7 +293,7 @@ def test_a_round_trip_through_our_votes_loses_nothing(tmp_path, name, suffix):
     imported = read(ours)
     assert imported.format == "stereoscope" and columns(imported) == columns(battles)
     if name not in {form.name for form in FORMATS if form.suffixes}:
-        with pytest.raises(RowsError, match=f"read from {name} and not written to it"):
+        with pytest.raises(RowsError, match=f"read from {name} but not written to it"):
             write(imported, back, name)
         return
     assert write(imported, back, name) == ()
@@ -357,7 +357,7 @@ def test_what_a_format_has_no_place_for_is_told(tmp_path):
     told = write(battles, tmp_path / "out.csv", "three-columns")
     lost = {"item", "voter", "time", "category", "turns", "images", "conversation", "blind"}
     assert set(told) == {
-        f"left out, since three-columns has no place for it, {column}: 1" for column in lost
+        f"left out because three-columns has no column for it, {column}: 1" for column in lost
     }
 
 

@@ -133,7 +133,7 @@ def test_rows_of_other_columns_are_read_by_their_own():
         ({"score": "2"}, "column 'score': Expected a number of at most 1.0, found '2'. Change it"),
         ({"round": "1.5"}, "column 'round': expected a whole number, found '1.5'. Write it in"),
         ({"round": {}}, "column 'round': expected a whole number, found '{}'. Write it in digits"),
-        ({"round": "1" * 5000}, "column 'round': expected a shorter number, found '11"),
+        ({"round": "1" * 5000}, "column 'round': Expected a shorter number, found '11"),
         ({"round": "0"}, "column 'round': Expected a number above 0, found '0'. Change it"),
         ({"round": "3"}, "column 'round': Expected a number below 3, found '3'. Change it"),
         ({"kind": "x"}, "column 'kind': expected 'first' or 'check', found 'x'; write it so"),

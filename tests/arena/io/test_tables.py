@@ -621,7 +621,10 @@ def test_a_workbook_or_parquet_named_as_text_is_told_by_its_content(tmp_path, su
 @pytest.mark.parametrize(("suffix", "kind"), [("parquet", "Parquet"), ("xlsx", ".xlsx")])
 def test_a_file_that_takes_too_long_to_read_is_refused_by_its_kind(tmp_path, suffix, kind):
     error = refusal(tmp_path, f"a.{suffix}", workbook(["a"], ["x"]), replace(PAGE, seconds=0))
-    assert error.problem == f"is no readable {kind}, or too large to read; save it anew, or as .csv"
+    assert (
+        error.problem
+        == f"This isn't a readable {kind}, or it's too large. Save it again, or as .csv."
+    )
 
 
 def test_a_folder_in_place_of_a_file_is_named(tmp_path, monkeypatch):

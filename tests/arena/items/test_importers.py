@@ -242,7 +242,7 @@ def test_every_wrong_row_is_named_at_once(bench):
         bench.importer.folder(bench.items(*wrong), "mine")
     assert re.fullmatch(
         r"items.jsonl, row 1, column 'images': names the image 'page.png': This file is a web page.*; "
-        r"row 3, column 'images': names the image 'long.png': .* 20 x 30000 pixels, too long .*; "
+        r"row 3, column 'images': names the image 'long.png': .*20 x 30000 pixels. is too long .*; "
         r"row 4, column 'images': names the image 'nowhere.png': No such file or directory",
         str(caught.value),
     )
@@ -306,7 +306,9 @@ def test_the_command_tells_how_many_items_were_corrected(bench, tmp_path):
         bench.items(*(row | {"licence": "MIT"} for row in two)),
         environ=environ,
     ).out
-    assert told.startswith("0 new items (2 known)") and told.endswith(", 2 items corrected.\n"), told
+    assert told.startswith("0 new items (2 known)") and told.endswith(", 2 items corrected.\n"), (
+        told
+    )
 
 
 @on_sqlite

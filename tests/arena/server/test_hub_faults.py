@@ -259,7 +259,7 @@ def test_a_file_that_is_missing_is_named(another, tmp_path):
         server.missing.add(lost)
         fresh = backup_of(another(), server, clock, tmp_path / "after")
         with pytest.raises(
-            HubError, match=f"^{lost} is listed in the dataset but not there; restore it"
+            HubError, match=f"^{lost} is listed in the dataset but missing. Restore it"
         ):
             fresh.restore()
         assert fresh.change_log.empty()

@@ -219,7 +219,7 @@ class TestRefusals:
             with pytest.raises(PullRequestError, match=r"There's no public model"):
                 models.propose(name, SCORE)
         hub.faults.planned[f"GET {MODEL}"] = ["403"]
-        with pytest.raises(PullRequestError, match=f"There is no public model {REPO}"):
+        with pytest.raises(PullRequestError, match=f"There's no public model {REPO}"):
             models.propose(REPO, SCORE)
 
     def test_another_value_for_the_metric_in_the_card(self, hub, models):

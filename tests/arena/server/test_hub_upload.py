@@ -58,7 +58,9 @@ def test_a_dataset_is_public_when_that_is_asked_for(hub, folder):
 @pytest.mark.parametrize("path", ["writer/1", "votes/1.jsonl", "notes.md"])
 def test_a_dataset_with_files_of_others_stays_as_it_is(hub, folder, path):
     hub.private, hub.files = True, {path: b"mine"}
-    with pytest.raises(HubError, match=f"holds {path}, which is no export; choose another name"):
+    with pytest.raises(
+        HubError, match=f"has {path}, which isn't from an export. Choose another name"
+    ):
         upload(hub, folder)
     assert hub.files == {path: b"mine"}
 
