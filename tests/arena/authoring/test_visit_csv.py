@@ -115,7 +115,7 @@ def test_a_table_that_makes_no_project_is_named(database, table, tmp_path):
     path = changed(table, tmp_path, instruction_category="f" * 201)
     with pytest.raises(
         CampaignError,
-        match=f"{path.name} can't become the project 'visit'. name is 'fff.*1 to 200 characters long",
+        match=f"{path.name} can't become the project 'visit': name is 'fff.*1 to 200 characters long",
     ):
         bring(database, path)
 
