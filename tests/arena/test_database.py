@@ -178,7 +178,7 @@ def test_closing_waits_for_a_write_of_another_thread(sqlite):
 
 
 def test_a_refused_row_takes_the_whole_transaction_with_it(database):
-    with pytest.raises(DatabaseError, match="Not stored"), database.write() as connection:
+    with pytest.raises(DatabaseError, match="Not saved"), database.write() as connection:
         connection.execute(VOTER.insert().values(cookie_hash="one", since=MOMENT))
         connection.execute(VOTER.insert().values(cookie_hash="one", since=MOMENT))
     assert voters(database) == set()
@@ -440,7 +440,7 @@ def test_a_lost_postgresql_connection_refuses_and_recovers(postgresql):
         with killer.connect() as connection:
             connection.execute(kill, {"name": database.url.database})
 
-    with pytest.raises(DatabaseError, match="Not stored"), database.write() as connection:
+    with pytest.raises(DatabaseError, match="Not saved"), database.write() as connection:
         connection.execute(VOTER.insert().values(cookie_hash="lost", since=MOMENT))
         cut()
         connection.execute(select(func.count()).select_from(VOTER))
@@ -498,5 +498,5 @@ def test_a_database_gone_while_running_is_a_database_error(sqlite):
     path.mkdir()
     with pytest.raises(DatabaseError, match="cannot be read"):
         voters(sqlite)
-    with pytest.raises(DatabaseError, match="Not stored"):
+    with pytest.raises(DatabaseError, match="Not saved"):
         add_voter(sqlite, "lost")

@@ -211,7 +211,7 @@ def test_without_a_provider_nobody_can_log_in_and_everybody_counts():
             "CAMPAIGNS. Set COUNTS=counted to count both.",
         ),
         ({"COUNTS": "campaign", "CAMPAIGNS": "spring time"}, "CAMPAIGNS holds 'spring time'"),
-        ({"OAUTH_CLIENT_SECRET": SECRET}, "needs OAUTH_CLIENT_ID"),
+        ({"OAUTH_CLIENT_SECRET": SECRET}, "without OAUTH_CLIENT_ID"),
     ],
 )
 def test_a_login_that_would_be_a_mock_is_refused(environ, told):
@@ -274,7 +274,7 @@ def test_the_data_folder_is_absolute_with_the_home_filled_in(monkeypatch, tmp_pa
 def test_a_key_is_read_by_the_name_of_its_variable():
     assert secret("SOME_KEY", {"SOME_KEY": f" {SECRET} "}) == Secret(SECRET)
     for environ in ({}, {"SOME_KEY": " "}):
-        with pytest.raises(SettingError, match="SOME_KEY, which is not set"):
+        with pytest.raises(SettingError, match="SOME_KEY, which isn't set"):
             secret("SOME_KEY", environ)
 
 

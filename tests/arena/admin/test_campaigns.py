@@ -37,7 +37,7 @@ def acts(database) -> list[tuple[str, str, str]]:
             "models: 'm9' isn't in this source",
         ),
         (('source = "test"', 'source = "test"\ndesign = "fixed"'), "no tuples. Run"),
-        (("pay = 5.0", "pay = -1"), "seat.pay is '-1'; it must be a number from 0 to 10000"),
+        (("pay = 5.0", "pay = -1"), "seat.pay is '-1'. It must be a number from 0 to 10000"),
         (("votes = 1000", "votess = 1000"), "votes is missing"),
         (
             ("votes = 3", "votes = 7"),
@@ -143,7 +143,7 @@ def test_what_operators_do_is_recorded_with_it(bank):
         in one.admin.bring_participants("bob", "pilot", [Record(2, {"worker": "w1"})])
     )
     assert "has ended." in one.admin.end("eve", "pilot")
-    assert one.admin.end("eve", "pilot") == "pilot has ended already: ended by an operator."
+    assert one.admin.end("eve", "pilot") == "pilot has already ended: ended by an operator."
     with pytest.raises(CampaignError, match="no campaign named 'other'; there are: pilot"):
         one.admin.end("eve", "other")
     with pytest.raises(RowsError):

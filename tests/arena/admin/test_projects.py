@@ -77,7 +77,7 @@ def test_a_project_is_made_of_its_file_and_its_price_is_told(admin):
     "toml, told",
     [
         ("name = ", "isn't valid TOML"),
-        (TOML.replace("wanted = 10", "wanted = 0"), "wanted is .0.; it must be a whole number"),
+        (TOML.replace("wanted = 10", "wanted = 0"), "wanted is .0.. It must be a whole number"),
         (TOML.replace("seat =", "licence = 'all mine'\nseat ="), "licence"),
         (TOML.replace("seat =", "model = 'nobody'\nseat ="), "nobody"),
         (TOML + 'pictures = ["cat.jpg"]', "'cat.jpg': it needs an https address"),

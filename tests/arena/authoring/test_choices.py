@@ -221,7 +221,7 @@ def test_half_of_each_family_is_checked_and_the_sheet_says_what_was_found(databa
     [
         ({"model": "writer"}, "questions have none. Name the text-only model as blind_model."),
         ({"kind": "essay"}, "kind"),
-        ({"samples": [{"picture": "a", "instruction": "b"}]}, "have qualify.items"),
+        ({"samples": [{"picture": "a", "instruction": "b"}]}, "Use qualify.items"),
         ({"kind": "captions", "families": [{"name": "a", "others": ["b"]}]}, "wrong answers"),
     ],
 )

@@ -89,7 +89,7 @@ def changed(table: Path, folder: Path, **cells: str) -> Path:
     [
         (
             {"human_ratings_gpt4_correct": "yes"},
-            "column 'human_ratings_gpt4_correct': Expected True or False",
+            "column 'human_ratings_gpt4_correct': is 'yes'. Write True or False",
         ),
         ({"human_ratings_problem_in_caption": "True"}, "only one of it"),
         (

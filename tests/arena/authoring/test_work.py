@@ -70,7 +70,7 @@ def test_a_pictures_place_does_not_come_with_it(project, ann):
         (Credit(source=FREE.source, licence="CC BY-SA"), "Picture 1 has no creator"),
         (
             Credit(source=FREE.source, creator="A" * 501, licence="CC BY"),
-            "too long; 500 characters",
+            "too long. Use at most 500 characters",
         ),
     ],
 )
@@ -133,7 +133,7 @@ def test_a_link_to_no_public_picture_is_told_in_a_sentence(project, ann):
     project.writing._fetcher = Fetcher(resolve=_nowhere)
     for link, told in (
         ("https://inner.example/cat.jpg", "not on the public internet"),
-        ("ftp://a.b/c", "only https"),
+        ("ftp://a.b/c", "Only https"),
     ):
         with pytest.raises(DraftError, match=f"The picture was not fetched: .*{told}"):
             asyncio.run(project.writing.fetched(seat, token, link))

@@ -112,11 +112,11 @@ def test_the_same_choice_again_gets_the_same_answer_and_another_is_refused(visit
     first = visitor.vote(battle, "a")
     assert (first.phase, first.choice) == (Phase.VOTED, "a")
     assert visitor.vote(battle, "a") == first
-    with pytest.raises(ChoiceError, match="already chose A"):
+    with pytest.raises(ChoiceError, match="already chosen A"):
         visitor.vote(battle, "b")
     final = visitor.reveal(battle)
     assert visitor.vote(battle, "a") == final
-    with pytest.raises(ChoiceError, match="already chose A"):
+    with pytest.raises(ChoiceError, match="already chosen A"):
         visitor.vote(battle, "b")
     assert counted(visitor.database) == {battle.id: "a"}
     assert visitor.store.votes_of(visitor.id) == 1

@@ -41,7 +41,7 @@ def test_a_file_that_is_there_is_never_written_over(environ, tmp_path):
     copy = tmp_path / "copy.db"
     copy.write_text("the copy of yesterday")
     done = run("arena", "backup", copy, environ=environ)
-    assert done.code == 2 and f"{copy} is there already. Choose another name" in done.err, done
+    assert done.code == 2 and f"{copy} already exists. Choose another name" in done.err, done
     assert copy.read_text() == "the copy of yesterday"
 
 
@@ -62,4 +62,4 @@ def test_a_copy_that_fails_leaves_no_file(environ, tmp_path):
 def test_postgresql_is_copied_by_its_own_tool(environ, tmp_path):
     address = {"DATABASE_URL": "postgresql://arena:secret@nowhere.example/arena"}
     done = run("arena", "backup", tmp_path / "copy.db", environ=environ | address)
-    assert done.code == 2 and "use pg_dump" in done.err and "secret" not in done.err, done
+    assert done.code == 2 and "Use pg_dump" in done.err and "secret" not in done.err, done

@@ -214,7 +214,7 @@ def test_a_name_is_checked_before_anything_is_asked(name):
 
 def test_another_app_in_the_space_is_left_alone(hub):
     hub.spaces["ada/arena"] = Space(files={"app.py": b"another"})
-    with pytest.raises(deploy.DeployError, match="ada/arena holds another app"):
+    with pytest.raises(deploy.DeployError, match="ada/arena has another app"):
         write(hub)
     assert hub.spaces["ada/arena"].files == {"app.py": b"another"} and hub.private is None
 
@@ -240,7 +240,7 @@ def test_a_free_account_is_told_what_it_may_have(status, hub, small):
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(401, "doesn't know this token. Run"), (418, "answered 418. Please try again")],
+    [(401, "doesn't know this token. Run"), (418, "answered 418. Try again")],
 )
 def test_what_the_hub_refuses_is_said_without_its_words(status, words, hub):
     hub.status = status

@@ -68,7 +68,7 @@ def written(database: Database, folder, items: int = 1) -> Project:
 def test_a_project_from_its_file_to_the_bank(database, arena, tmp_path):
     code, out, _ = arena("drafts", "new", tmp_path / "pets.toml")
     assert code == 0 and out.splitlines() == [
-        "pets: 10 items of 1 family, 40 steps or more.",
+        "pets: 10 items in 1 family, 40 steps or more.",
         "2 seats with 20 steps each, for 6 USD each: 12.00 USD or more, before the platform's fee. "
         "An item takes 4 people.",
         "People write the answers, because model is empty.",
@@ -226,7 +226,7 @@ def test_a_project_of_questions_from_its_file_to_its_table(database, arena, tmp_
     toml = TOML.replace("visibility", 'kind = "multiple choice"\nvisibility')
     (tmp_path / "pets.toml").write_text(toml)
     out = arena("drafts", "new", tmp_path / "pets.toml")[1]
-    assert "pets: 10 questions of 1 family, 20 steps or more." in out
+    assert "pets: 10 questions in 1 family, 20 steps or more." in out
     assert "A question takes 2 people." in out
     assert "No model tries the questions without their pictures" in out
     store, pictures = DraftStore(database), PictureStore(tmp_path / "pictures")

@@ -50,5 +50,5 @@ def test_a_place_that_cannot_be_used_is_told_in_words(votes, tmp_path):
         environ={"DATA_DIR": str(tmp_path / "data")},
     )
     assert done.code == 2 and done.err.startswith(
-        f"{tmp_path / 'none.toml'}: cannot be used (No such file"
+        f"{tmp_path / 'none.toml'} can't be used (No such file"
     ), done.err

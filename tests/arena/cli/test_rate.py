@@ -270,9 +270,9 @@ def test_the_record_names_the_file_and_every_parameter(tmp_path):
     [
         (
             ["rate", "wrong.csv", "--out", "out"],
-            "wrong.csv, row 3, column 'winner': expected one of",
+            "wrong.csv, row 3, column 'winner': Expected one of",
         ),
-        (["rate", "none.csv", "--out", "out"], "none.csv: cannot be opened"),
+        (["rate", "none.csv", "--out", "out"], "none.csv: The file can't be opened"),
         (
             ["votes", "export", "tie.csv", "--format", "visit-bench", "--out", "v.csv"],
             "v.csv, row 2: ",
@@ -356,7 +356,7 @@ def test_the_page_of_plots_has_drawings_with_their_tables(tmp_path):
     path = put(tmp_path / "votes.csv", frame(200, 5))
     for method, titles in (
         ("all", ["Ratings with 95% intervals", "Predicted win rates", "Battles"]),
-        ("elo", ["Elo over orders of the votes", "Battles"]),
+        ("elo", ["Elo over vote orders", "Battles"]),
     ):
         shown = list(plots(rating_report(read(path), RatingOrder(method=method, bootstrap=5))))
         assert [plot.title for plot in shown] == titles

@@ -180,13 +180,13 @@ def test_rows_of_an_import_that_was_cut_short_do_not_count(bank, leaderboard, sh
     VoteImporter(bank).add(battles(50, seed=9), ImportRequest("there"))
     wrong = battles(PORTION + 1, images=1)
     wrong = votes_of(*list(wrong.votes())[:-1], Vote("m1", "m2", "neither", conversation="last"))
-    with pytest.raises(DatabaseError, match="Not stored"):
+    with pytest.raises(DatabaseError, match="Not saved"):
         VoteImporter(bank).add(wrong, ImportRequest("cut"))
     assert counted(bank) == [PORTION + 50, PORTION + 50]
     assert leaderboard.choose("cut (imported)", "single").source == "test", (
         "there is no such source yet"
     )
-    with pytest.raises(DatabaseError, match="Not stored"):
+    with pytest.raises(DatabaseError, match="Not saved"):
         VoteImporter(bank).add(wrong, ImportRequest("there"))
     assert board_of(leaderboard, "there (imported)").votes == 50
     assert VoteImporter(bank).add(battles(PORTION + 1, images=1), ImportRequest("cut")) == Imported(
@@ -515,7 +515,7 @@ def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leader
     summary = board.import_summary
     assert (board.votes, summary.repeated, summary.both_bad_out, summary.alone) == (7, 3, 1, 2)
     assert (
-        "3 votes were given again by their voter on the same conversation: the last counts."
+        "3 votes were repeats by the same voter on the same conversation. Only the last one counts."
         in told(board)
     )
     rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0, both_bad="out"))
@@ -578,7 +578,7 @@ def test_votes_go_in_and_out_by_the_command_line(bank, monkeypatch, tmp_path, ca
     assert run("votes", "import", path, "--source", "log", "--named") == 0
     assert "new: 3 votes, rows already there: 7" in capsys.readouterr().out, "left out before"
     assert run("votes", "import", path, "--source", "one", "--alias", "model y=model x") == 0
-    assert "6 votes on a model against itself left out" in capsys.readouterr().out
+    assert "6 votes comparing a model with itself left out" in capsys.readouterr().out
     assert run("votes", "import", path, "--source", "test") == 2
     assert "that of a source of items" in capsys.readouterr().err
 

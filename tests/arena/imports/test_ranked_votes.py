@@ -178,7 +178,10 @@ def test_a_model_against_itself_is_left_out_in_every_format(tmp_path, name):
     battles = read(put(tmp_path / "votes.jsonl", [SELF[name]] * 2))
     assert (battles.format, len(battles)) == (name, 2)
     counted = ranked(battles)
-    assert (len(counted), counted.notices) == (0, ("2 votes on a model against itself left out",))
+    assert (len(counted), counted.notices) == (
+        0,
+        ("2 votes comparing a model with itself left out",),
+    )
     assert name in {form.name for form in FORMATS}
 
 
@@ -211,12 +214,12 @@ def test_aliases_merge_models_and_what_they_make_a_model_against_itself(tmp_path
     battles = battles_between(("GPT-4o", "x"), ("gpt-4o", "x"), ("gpt-4o", "GPT-4o"))
     counted = ranked(battles, aliases=aliases_of(["gpt-4o=GPT-4o"]))
     assert set(counted.model_a) == {"GPT-4o"} and len(counted) == 2
-    assert counted.notices == ("1 vote on a model against itself left out",)
+    assert counted.notices == ("1 vote comparing a model with itself left out",)
     for text, problem in (
         ("gpt4o=GPT-4o", "names 'gpt4o', which has no votes"),
-        ("gpt-4o", "expected OLD=NEW"),
-        ("=x", "expected OLD=NEW"),
-        ("gpt-4o= ", "expected OLD=NEW"),
+        ("gpt-4o", "Write OLD=NEW"),
+        ("=x", "Write OLD=NEW"),
+        ("gpt-4o= ", "Write OLD=NEW"),
         ("x=x", "turns 'x' back into itself"),
     ):
         with pytest.raises(AliasError, match=problem):

@@ -111,32 +111,32 @@ def test_a_model_of_the_hub_has_its_commit(tmp_path):
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        (API.replace('"api"', '"vllm"'), "kind is 'vllm'; it must be one of api, local"),
+        (API.replace('"api"', '"vllm"'), "kind is 'vllm'. It must be one of api, local"),
         (API.replace('kind = "api"\n', ""), "kind is missing"),
         (API.replace('name = "X"\n', ""), "model 1: name is missing"),
         (API.replace('"m"', '" "'), "model is ' '"),
         (API.replace('model = "m"\n', ""), "model is missing"),
         (API + 'adress = "x"', "'adress' isn't a key of a model of kind api. Keys: name,"),
         (API + 'dtype = "float32"', "'dtype' isn't a key of a model of kind api"),
-        (API + "images = 101", "images is '101'; it must be a whole number from 0 to 100"),
+        (API + "images = 101", "images is '101'. It must be a whole number from 0 to 100"),
         (API + "images = true", "images is 'True'"),
-        (API + "temperature = 2.5", "temperature is '2.5'; it must be a number from 0 to 2"),
+        (API + "temperature = 2.5", "temperature is '2.5'. It must be a number from 0 to 2"),
         (API + "temperature = nan", "temperature is 'nan'"),
         (API + "seed = -1", "seed is '-1'"),
-        (API + 'live = "yes"', "live is 'yes'; it must be true or false"),
+        (API + 'live = "yes"', "live is 'yes'. It must be true or false"),
         (API + "prompt_price = 1", "completion_price is missing"),
         (
             API.replace("https://api", "https://user:secret@api"),
             "the address must look like https://api",
         ),
         (API + 'key_from = "sk-abc"', "key_from must be the name of an environment variable"),
-        (HUB.replace(COMMIT, "main"), "revision is 'main'; it must be the commit on the Hub"),
+        (HUB.replace(COMMIT, "main"), "revision is 'main'. It must be the commit on the Hub"),
         (HUB.replace(f'revision = "{COMMIT}"', ""), "revision is missing"),
         (HUB.replace("owner/model", "../model"), "hub is '../model'"),
         (HUB + 'folder = "x"', "either folder or hub"),
         (
             HUB + 'dtype = "int4"',
-            "dtype is 'int4'; it must be 'float32', 'bfloat16', 'float16' or 'auto'",
+            "dtype is 'int4'. It must be 'float32', 'bfloat16', 'float16' or 'auto'",
         ),
         ('name = "X"\nkind = "local"\nfolder = "nothing"', "there's no"),
     ],
@@ -155,13 +155,13 @@ def test_a_byte_order_mark_is_what_some_editors_write(tmp_path):
 def test_a_wrong_file_is_told(tmp_path):
     assert "two models are named 'X'" in problem(tmp_path, API, API)
     assert "isn't valid TOML" in problem(tmp_path, text="[[models")
-    assert "found others: model" in problem(tmp_path, text="[[model]]\nname = 1\n")
+    assert "Remove: model" in problem(tmp_path, text="[[model]]\nname = 1\n")
     with pytest.raises(CatalogueError, match="cannot be read"):
         read_catalogue(tmp_path / "nowhere.toml", secret)
 
 
 def test_a_key_that_is_not_set_is_told_by_its_name(tmp_path):
-    with pytest.raises(SettingError, match="OTHER_KEY, which is not set"):
+    with pytest.raises(SettingError, match="OTHER_KEY, which isn't set"):
         catalogue(tmp_path, API + 'key_from = "OTHER_KEY"')
 
 
@@ -191,7 +191,7 @@ def test_the_bound_of_a_cost_is_a_bound():
     assert text_tokens(card, turns) <= usage.prompt
     assert cost(Price(0.15, 0.6), 1, 1) == 1 and cost(None, 10**6, 10**6) == 0
     check_limits(card, turns)
-    with pytest.raises(ModelError, match="2 images, the conversation has 3"):
+    with pytest.raises(ModelError, match="2 images, but the conversation has 3"):
         check_limits(card, [*turns, Turn("user", "And?", (b"",))])
 
 

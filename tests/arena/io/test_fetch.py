@@ -175,7 +175,7 @@ def test_default_port_may_be_written(fetcher):
         ("/loop", "more than 3 times"),
         ("/hop-away", "redirects to other.example"),
         ("/hop-inside", "redirects to 127.0.0.1"),
-        ("/hop-http", "only https"),
+        ("/hop-http", "Only https"),
         ("/hop-port", "port 8443"),
         ("/hop-file", "redirects to"),
         ("/hop-user", "user or password"),

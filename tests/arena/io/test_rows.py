@@ -108,7 +108,7 @@ def test_rows_of_other_columns_are_read_by_their_own():
 @pytest.mark.parametrize(
     ("cells", "told"),
     [
-        ({"item": " "}, "column 'item': expected a text, found an empty cell; write it there"),
+        ({"item": " "}, "column 'item': Expected a text, found an empty cell. Write one."),
         ({"item": ["a"]}, "column 'item': expected a text, found \"['a']\"; write it there"),
         (
             {"marker": ""},
@@ -286,7 +286,7 @@ def test_blanks_may_be_part_of_a_cell_and_no_answer_is_not_an_empty_one():
     cells = {"item": " i ", "answer": ""}
     ((_, row),) = rows_of([Record(2, cells)], Written)
     assert (row.item, row.answer) == (" i ", "")
-    with pytest.raises(RowsError, match="column 'answer': expected a text, found an empty cell"):
+    with pytest.raises(RowsError, match="column 'answer': Expected a text, found an empty cell"):
         list(rows_of([Record(2, {**cells, "answer": None})], Written))
     for column, value in (("item", " "), ("item", None), ("item", [])):
         with pytest.raises(RowsError, match=f"column '{column}': expected a text, found .*; write"):

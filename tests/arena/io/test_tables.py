@@ -194,7 +194,7 @@ def test_an_error_can_be_placed_again_and_pickled():
 
 
 def test_a_file_that_is_not_there_or_too_large_is_refused(tmp_path):
-    with pytest.raises(RowsError, match="gone.csv: cannot be opened"):
+    with pytest.raises(RowsError, match="gone.csv: The file can't be opened"):
         list(read_records(tmp_path / "gone.csv"))
     assert (
         "4 bytes, more than 3"
@@ -612,10 +612,13 @@ def test_a_workbook_or_parquet_named_as_text_is_told_by_its_content(tmp_path, su
     error = refusal(tmp_path, f"a.{suffix}", workbook(["a"], [1]))
     assert (
         error.problem
-        == f"is a workbook (.xlsx) named .{suffix}; name it .xlsx, or save it as .{suffix}"
+        == f"This is a workbook (.xlsx) named .{suffix}. Name it .xlsx, or save it as .{suffix}."
     )
     error = refusal(tmp_path, f"b.{suffix}", b"PAR1" + bytes(20))
-    assert error.problem == f"is Parquet named .{suffix}; name it .parquet, or save it as .{suffix}"
+    assert (
+        error.problem
+        == f"This is Parquet named .{suffix}. Name it .parquet, or save it as .{suffix}."
+    )
 
 
 @pytest.mark.parametrize(("suffix", "kind"), [("parquet", "Parquet"), ("xlsx", ".xlsx")])

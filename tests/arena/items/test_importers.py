@@ -205,12 +205,12 @@ WRONG_ROWS: dict[str, tuple[dict[str, Any], str]] = {
     "blank instruction": ({"instruction": " \n"}, "'instruction': is empty"),
     "instruction is a list": (
         {"instruction": ["a"]},
-        "'instruction': expected text; it holds list",
+        "'instruction': is list, not text",
     ),
     "no family": ({"family": ""}, "'family': is empty"),
     "reference is a number": ({"reference": 7}, "'reference': expected text"),
-    "answers in a list": ({"answers": ["a"]}, "'answers': Expected an object"),
-    "answer is null": ({"answers": {"m1": None}}, "'answers': Expected an object"),
+    "answers in a list": ({"answers": ["a"]}, "'answers': must be an object"),
+    "answer is null": ({"answers": {"m1": None}}, "'answers': must be an object"),
     "model without name": ({"answers": {" ": "text"}}, "'answers'"),
 }
 
@@ -661,7 +661,7 @@ CAPTIONED = [*MULTI, "images_dense_captions"]
             {"human_ratings_gpt4_correct": "maybe"},
             "'human_ratings_gpt4_correct': holds 'maybe'",
         ),
-        (MULTI, {"images": '["https://h.org/1.png"'}, "'images': expected JSON"),
+        (MULTI, {"images": '["https://h.org/1.png"'}, "'images': Expected JSON"),
         (MULTI, {"images": "[]"}, "'images': expected a list"),
         (
             CAPTIONED,
@@ -676,7 +676,7 @@ CAPTIONED = [*MULTI, "images_dense_captions"]
         (
             CAPTIONED,
             {"images_dense_captions": "a caption"},
-            "'images_dense_captions': expected JSON",
+            "'images_dense_captions': Expected JSON",
         ),
     ],
 )

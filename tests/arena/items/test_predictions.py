@@ -299,8 +299,8 @@ def test_a_file_that_cannot_be_read_is_named_and_nothing_comes_in(bench, content
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ({"item": ITEMS[1].key}, "'prediction': expected text; it is missing"),
-        ({"item": ITEMS[1].key, "prediction": 7}, "'prediction': expected text; it holds int"),
+        ({"item": ITEMS[1].key}, "'prediction': is missing"),
+        ({"item": ITEMS[1].key, "prediction": 7}, "'prediction': is int, not text"),
         ({"item": 12, "prediction": "x"}, "'item': expected text"),
         ({"item": "", "prediction": "x"}, "'item': is empty"),
         ({"instruction": "How many?", "prediction": "x"}, "'image'"),
@@ -325,7 +325,7 @@ def test_a_wrong_line_of_jsonl_is_named_and_nothing_comes_in(bench, row, problem
 
 @on_sqlite
 def test_a_file_that_is_not_there_is_named(bench):
-    with pytest.raises(RowsError, match="nowhere.csv: cannot be opened"):
+    with pytest.raises(RowsError, match="nowhere.csv: The file can't be opened"):
         bench.importer.answers(bench.files / "nowhere.csv")
 
 

@@ -347,7 +347,7 @@ def test_a_vote_is_rated_as_soon_as_enough_is_there_to_choose_by(talkers):
                 async for message in messages:
                     seen.append(message)
                     if message["kind"] == "words" and len(seen) == 3:
-                        assert "still coming" in await visitor.refused(
+                        assert "aren't finished yet" in await visitor.refused(
                             f"{path}/choose", {"value": "a"}
                         )
                     if message.get("choose"):

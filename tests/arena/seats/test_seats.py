@@ -390,7 +390,7 @@ def test_a_network_takes_so_many_seats_a_day(toys, database):
         toys.worker(campaign, f"p{number}", network="9.9.9.9").enter() for number in range(5)
     ]
     assert [worker.status for worker in workers] == [200, 200, 200, 403, 403]
-    assert "the most for one network" in workers[3].alert
+    assert "which is the limit" in workers[3].alert
     assert toys.worker(campaign, "p0", network="9.9.9.9").get().kind == "work", (
         "who has a seat goes on"
     )

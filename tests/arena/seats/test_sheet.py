@@ -115,7 +115,7 @@ def test_who_gave_all_is_paid_and_the_row_says_what_for():
             SeatWork(20, 2, hasty=12),
             "AWAITING REVIEW",
             "look",
-            "gave 12 answers sooner than",
+            "gave 12 answers faster than",
         ),
         (
             "prolific",

@@ -335,7 +335,7 @@ def test_the_page_never_tells_of_a_fresher_copy_than_there_is(database, tmp_path
         clock.time += timedelta(minutes=1)
         backup.step()
         assert backup.state().waiting and backup.state().copied_at == idle
-    assert "Only votes until 3 h ago" in backup_line(backup.last_state, clock())
+    assert "Votes from the last 3 h" in backup_line(backup.last_state, clock())
     clock.time += timedelta(minutes=1)
     backup.step()
     assert backup.last_state == BackupState(clock(), 0, "")

@@ -80,7 +80,7 @@ def test_what_the_hub_refuses_is_told_without_its_words(hub, folder, monkeypatch
         with pytest.raises(HubError, match="Write OWNER/NAME"):
             upload(hub, folder, name)
     hub.status = 403
-    with pytest.raises(HubError, match=r"refused to write ada/pets \(status 403\): give HF_TOKEN"):
+    with pytest.raises(HubError, match=r"refused to write ada/pets \(status 403\). Set HF_TOKEN"):
         upload(hub, folder)
     monkeypatch.setattr("arena.server.hub_upload.get_token", lambda: None)
     with pytest.raises(HubError, match="No Hub token found. Run"):

@@ -105,7 +105,7 @@ def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, planted,
         expect(page.locator("#headline")).to_contain_text("By counted votes: ")
         expect(page).to_have_url(re.compile(r"/results\?source=test&images=single&votes=counted$"))
         expect(tells).to_contain_text(
-            "Counted: 60 of 270 votes, those of logged-in and campaign voters"
+            "Counted: 60 of 270 votes, from logged-in and campaign voters"
         )
         expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
             "href", "/boards/board.csv?source=test&images=single&votes=counted"

@@ -85,7 +85,7 @@ def test_a_filter_hides_rows_and_changes_no_number(pages, query, shown, said):
     page = html(pages, **query)
     assert rows(page) == {model: row for model, row in everything.items() if model in shown}
     assert notes(page) == (
-        f"{len(shown)} of 4 models shown; ratings are of all. Not shown because unknown: {said}"
+        f"{len(shown)} of 4 models shown. Ratings use all models. Not shown because unknown: {said}"
     )
     opening = r'<section class="opening".*?</section>'
     assert re.findall(opening, page, re.DOTALL) == re.findall(opening, html(pages), re.DOTALL)

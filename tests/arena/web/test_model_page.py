@@ -185,7 +185,7 @@ def test_lost_battles_go_on_page_by_page_to_the_first(pages):
     for _ in range(10):
         shown = html(pages, address)
         seen += shown.count('class="lost-battle"')
-        older = re.search(r'<a href="([^"]+)">Older ones', shown)
+        older = re.search(r'<a href="([^"]+)">Older battles', shown)
         if older is None:
             break
         address = older[1].replace("&amp;", "&")
@@ -222,9 +222,9 @@ def test_reports_are_said_to_go_by_the_models_name_alone(pages):
 
 
 def test_an_unknown_model_and_a_board_without_it_say_where_to_go(pages):
-    assert "No model of this name has votes on" in html(pages, "/model/nobody").replace("\n", " ")
+    assert "No model with this name has votes on" in html(pages, "/model/nobody").replace("\n", " ")
     shown = html(pages, "/model/alpha?source=newest&images=single")
-    assert "No model of this name has votes on" in shown
+    assert "No model with this name has votes on" in shown
     assert "<bdi>test, one picture</bdi></a>" in shown
     assert 'class="lost-battle"' in html(pages, "/model/alpha"), (
         "without a board: where it has most votes"
@@ -453,7 +453,7 @@ def test_a_model_is_opened_from_its_row_and_from_its_address_and_left_again(brow
         shoot(page, "model", whole=True)
         page.get_by_role("link", name="alpha", exact=True).first.click()
         expect(page.get_by_role("heading", name="alpha", level=1)).to_be_visible()
-        page.get_by_role("link", name="Older ones").click()
+        page.get_by_role("link", name="Older battles").click()
         expect(page.get_by_role("link", name="Back to the newest")).to_be_visible()
         for _ in range(3):
             page.go_back()

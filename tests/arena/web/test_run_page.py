@@ -157,7 +157,7 @@ def refused_in(html: str, place: str) -> str:
 
 RTL = "سيارة حمراء"
 WRONG = (
-    ("campaigns", "campaigns::make", {"toml": ""}, "name is missing; add it"),
+    ("campaigns", "campaigns::make", {"toml": ""}, "name is missing. Add it"),
     ("campaigns", "campaigns::make", {"toml": RTL}, "The file isn't valid TOML in UTF-8"),
     (
         "campaigns",
@@ -165,9 +165,9 @@ WRONG = (
         {"toml": f"name = '{RTL}'"},
         "It must be 1 to 64 characters of A-Z",
     ),
-    ("campaigns", "campaigns::make", {"toml": "na\0me = 1"}, "name is '1'; it must be 1 to 64"),
-    ("projects", "projects::make", {"toml": "name = 'x'"}, "seat is missing; add it"),
-    ("projects", "projects::make-choice", {"toml": "name = 'x'"}, "seat is missing; add it"),
+    ("campaigns", "campaigns::make", {"toml": "na\0me = 1"}, "name is '1'. It must be 1 to 64"),
+    ("projects", "projects::make", {"toml": "name = 'x'"}, "seat is missing. Add it"),
+    ("projects", "projects::make-choice", {"toml": "name = 'x'"}, "seat is missing. Add it"),
     ("campaigns/pilot/links", "campaigns:pilot:links", {"workers": " "}, "a worker's name on each"),
     (
         "campaigns/pilot/links",
@@ -216,7 +216,7 @@ def test_an_item_is_hidden_by_a_button_beside_it(desk):
     for wanted in (first.key, f"https://a.example/item/{first.key}", "IN picture 0"):
         page = part(desk.read(f"?find={wanted}"), "items")
         assert f'form="items-hide" name="about" value="{first.key}">Hide' in page, wanted
-    assert "No shown item matches" in part(desk.read("?find=nothing+at+all"), "items")
+    assert "No visible item matches" in part(desk.read("?find=nothing+at+all"), "items")
     done = desk.act("hide", first.key, "items", find="picture")
     assert "Done: hid an item" in part(done, "items")
     assert f'form="items-show" name="about" value="{first.key}">Show again' in done
@@ -348,7 +348,9 @@ def test_images_are_kept_or_taken_down_and_a_visitor_is_forgotten(desk):
     assert "0 to review, 1 kept" in page
     code = code_of(cookie_hash(VISITOR))
     assert "No visitor has the code" in part(desk.act("forget", "ffff", "forget"), "forget")
-    assert "Done: forgot" in part(desk.act("forget", code, "forget", sure="on"), "forget")
+    assert "Done: this voter is forgotten" in part(
+        desk.act("forget", code, "forget", sure="on"), "forget"
+    )
     assert [deed for _, deed in deeds(desk)] == [
         "kept an upload",
         "took an upload down",

@@ -115,7 +115,7 @@ def test_no_empty_answer_is_kept_and_what_thinks_or_is_cut_is_marked(place):
         ]
         done = run("arena", "answer", "--model", "Model X")
     assert "2 new answers" in done.out and "1 cut off at the length limit" in done.out
-    assert done.code != 0 and "raise max_tokens" in done.out + done.err
+    assert done.code != 0 and "Raise max_tokens" in done.out + done.err
     database = Database(f"sqlite:///{place / 'data' / 'arena.db'}")
     with database.read() as connection:
         query = select(ANSWER.c.text, ANSWER.c.thinking, ANSWER.c.cut)

@@ -220,7 +220,7 @@ def test_a_hopeless_error_stops_at_once_and_for_all(kind, said):
     ("fields", "said"),
     [
         ({"models": ("another",)}, "doesn't know this model"),
-        ({"refused": ("temperature",)}, "not take temperature"),
+        ({"refused": ("temperature",)}, "doesn't accept temperature"),
     ],
 )
 def test_an_unknown_model_or_a_field_that_it_refuses_stops_at_once(fields, said):
