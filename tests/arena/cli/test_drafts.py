@@ -204,7 +204,7 @@ def test_the_public_table_comes_in_and_goes_out(database, arena, tmp_path, data)
     )
     assert code == 0 and out == f"visit-bench: 100 items written to {tmp_path / 'out'}.\n"
     assert (
-        "Correct           63.0% (53% to 72%) of 100" in arena("drafts", "board", "visit-bench")[1]
+        "Correct        63.0% (53% to 72%) of 100" in arena("drafts", "board", "visit-bench")[1]
     )
 
 

@@ -214,7 +214,7 @@ def test_one_vote_gives_finite_flagged_numbers(tmp_path):
     assert board["x"]["rank"] == board["y"]["rank"] == "1"
     assert [row["status"] for row in record(path)["board"]] == ["unbeaten", "winless"]
     assert rate(path, "--prior", "0")["x"]["bt"] == ""
-    assert any("without a number" in notice for notice in record(path)["notices"])
+    assert any("no rating without a prior" in notice for notice in record(path)["notices"])
 
 
 def test_models_that_never_met_are_not_ranked_against_each_other(tmp_path, capsys):

@@ -327,7 +327,7 @@ def test_the_command_tells_which_keys_are_not_read(bench, tmp_path):
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (None, "cannot be opened"),
+        (None, "can't be opened"),
         (b"", "empty file"),
         (b'{"instruction": ', "row 1"),
         (b"[1]\n", "row 1"),
