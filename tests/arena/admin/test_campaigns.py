@@ -144,7 +144,7 @@ def test_what_operators_do_is_recorded_with_it(bank):
     )
     assert "has ended." in one.admin.end("eve", "pilot")
     assert one.admin.end("eve", "pilot") == "pilot has already ended: ended by an operator."
-    with pytest.raises(CampaignError, match="no campaign named 'other'; there are: pilot"):
+    with pytest.raises(CampaignError, match="no campaign named 'other'. Campaigns: pilot"):
         one.admin.end("eve", "other")
     with pytest.raises(RowsError):
         one.admin.bring_participants("bob", "pilot", [])

@@ -252,7 +252,7 @@ def test_an_author_is_warned_of_what_is_there_already_and_of_a_told_answer(proje
     found = project.writing.instruction(
         cem, token, "Which dog is it and why is it?", again, answer="A dog: which?"
     )
-    assert len(found.warnings) == 2 and "Picture 1 looks like one of item 1" in found.warnings[0]
+    assert len(found.warnings) == 2 and "Picture 1 looks like one in item 1" in found.warnings[0]
     assert found.warnings[1].endswith("another item: Which dog is it, and why?")
     told = project.writing.instruction(
         cem, token, "Is the small dog brown or black?", again[1:], answer="brown"

@@ -150,4 +150,4 @@ def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
     assert "pilot (prolific), ended: ended by an operator;" in campaign(capsys, "list")[1]
     for word in ("sheet", "quality", "votes", "end", "links"):
         code, _, err = campaign(capsys, word, "pilo")
-        assert (code, err) == (2, "There is no campaign named 'pilo'; there are: pilot\n")
+        assert (code, err) == (2, "There's no campaign named 'pilo'. Campaigns: pilot.\n")

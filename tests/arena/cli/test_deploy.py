@@ -231,7 +231,7 @@ def test_a_free_account_is_told_what_it_may_have(status, hub, small):
     hub.no_spaces = status
     with pytest.raises(
         deploy.DeployError,
-        match="Free accounts of Hugging Face can create ZeroGPU Spaces only: make one",
+        match="Free accounts can only create ZeroGPU Spaces. Make one",
     ):
         write(hub)
     hub.spaces["ada/arena"] = Space(files={".gitattributes": b"", "README.md": b"made on the site"})

@@ -203,18 +203,16 @@ def test_the_public_table_comes_in_and_goes_out(database, arena, tmp_path, data)
         "drafts", "export", "visit-bench", "--as", "visit", "--out", tmp_path / "out"
     )
     assert code == 0 and out == f"visit-bench: 100 items written to {tmp_path / 'out'}.\n"
-    assert (
-        "Correct        63.0% (53% to 72%) of 100" in arena("drafts", "board", "visit-bench")[1]
-    )
+    assert "Correct        63.0% (53% to 72%) of 100" in arena("drafts", "board", "visit-bench")[1]
 
 
 def test_what_cannot_be_done_is_one_line(database, arena, tmp_path):
     for words, told in (
         (("new", tmp_path / "none.toml"), "none.toml"),
-        (("board", "pets"), "There is no campaign named 'pets'; there are: none yet"),
+        (("board", "pets"), "There's no campaign named 'pets'. Campaigns: none yet"),
         (
             ("export", "pets", "--as", "bank", "--out", tmp_path / "out"),
-            "There is no campaign named 'pets'",
+            "There's no campaign named 'pets'",
         ),
         (("import", "visit", tmp_path / "none.csv"), "none.csv"),
     ):

@@ -438,7 +438,7 @@ def test_no_notice_says_more_than_is_so_without_a_prior(tmp_path, capsys):
     (tmp_path / "separated.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "one.csv").write_text("model_a,model_b,winner\nA,B,model_a\n")
     for name, said, unsaid in (
-        ("separated", "each has its own ranks: A, B, C; D, E", "without a number"),
+        ("separated", "each has its own ranks: A, B, C; D, E", "no rating without"),
         ("one", "unbeaten, no rating without a prior: A", "its own ranks"),
     ):
         arguments = [

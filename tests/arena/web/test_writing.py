@@ -154,8 +154,8 @@ def test_an_author_is_warned_once_of_what_is_there_already(pages):
     fields = {"text": "How many balls lie near animal number 1?", **credited(1), "act": "send"}
     bob.fill(fields)
     assert bob.status == 409
-    assert "Picture 1 looks like one of item 1." in bob.html
-    assert "nearly that of another item" in bob.html
+    assert "Picture 1 looks like one in item 1." in bob.html
+    assert "almost the same as in another item" in bob.html
     assert pages.project.drafts[2].state.step == "instruction"
     bob.fill(fields)  # the page sends what was read along
     assert pages.project.drafts[2].state.step == "caption"
@@ -273,7 +273,7 @@ def test_a_warning_can_be_read_whatever_line_ends_its_text_has(pages):
     fields = {"text": TEXT, **credited(1), "act": "send"}
     bob.fill(fields)
     sure = html.unescape(re.search(r'name="sure" value="([^"]*)"', bob.html)[1])
-    assert sure == f"The instruction is nearly that of another item: {TEXT}"
+    assert sure == f"The instruction is almost the same as in another item: {TEXT}"
     bob.fill(fields)
     assert bob.status == 200
 
