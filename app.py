@@ -581,7 +581,7 @@ def main() -> int:
     sys.stderr.write(f"Stereoscope is at {address} ({storage})\n")
     link = context.operators.link(address)
     if link:
-        sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")
+        sys.stderr.write(f"The operators' page (this link works once, in one browser): {link}\n")
     gc.freeze()  # Garbage collection skips permanent objects: each scan of them paused all requests for 0.15 s.
     gc.enable()
     try:

@@ -31,7 +31,7 @@ def acts(database) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("test", "nothing"), "source is 'nothing'; there are: test"),
+        (("test", "nothing"), "There is no source 'nothing'. Sources: test"),
         (
             ('source = "test"', 'source = "test"\nmodels = ["m9"]'),
             "models: 'm9' isn't in this source",
@@ -107,7 +107,7 @@ def test_tuples_come_from_a_table_or_from_visits_own_file(bank):
     )
     plain = [Record(2, {"item": items[0].key, "model_a": "m1", "model_b": "m2"})]
     made = admin.make("ada", fixed.encode(), plain)
-    assert "fixed: 3 models, 1 tuple, 1 vote at most. It stops at 1,000." in admin.summary(made)
+    assert "fixed: 3 models, 1 tuple, at most 1 vote. It stops at 1,000." in admin.summary(made)
     visit = {
         "instruction": "What is in picture 4?",
         "image_url": "key-4-0",
@@ -119,7 +119,7 @@ def test_tuples_come_from_a_table_or_from_visits_own_file(bank):
         fixed.replace("fixed", "visit", 1).encode(),
         [Record(row, visit) for row in range(2, 7)],
     )
-    assert "visit: 3 models, 1 tuple, 5 votes at most. It stops at 1,000." in admin.summary(made)
+    assert "visit: 3 models, 1 tuple, at most 5 votes. It stops at 1,000." in admin.summary(made)
     with pytest.raises(
         RowsError, match="'model_b'.* Expected this column, found 'item', 'model_a'"
     ):
@@ -360,5 +360,5 @@ def test_a_standing_says_what_the_bank_lacks(bank):
     with bank.write() as connection:
         connection.execute(SEAT.metadata.tables["source"].update().values(name="renamed"))
     (found,) = CampaignAdmin(one.admin._settings, bank, ItemBank(bank), VoteTable(bank)).standings()
-    assert found.problem == "source is 'test'; there are: renamed" and found.votes == 0
+    assert found.problem == "There is no source 'test'. Sources: renamed." and found.votes == 0
     assert len(rows(bank, select(SEAT).subquery())) == 0

@@ -59,17 +59,17 @@ def desk(database, tmp_path, admin) -> RunDesk:
 
 def test_a_project_is_made_of_its_file_and_its_price_is_told(admin):
     told = admin.summary(admin.make("ada", TOML.encode()))
-    assert told[0] == "streets: 10 items of 1 family, 40 steps or more."
-    assert "4 seats of 10 steps, for 4 USD each: 16.00 USD or more" in told[1]
+    assert told[0] == "streets: 10 items in 1 family, 40 steps or more."
+    assert "4 seats with 10 steps each, for 4 USD each: 16.00 USD or more" in told[1]
     assert told[2] == "People write the answers, because model is empty."
     priced = TOML.replace('"streets"', '"priced"\nmodel = "writer"\nverifiers = 3')
     told = admin.summary(admin.make("ada", priced.encode()))
-    assert told[0] == "priced: 10 items of 1 family, 50 steps or more."
+    assert told[0] == "priced: 10 items in 1 family, 50 steps or more."
     assert told[2].startswith("writer drafts answers: $0.0")
     assert told[2].endswith("$5.00 at most in all.")
     unpriced = TOML.replace('"streets"', '"unpriced"\nmodel = "writer"\nblind_model = "gift"')
     told = admin.summary(admin.make("ada", unpriced.encode()))
-    assert told[2].startswith("writer drafts answers, and gift blindly. The models file has no ")
+    assert told[2].startswith("writer drafts answers, and gift answers without pictures. The models file has no ")
     assert "no price for gift, so" in told[2] and "$" not in told[2]
 
 

@@ -181,7 +181,7 @@ def test_a_blind_model_that_fails_is_no_fault_of_the_item(database, tmp_path):
 
 
 def test_a_project_names_models_that_there_are(database, tmp_path):
-    with pytest.raises(CampaignError, match="no model named 'gpt'; there are: 'writer', 'blind'"):
+    with pytest.raises(CampaignError, match="no model named 'gpt'. Models: 'writer', 'blind'"):
         Project.on(database, tmp_path, model="gpt")
     with pytest.raises(CampaignError, match="model is empty"):
         Project.on(database, tmp_path, blind_model="blind")

@@ -167,7 +167,7 @@ def test_a_spec_with_a_mistake_says_which(changes, told):
 @pytest.mark.parametrize(
     "changes, told",
     [
-        ({"source": "nowhere"}, "source is 'nowhere'; there are: test"),
+        ({"source": "nowhere"}, "There is no source 'nowhere'. Sources: test"),
         ({"families": ["Opera"]}, "families: 'Opera' isn't in this source"),
         ({"models": ["m1", "m9"]}, "models: 'm9' isn't in this source"),
         ({"models": ["m1"]}, "answers of 1 of these models. A battle takes two"),

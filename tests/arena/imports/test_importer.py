@@ -574,7 +574,7 @@ def test_votes_go_in_and_out_by_the_command_line(bank, monkeypatch, tmp_path, ca
         json.loads(line) for line in (tmp_path / "back.json").read_text("utf-8").split("\n") if line
     ] == [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
     assert run("votes", "export", "--out", out) == 2
-    assert "there are: 'test', 'log'" in capsys.readouterr().err
+    assert "Sources: 'test', 'log'" in capsys.readouterr().err
     assert run("votes", "import", path, "--source", "log", "--named") == 0
     assert "new: 3 votes, rows already there: 7" in capsys.readouterr().out, "left out before"
     assert run("votes", "import", path, "--source", "one", "--alias", "model y=model x") == 0

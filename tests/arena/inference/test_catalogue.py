@@ -104,7 +104,7 @@ def test_a_model_of_the_hub_has_its_commit(tmp_path):
         "owner/model",
         COMMIT,
     ) and not found.live
-    with pytest.raises(CatalogueError, match="'Y'; there are: 'X'"):
+    with pytest.raises(CatalogueError, match="'Y'. Models: 'X'"):
         found.card("Y")
 
 

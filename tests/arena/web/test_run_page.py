@@ -143,7 +143,7 @@ def test_what_is_refused_is_said_in_its_section_and_stays_as_it_was_written(desk
     answer = desk.operator.post("/run/campaigns", data={"at": "campaigns", "toml": wrong})
     assert answer.status_code == 422
     page = part(answer.text, "campaigns")
-    assert 'role="alert">source is' in page and "there are: test" in page
+    assert 'role="alert">There is no source' in page and "Sources: test" in page
     assert wrong.strip().splitlines()[1] in unescape(page) and "nothing <b>" not in page
     assert re.search(r'<details class="campaign" open><summary><b>Make a campaign', page)
 

@@ -176,7 +176,7 @@ def test_an_unknown_card_is_told(place, capsys):
     with serve() as server:
         catalogue(place, server)
         assert arena.__main__.main(["answer", "--model", "Nobody"]) == 2
-    assert "There is no model named 'Nobody'; there are: 'Model X'" in capsys.readouterr().err
+    assert "There is no model named 'Nobody'. Models: 'Model X'" in capsys.readouterr().err
 
 
 # Failures
