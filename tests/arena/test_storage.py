@@ -86,7 +86,7 @@ def test_sqlite_refuses_a_network_file_system(kind, mounts):
     mounts.write_text(f"{TABLE}share /srv {kind} rw 0 0\n")
     with pytest.raises(
         StorageError,
-        match=rf"/srv/votes/arena.db lies on /srv, .*\({kind}\).*Set DATA_DIR .* local",
+        match=rf"/srv/votes/arena.db is on /srv, .*\({kind}\).*Set DATA_DIR .* local",
     ) as no:
         storage_line(at("/srv/votes"), mounts)
     assert "\n" not in str(no.value)

@@ -139,7 +139,7 @@ def test_links_are_the_same_all_day_and_name_what_the_platform_fills_in(bank):
 def test_what_operators_do_is_recorded_with_it(bank):
     one = PaidCampaign(bank)
     assert (
-        "1 person in the platform's list of pilot; 0 of them came"
+        "1 person on the platform's list of pilot. 0 of them came"
         in one.admin.bring_participants("bob", "pilot", [Record(2, {"worker": "w1"})])
     )
     assert "has ended." in one.admin.end("eve", "pilot")

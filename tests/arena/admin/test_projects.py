@@ -114,7 +114,7 @@ def test_an_accepted_item_is_taken_out_and_said_who_did_it(database, tmp_path, d
         answer = desk.operator.post(path, data={"number": number, "why": why})
         assert answer.status_code == 422
     assert project.drafts[0].state.step == "accepted"
-    assert 'form="projects:pets:take" name="number" value="1">Take out' in desk.read()
+    assert 'form="projects:pets:take" name="number" value="1">Remove' in desk.read()
     done = desk.post(
         "projects/pets/reject", "projects", number="1", why="the licence was withdrawn"
     )
@@ -124,7 +124,7 @@ def test_an_accepted_item_is_taken_out_and_said_who_did_it(database, tmp_path, d
         done = latest_actions(connection, 1)[0]
     assert (done.deed, done.about) == ("took an item out of a project", "pets 1")
     board = unescape(projects_html(admin.standings(), {}, ""))
-    assert "rejected: picture" in board and 'value="1">Take out' not in board
+    assert "rejected: picture" in board and 'value="1">Remove' not in board
 
 
 CAPTION = "A brown <b>dog</b> stands beside a red ball on the grass, and nobody else is there."

@@ -82,11 +82,11 @@ def page_of(seen: Dashboard) -> str:
 
 def test_jobs_that_the_sites_judge_stopped_are_listed(bank, tmp_path):
     quiet = watch(bank, tmp_path)
-    assert "stopped last" not in page_of(quiet.overview())
+    assert "that stopped" not in page_of(quiet.overview())
     problem = "The last 10 replies of judge-1 could not be read, such as '<b>Hm</b>'"
     job = StoppedJob(datetime(2026, 11, 28, 1, 2, tzinfo=UTC), "judge-1", problem)
     page = page_of(replace(quiet, stopped=lambda: [job]).overview())
-    assert "stopped last" in page and "2026-11-28 01:02" in page and problem in page
+    assert "that stopped" in page and "2026-11-28 01:02" in page and problem in page
 
 
 @pytest.mark.locks_or_dialect
@@ -178,8 +178,8 @@ def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_pa
 @pytest.mark.parametrize(
     ("environ", "told", "shown"),
     [
-        ({**LOGIN, "COUNTS": "logged-in"}, "COUNTS names the official board", "COUNTS sets it"),
-        ({}, "There's only everyone's board", "There's only everyone's board"),
+        ({**LOGIN, "COUNTS": "logged-in"}, "COUNTS sets the official board", "COUNTS sets it"),
+        ({}, "There's only everyone's board", "There is only everyone's board"),
     ],
 )
 def test_the_official_board_is_not_changed_where_that_would_have_no_effect(
@@ -265,9 +265,9 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
-        ("plain", "not needed, as the links name their workers"),
-        ("login", "not needed, as the login names the workers"),
-        ("mturk", "not uploaded. Until then no vote counts, and the pay sheet approves nobody"),
+        ("plain", "not needed, since the links name the workers"),
+        ("login", "not needed, since workers log in"),
+        ("mturk", "not uploaded. Until it is, no votes count and the pay sheet approves nobody"),
     ],
 )
 def test_a_campaign_asks_for_the_list_of_a_platform_that_has_one(bank, tmp_path, kind, told):

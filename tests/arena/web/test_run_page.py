@@ -389,7 +389,7 @@ def test_a_campaign_is_made_linked_watched_and_ended(desk):
     refused = participants(desk, "name\nann\n")
     assert "list.csv, row 2: expected Prolific's column 'Participant id'" in refused
     done = participants(desk, "worker\nann\n")
-    assert "1 person in the platform's list of pilot; 0 of them came" in done
+    assert "1 person on the platform's list of pilot. 0 of them came" in done
     sheet = desk.operator.get("/run/campaigns/pilot/sheet.csv")
     assert 'filename="pilot-sheet.csv"' in sheet.headers["content-disposition"]
     assert "ann,,never came,yes" in sheet.text and "no-store" in sheet.headers["cache-control"]
