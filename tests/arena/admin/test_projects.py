@@ -69,7 +69,9 @@ def test_a_project_is_made_of_its_file_and_its_price_is_told(admin):
     assert told[2].endswith("$5.00 at most in all.")
     unpriced = TOML.replace('"streets"', '"unpriced"\nmodel = "writer"\nblind_model = "gift"')
     told = admin.summary(admin.make("ada", unpriced.encode()))
-    assert told[2].startswith("writer drafts answers, and gift answers without pictures. The models file has no ")
+    assert told[2].startswith(
+        "writer drafts answers, and gift answers without pictures. The models file has no "
+    )
     assert "no price for gift, so" in told[2] and "$" not in told[2]
 
 

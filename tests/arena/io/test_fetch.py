@@ -351,5 +351,5 @@ def test_many_at_once(fetcher):
 
 def test_addresses():
     assert asyncio.run(addresses("127.0.0.1")) == ["127.0.0.1"]
-    with pytest.raises(FetchError, match="not found"):
+    with pytest.raises(FetchError, match="wasn't found"):
         asyncio.run(addresses("a" * 70 + ".example"))

@@ -76,7 +76,7 @@ def test_a_locked_zip_is_told(tmp_path):
     for place in (content.find(b"PK\1\2") + 8, content.find(b"PK\3\4") + 6):
         content[place] |= 1
     path.write_bytes(content)
-    assert refused(path) == "is locked with a password (a.csv). Pack it without one"
+    assert refused(path) == "is locked with a password (a.csv). Pack it without one."
 
 
 def test_a_head_that_understates_or_overstates_changes_nothing_of_what_comes_out(tmp_path):
