@@ -437,7 +437,7 @@ def test_a_sealed_project_is_no_table_until_it_is_asked_for(database, tmp_path):
             {"images": [{"bytes": b"<html>", "path": "x.png"}]},
             "names the image 'x.png': This file is a web page",
         ),
-        ({"credits": []}, "expected a list of 1 credits"),
+        ({"credits": []}, "must be a list of 1 credits"),
         ({"captions": ["one", "two"]}, "holds 2 captions for 1 images"),
         ({"instruction": "a\0b"}, "NUL"),
     ],

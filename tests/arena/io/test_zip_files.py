@@ -124,7 +124,7 @@ def check(folder: Path, seeds: range) -> int:
         try:
             held(path)
         except ZipFileError as error:
-            assert "; " in str(error), seed
+            assert ". " in str(error), seed
             refusals += 1
     return refusals
 

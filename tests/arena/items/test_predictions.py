@@ -182,10 +182,11 @@ TWO = ["instruction", "image", "m1 prediction", "m2 prediction"]
 def test_of_two_prediction_columns_the_caller_chooses(bench):
     file = bench.csv("p.csv", TWO, ["How many?", "1.png", "one", "two"])
     with pytest.raises(
-        RowsError, match="p.csv, row 1: expected one column .*m1 prediction, m2 prediction"
+        RowsError,
+        match="p.csv, row 1: the columns are .*m1 prediction, m2 prediction. It needs one column",
     ):
         bench.importer.answers(file)
-    with pytest.raises(RowsError, match="expected one column"):
+    with pytest.raises(RowsError, match="It needs one column"):
         bench.importer.answers(file, "m3")
     bench.importer.answers(file, "m2")
     bench.importer.answers(file, "m1")
@@ -301,16 +302,16 @@ def test_a_file_that_cannot_be_read_is_named_and_nothing_comes_in(bench, content
     [
         ({"item": ITEMS[1].key}, "'prediction': is missing"),
         ({"item": ITEMS[1].key, "prediction": 7}, "'prediction': is int, not text"),
-        ({"item": 12, "prediction": "x"}, "'item': expected text"),
+        ({"item": 12, "prediction": "x"}, "'item': is int, not text"),
         ({"item": "", "prediction": "x"}, "'item': is empty"),
         ({"instruction": "How many?", "prediction": "x"}, "'image'"),
         (
             {"instruction": "How many?", "images": [], "prediction": "x"},
-            "'images': expected a list",
+            "'images': must be a list",
         ),
         (
             {"instruction": "How many?", "images": [1], "prediction": "x"},
-            "'images': expected a list",
+            "'images': must be a list",
         ),
     ],
 )

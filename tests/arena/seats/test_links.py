@@ -184,7 +184,7 @@ def test_a_signed_name_that_is_none_opens_nothing():
     ends = str(int(UNTIL.timestamp()))
     for name in ("", "a\tb", f"account {'0' * 32}"):
         sig = signature(KEY, "pilot", "20", ends, name)
-        with pytest.raises(CampaignLinkError, match="lacks its worker"):
+        with pytest.raises(CampaignLinkError, match="has no worker"):
             arrival(KEY, spec(), {"n": "20", "until": ends, "worker": name, "sig": sig}, AT)
 
 
@@ -221,7 +221,7 @@ def test_an_id_that_is_missing_or_no_id_opens_nothing(name, value):
     ids, of = (
         (PROLIFIC_IDS, spec(**PROLIFIC)) if name in PROLIFIC_IDS else (MTURK_IDS, spec(**MTURK))
     )
-    with pytest.raises(CampaignLinkError, match=f"lacks its {name}"):
+    with pytest.raises(CampaignLinkError, match=f"has no {name}"):
         open_(of, **{**ids, name: value})
 
 

@@ -123,10 +123,10 @@ def test_who_gave_all_is_paid_and_the_row_says_what_for():
             SeatWork(),
             "AWAITING REVIEW",
             "ask to return",
-            "no ground for a rejection",
+            "no reason to reject",
         ),
-        ("mturk", "failed", SeatWork(), "Submitted", "approve", "no ground for a rejection"),
-        ("login", "failed", SeatWork(), "", "look", "no ground for a rejection"),
+        ("mturk", "failed", SeatWork(), "Submitted", "approve", "no reason to reject"),
+        ("login", "failed", SeatWork(), "", "look", "no reason to reject"),
         (
             "prolific",
             "withdrew",
@@ -311,7 +311,7 @@ def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
         ([], "The list has a header but no workers. Download it again"),
         (
             [Record(2, {"name": "x"})],
-            "expected Prolific's column 'Participant id', .* found 'name'; upload",
+            "Expected Prolific's column 'Participant id', .* found 'name'. Upload",
         ),
         (
             [Record(2, {"WorkerId": "A2", "worker_id": "A3"})],
@@ -319,23 +319,23 @@ def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
         ),
         (
             [Record(2, {"WorkerId": " "})],
-            "row 2, column 'WorkerId'.* found an empty cell; delete the row",
+            "row 2, column 'WorkerId'.* found an empty cell. Delete the row",
         ),
         (
             [Record(2, {"WorkerId": None})],
-            "row 2, column 'WorkerId'.* found an empty cell; delete the row",
+            "row 2, column 'WorkerId'.* found an empty cell. Delete the row",
         ),
         (
             [Record(2, {"worker": "w1", "status": " "})],
-            "row 2, column 'status': expected a status of Prolific or MTurk, .* found an empty cell; write",
+            "row 2, column 'status': Expected a status of Prolific or MTurk, .* found an empty cell. Write",
         ),
         (
             [Record(2, {"worker": "w1", "status": None})],
-            "row 2, column 'status': .* found an empty cell; write",
+            "row 2, column 'status': .* found an empty cell. Write",
         ),
         (
             [Record(2, {"worker": "w1", "status": "fine"})],
-            "row 2, column 'status': expected a status of Prolific or MTurk, .* found 'fine'; write",
+            "row 2, column 'status': Expected a status of Prolific or MTurk, .* found 'fine'. Write",
         ),
     ],
 )

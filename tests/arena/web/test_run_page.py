@@ -387,7 +387,7 @@ def test_a_campaign_is_made_linked_watched_and_ended(desk):
     assert "row 2: 'ann\\tsmith' can't be a worker's name" in part(wrong, "campaigns")
     assert "bob\nann\tsmith" in part(wrong, "campaigns")
     refused = participants(desk, "name\nann\n")
-    assert "list.csv, row 2: expected Prolific's column 'Participant id'" in refused
+    assert "list.csv, row 2: Expected Prolific's column 'Participant id'" in refused
     done = participants(desk, "worker\nann\n")
     assert "1 person on the platform's list of pilot. 0 of them came" in done
     sheet = desk.operator.get("/run/campaigns/pilot/sheet.csv")
