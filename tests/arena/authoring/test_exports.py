@@ -438,7 +438,7 @@ def test_a_sealed_project_is_no_table_until_it_is_asked_for(database, tmp_path):
             "names the image 'x.png': This file is a web page",
         ),
         ({"credits": []}, "must be a list of 1 credits"),
-        ({"captions": ["one", "two"]}, "holds 2 captions for 1 images"),
+        ({"captions": ["one", "two"]}, "has 2 captions for 1 images"),
         ({"instruction": "a\0b"}, "NUL"),
     ],
 )
@@ -470,7 +470,7 @@ def test_rights_are_one_for_all_images_or_one_each(database, tmp_path):
     file.write_text(json.dumps(row | {"credit": "All", "licence": ["CC0"]}))
     with pytest.raises(
         RowsError,
-        match="row 1, column 'licence': holds 1 texts for 2 images. Give one text, or one",
+        match="row 1, column 'licence': has 1 texts for 2 images. Give one text, or one",
     ):
         bank.bring(tmp_path / "out")
     file.write_text(json.dumps(row | {"credit": "All", "licence": ["CC0", "PD"]}))

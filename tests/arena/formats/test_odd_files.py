@@ -291,7 +291,7 @@ def test_votes_below_a_long_blank_are_not_passed_over(tmp_path):
     path.write_text(" " * 5000 + json.dumps(THREE))
     assert len(read(path)) == len(THREE)
     path.write_text("\n" * 9000 + json.dumps(THREE[0]))
-    assert "empty line" in refused(path).problem
+    assert "line is empty" in refused(path).problem
 
 
 # What a format cannot say

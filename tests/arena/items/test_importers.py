@@ -198,7 +198,7 @@ WRONG_ROWS: dict[str, tuple[dict[str, Any], str]] = {
     "image is a number": ({"images": [1]}, "'images': must be a list"),
     "too many captions": (
         {"captions": ["one", "two"]},
-        "'captions': holds 2 captions for 1 images",
+        "'captions': has 2 captions for 1 images",
     ),
     "captions in no list": ({"captions": "one"}, "'captions': must be a list"),
     "no instruction": ({"instruction": None}, "'instruction': is missing"),
@@ -328,7 +328,7 @@ def test_the_command_tells_which_keys_are_not_read(bench, tmp_path):
     ("content", "problem"),
     [
         (None, "can't be opened"),
-        (b"", "empty file"),
+        (b"", "file is empty"),
         (b'{"instruction": ', "row 1"),
         (b"[1]\n", "row 1"),
     ],
