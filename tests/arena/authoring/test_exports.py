@@ -253,7 +253,7 @@ def test_the_card_says_how_it_came_about(database, tmp_path):
         ],
     }
     for told in (
-        "1 item with 1 image:",
+        "1 item with 1 image. Each item has",
         "| dogs \\| cats | 1 |",
         "3 other people then said",
         "| verdict | 3 |",
@@ -289,7 +289,7 @@ def test_sealed_texts_leave_when_they_are_asked_for_alone(database, tmp_path, fo
         assert there == [texts, texts, False], name
     if form == "hub":
         assert (
-            "Withheld fields: captions and reference, against"
+            "Withheld fields: captions and reference, to avoid"
             in (tmp_path / "without" / "README.md").read_text()
         )
 
