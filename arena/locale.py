@@ -85,7 +85,7 @@ class Locale:
     def read(cls, language: str) -> "Locale":
         """Reads a language's file."""
         tables = tomllib.loads((FOLDER / f"{language}.toml").read_text("utf-8"))
-        sentences: Mapping[str, str] = tables.pop("sentences", {})
+        sentences: Mapping[str, str] = tables.pop("sentences", {}) | tables.pop("groups", {})
         name = tables.pop("name")
         return cls(language, name, dict(_flat(tables)), sentences, _patterns(sentences))
 

@@ -363,7 +363,7 @@ def overall_sheet(scores: MMTBenchScores) -> Sheet:
         for own, random, frequent in ways
     ]
     columns = (
-        Column("name", "Mean"),
+        Column("name", "Mean", has_words=True),
         Column("mean", "This file", "score", "mean_low", "mean_high", bar=True),
         Column("random", "Random", "score"),
         Column("frequency", "Frequency", "score"),
@@ -460,11 +460,10 @@ class MMTBench(MultipleChoice):
         yield tree_sheet("levels", title, self.trees(scores), "Task", self.words, unfolded=2)
         nodes = scores.tree.find(NARROWEST)
         yield worst_sheet("Worst subtasks first", nodes, "Subtask", self.words)
-        for name, lines in (
-            ("Image type", scores.image_types),
-            ("Capability", scores.capabilities),
+        for name, title, lines in (
+            ("Image type", "By image type", scores.image_types),
+            ("Capability", "By capability", scores.capabilities),
         ):
-            title = f"By {name.lower()}"
             key = title.lower().replace(" ", "-")
             yield line_sheet(key, title, lines, name, place="below", note=_OVERLAP)
         title = "By cluster of the task map"

@@ -334,7 +334,7 @@ class _RowReader:
             picture_cells.append(picture_cell(spelled(cells), cells, image_columns))
         if image_columns and self._rows and not any(picture_cells):
             text = (
-                "nothing tells which questions share a picture, so that intervals may be too narrow; add a column "
+                "the file doesn't say which questions share a picture, so intervals may be too narrow; add a column "
                 "image_id, or give the question file"
             )
             self._tell(text, blocks="nothing")
@@ -345,9 +345,8 @@ class _RowReader:
         missing = [id for id in questions if id not in answered]
         if missing:
             ids = ", ".join(missing[:_SHOWN]) + (", ..." if missing[_SHOWN:] else "")
-            have = "has" if len(missing) == 1 else "have"
-            total = f"{len(questions):,} questions of the question file"
-            text = f"PARTIAL: {len(missing):,} of the {total} {have} no answer: {ids}"
+            total = len(questions)
+            text = f"PARTIAL: no answer to {len(missing):,} of the {total:,} questions of the question file: {ids}"
             self._tell(text, blocks="whole")
 
     def _tell(self, text: str, row: int = 0, blocks: Blocks = "scoring") -> None:

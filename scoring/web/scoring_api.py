@@ -10,7 +10,7 @@ from starlette.datastructures import UploadFile
 from arena.drawing_png import png
 from arena.drawings import Drawing, svg_file
 from arena.io.tables import RowsError
-from arena.locale import translated
+from arena.locale import ENGLISH, speaking, translated
 from arena.plots import Plot
 from arena.sheets import as_csv
 from arena.web.campaign_api import check_charset
@@ -91,7 +91,8 @@ def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
     @router.get("/reports/{link}/{name}")
     def download(link: str, name: str) -> Response:
         report = jobs.report(link)
-        content = benchmark_of(report).files(report).get(name) if report else None
+        with speaking(ENGLISH):
+            content = benchmark_of(report).files(report).get(name) if report else None
         if content is None:
             return PlainTextResponse("There is no such report or file.", status_code=404)
         return attachment(name, content)

@@ -84,7 +84,7 @@ def test_a_changed_field_changes_the_check_and_its_spec(person, tmp_path):
     assert shown[person.tab.check]["value"] == "Score by rules (free)"
     assert (downloaded(check).name, downloaded(check).groups) == ("Other", ())
     link = person.tab.on_check(sent, person.request)[person.tab.link]
-    assert "reaches 100.0 on Other" in person.opened(link)
+    assert "scores 100.0 on Other" in person.opened(link)
 
 
 def test_our_prompt_follows_the_column_of_right_answers_and_yours_stays(person, tmp_path):

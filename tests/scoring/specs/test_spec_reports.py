@@ -97,7 +97,7 @@ def test_figures_groups_splits_and_what_is_unread(tmp_path):
     assert [*sheets] == ["figures", "by-part", "by-topic", "by-topic-dev", "by-topic-test", "rules"]
     assert {row["name"]: row["n"] for row in sheets["by-topic"].rows} == {"pets": 3, "wild": 1}
     assert "undecided: 1 of 6 answers" in " ".join(c.text for c in benchmark.caveats(found))
-    assert "reaches 66.7 on Pairs (Pairs" in benchmark.sentence(found)
+    assert "scores 66.7 on Pairs (Pairs" in benchmark.sentence(found)
     whole = read_record(SpecReport, record_json(found))
     assert whole == found and told(whole) == told(found)
 

@@ -76,7 +76,7 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
         shoot(page, "hidden-compared", whole=True)
         pages = page_answers(tmp_path / "mine_DocVQA_TEST.json", page_rows())
         second = scored(page, site, pages, "Left for you today: 3 of 5")
-        expect(page.locator("main")).to_contain_text("reaches 65.0 on DocVQA")
+        expect(page.locator("main")).to_contain_text("scores 65.0 on DocVQA")
         third = scored(page, site, absent(tmp_path), "of the split test are with their authors")
         expect(page.locator("main")).to_contain_text("Submit mine_MMMU_TEST_submission.json, below")
         link = page.get_by_role("link", name="mine_MMMU_TEST_submission.json")
