@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from arena.database import now
 from arena.io.tables import ANSWERS, FileLimits, Record, read_records
+from arena.locale import t, translated
 from arena.sheets import Sheet
 from arena.types import grouped
 from scoring.benchmarks.article import (
@@ -147,12 +148,17 @@ class Benchmark(Listing, ABC, Generic[R]):
 
     def facts(self) -> Iterator[BenchmarkFact]:
         """Yield what is known of it beside its name and its sentence."""
-        if self.holds:
-            yield BenchmarkFact("Files", self.holds)
-        for protocol in self.protocols.values():
-            yield BenchmarkFact("Protocol", f"{protocol}: {self.notes.get(protocol, protocol)}")
+        if self.size:
+            yield BenchmarkFact(t("benchmarks.size"), translated(self.size))
+        yield BenchmarkFact(t("benchmarks.licence"), translated(self.licence))
         if self.cited:
-            yield BenchmarkFact("Cite", self.cited)
+            yield BenchmarkFact(t("benchmarks.cite"), self.cited)
+        if self.holds:
+            yield BenchmarkFact(t("benchmarks.files"), translated(self.holds))
+        for protocol in self.protocols.values():
+            note = translated(self.notes.get(protocol, protocol))
+            text = t("benchmarks.protocol_note", name=protocol, note=note)
+            yield BenchmarkFact(t("benchmarks.protocol"), text)
 
     def published_sheets(self) -> Sequence[Sheet]:
         """The tables of models that were published on it."""

@@ -21,6 +21,7 @@ import numpy as np
 from pydantic import Field
 
 from arena.database import now
+from arena.locale import t
 from arena.reasoning import answer_of
 from arena.sheets import Sheet
 from arena.types import grouped
@@ -361,7 +362,7 @@ class MMVet(MMVetArticle):
 
     @property
     def size(self) -> str:
-        return f"{self.question_count} questions"
+        return t("benchmarks.question_count", count=self.question_count)
 
     @property
     def measure(self) -> str:
@@ -578,8 +579,8 @@ MM_VET = MMVet(
     key="mm-vet",
     cited="yu2024mmvet",
     name="MM-Vet",
-    about="Open questions that need several abilities at once; a judge grades each answer from 0 to 1.",
-    holds='{"v1_0": "answer", ...}, or a table of answers with ids as VLMEvalKit, lmms-eval or LLaVA write it',
+    about="Open questions that need several abilities at once. A judge grades each answer from 0 to 1.",
+    holds="a JSON object of answers by id, or a table of ids and answers in VLMEvalKit, lmms-eval or LLaVA format",
     report=Report,
     way="questions first",
     protocols={"Hardened": "hardened", "As in the paper": "paper"},
@@ -589,8 +590,9 @@ MM_VET = MMVet(
     options=MMVetOptions,
     unpictured="this server has no folder images beside its questions",
     notes={
-        "paper": "Paper protocol: the authors' prompt, retries and reading; a reply that cannot be read counts 0.0",
-        "hardened": "Hardened protocol: answers are fenced off; what cannot be read is unscored and stays out of the "
-        "mean",
+        "paper": "Paper protocol: the authors' prompt and retries, with grades read as they do. An unreadable reply "
+        "counts as 0.0",
+        "hardened": "Hardened protocol: answers are fenced off from the judge's instructions, and an unreadable grade "
+        "doesn't count",
     },
 )

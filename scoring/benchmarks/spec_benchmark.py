@@ -94,12 +94,12 @@ RULE_PROTOCOL_WORDS: Mapping[str, str] = {
     "authors": "The authors'",
 }
 RULE_NOTES: Mapping[str, str] = {
-    "strict": "Strict protocol (ours): unclear answers stay unscored and out of the figures",
-    "vlmevalkit": "VLMEvalKit's rules of August 2026: unreadable answers are wrong",
-    "lmms-eval": "lmms-eval's rules of August 2026: unreadable answers are wrong",
-    "authors": "The authors' own rules: unreadable answers are wrong",
-    "mmbench-paper": "MMBench's protocol: whole words that are letters; what nobody reads is wrong",
-    "mmt-paper": "MMT-Bench's protocol: letters, then contents; what nobody reads is wrong",
+    "strict": "Strict protocol (ours): an unclear answer stays unscored and doesn't count",
+    "vlmevalkit": "VLMEvalKit's rules (August 2026): an answer they can't read is wrong",
+    "lmms-eval": "lmms-eval's rules (August 2026): an answer they can't read is wrong",
+    "authors": "The authors' rules: an answer they can't read is wrong",
+    "mmbench-paper": "MMBench's protocol: letters that are whole words. An answer that can't be read is wrong",
+    "mmt-paper": "MMT-Bench's protocol: letters first, then the options' texts. An answer that can't be read is wrong",
 }
 
 

@@ -97,7 +97,7 @@ class VisitBench(Benchmark[MatchReport]):
     def columns(self) -> Sequence[FileColumn]:
         return (
             FileColumn("instruction", "The item's instruction", "Describe the animal."),
-            FileColumn("image", "Its picture's name or address", "cat.jpg"),
+            FileColumn("image", "The name or address of its picture", "cat.jpg"),
             FileColumn("vlm-7b prediction", "The answer of the model vlm-7b", "A cat on a sofa."),
         )
 
@@ -265,9 +265,9 @@ VISIT_BENCH = VisitBench(
     key="visit-bench",
     cited="bitton2023visitbench",
     name="VisIT-Bench",
-    about="Instructions on pictures, compared pair by pair: a judge says which model's answer is better.",
-    holds='a table or JSONL with item, or instruction and image, and the answers in "<model name> prediction" or '
-    "prediction",
+    about="Instructions about pictures. A judge says which of two models' answers is better.",
+    holds="a table or JSONL with item, or instruction and image, and the answers in prediction or "
+    "“<model name> prediction”",
     report=MatchReport,
     way="compare",
     protocols={"Hardened": "hardened", "As in the paper": "paper"},
@@ -277,8 +277,9 @@ VISIT_BENCH = VisitBench(
     options=VisitOptions,
     unpictured="this server doesn't have these items",
     notes={
-        "paper": "Paper protocol: the authors' prompt and reading",
-        "hardened": "Hardened protocol: responses are fenced off; what cannot be read has no result",
+        "paper": "Paper protocol: the authors' prompt, with verdicts read as they do",
+        "hardened": "Hardened protocol: answers are fenced off from the judge's instructions, and an unreadable "
+        "verdict gives no result",
     },
 )
 

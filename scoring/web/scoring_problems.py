@@ -49,8 +49,7 @@ def problem_html(error: Exception, *_: object) -> str:
         if more > 0:
             lines.append(t("score.more", count=more))
         return REPORT.problems("", "alert", t("score.not_used", file=error.file), lines)
-    text = _rows_text(error) if isinstance(error, RowsError) else translated(error)
-    return REPORT.problems("", "alert", text, ())
+    return REPORT.problems("", "alert", error_text(error), ())
 
 
 def problem_text(problem: SpecProblem) -> str:
@@ -61,8 +60,10 @@ def problem_text(problem: SpecProblem) -> str:
     return t("score.placed", place=translated(problem.place), text=text)
 
 
-def _rows_text(error: RowsError) -> str:
-    """Returns a file's problem with its place in the file."""
+def error_text(error: Exception) -> str:
+    """Returns an error in the current language, that of a file's row with its place."""
+    if not isinstance(error, RowsError):
+        return translated(error)
     text = translated(error.problem)
     place = [error.file]
     if error.row:

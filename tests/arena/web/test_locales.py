@@ -53,7 +53,7 @@ SCRIPTS = [
 ]
 TASKS = ("choices", "labels", "marking", "marks", "readings", "writing")
 """Tables whose own tables say texts of other pages in their way."""
-IN_SCRIPTS = {"writing.words", "writing.more"}
+IN_SCRIPTS = {"taskmap.pair", "writing.words", "writing.more"}
 """Texts whose values a script fills in."""
 KEY = re.compile(r"""["']([a-z_]+(?:\.\w+)+)["']""")
 VOTER_ERRORS = {"ChoiceError", "LimitError", "LiveError", "LoginError", "OwnImageError"}

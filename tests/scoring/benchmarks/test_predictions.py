@@ -515,7 +515,7 @@ def test_the_page_bounds_what_the_command_line_streams(tmp_path):
             json.dumps({"id": f"v1_{n}", "image": picture, "pred": "y"}) + "\n" for n in range(110)
         )
     assert PAGE.bytes == 100_000_000
-    with pytest.raises(RowsError, match="at most 10,000,000 bytes"):
+    with pytest.raises(RowsError, match="more than 10,000,000"):
         read_predictions(path, THREE, replace(PAGE, bytes=10_000_000))
     tracemalloc.start()
     try:
@@ -742,10 +742,10 @@ def test_a_broken_parquet_file_is_refused_in_a_sentence(tmp_path):
         pyarrow.table([*cells, cells[1]], ["id", "text", "text"]), tmp_path / "twice.parquet"
     )
     twice = str(refusal(tmp_path, "a.parquet", (tmp_path / "twice.parquet").read_bytes()))
-    assert "row 1, column 'text': expected each column name once" in twice
+    assert "row 1, column 'text': Two columns have this name" in twice
     many = parquet({"id": list(ANSWERS), "prediction": list(ANSWERS.values())})
     (tmp_path / "many.parquet").write_bytes(many)
-    with pytest.raises(RowsError, match="expected at most 5 records, found 16; split the file"):
+    with pytest.raises(RowsError, match="The file has 16 records, more than 5. Split it"):
         list(read_records(tmp_path / "many.parquet", replace(PAGE, rows=5)))
 
 

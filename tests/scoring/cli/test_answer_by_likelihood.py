@@ -176,7 +176,7 @@ def test_a_model_of_a_server_says_why_it_cannot_and_leaves_nothing_behind(comman
         _, done = answered(command, model="Model X")
         assert server.counts.calls == 0
     assert done.code == 2
-    assert "'Model X' is a model of kind api: its server returns what the model writes" in done.err
+    assert "'Model X' is a model of kind api, whose server doesn't say how" in done.err
     assert "Choose a model of kind local" in done.err
     assert not list(command.folder.glob("toy*"))
 

@@ -70,7 +70,7 @@ def test_a_file_with_too_many_rows_is_refused_before_it_is_read(command, tmp_pat
     place = f"{name}, row {len(lines)}"
     assert (code, complaint.strip()) == (
         2,
-        f"{place}: expected at most 250,000 records. Split the file",
+        f"{place}: The file has over 250,000 records. Split it",
     )
 
 

@@ -253,7 +253,7 @@ def test_a_reference_backed_run_needs_its_references_and_a_judge_its_captions(
 
 
 def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_path):
-    with pytest.raises(RowsError, match="empty file"):
+    with pytest.raises(RowsError, match="file is empty"):
         put(tmp_path / "new.jsonl", [])
     with pytest.raises(RowsError, match="The file needs a column"):
         put(tmp_path / "new.jsonl", [{"item": "x", "answer": "y"}])

@@ -232,7 +232,7 @@ class TestPullRequest:
     def test_no_repository_of_that_name(self, site, visitor):
         for name in ("nobody/nothing", "README.md", "../../etc"):
             page = visitor.get(f"/hub/{site.slug}", params={"repo": name})
-            assert f"There is no public model {name}." in unescape(page.text)
+            assert f"There's no public model {name}." in unescape(page.text)
             assert "Send it" not in page.text
 
 

@@ -93,7 +93,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(
     expect(page.locator("#automatic .opening .chart svg[role=img]")).to_be_visible()
     expect(page.locator("#automatic .copies").get_by_role("button", name="LaTeX")).to_be_visible()
     expect(page.locator("#automatic")).to_contain_text(
-        "test-judge at the operator's own server, which"
+        "The judge is test-judge at the operator's own server."
     )
     shoot(page, "visit-board", whole=True)
     address = page.locator("#automatic .downloads a", has_text="TSV").get_attribute("href")
