@@ -142,7 +142,7 @@ def test_downloads_hold_every_figure_every_answer_and_the_spec(tmp_path):
 
 def test_what_a_file_lacks_is_told_with_its_place(tmp_path):
     lines = rows("A", "B")
-    assert "columns.answer: the file has no 'reply'; it has 'case'" in " ".join(
+    assert "columns.answer: the file has no 'reply'. It has 'case'" in " ".join(
         problems(
             tmp_path / "a.csv", [{k: v for k, v in line.items() if k != "reply"} for line in lines]
         )
