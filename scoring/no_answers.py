@@ -57,9 +57,11 @@ def counted(reason: str, times: int, total: int) -> str:
     return f"{times:,} of the {total:,} answers aren't a model's ({reason})"
 
 
-UNSCORED = "It stays unscored and isn't sent to the judge."
-AS_THEY_ARE = "This protocol counts it like any other answer, as its paper did."
-BEFORE = "It stays unscored and costs nothing. A paper's protocol counts it like any other answer."
+UNSCORED = "Unscored, and not sent to the judge."
+AS_THEY_ARE = "This protocol counts such answers like any others, as its paper did."
+BEFORE = (
+    "Such answers stay unscored and cost nothing. A paper's protocol counts them like any others."
+)
 """The treatment of such answers under the hardened and strict protocols, under a paper's, and before the choice."""
 
 

@@ -62,10 +62,13 @@ class SecretDays:
             today = self._begun_today(connection, SECRET_REPORT.c.owner == owner)
             ever = self._begun(connection, _on_benchmark(owner, benchmark))
         words = _WORDS[self._kind]
-        left = f"Left for you today: {max(0, MOST_OF_OWNER - today)} of {MOST_OF_OWNER} {words}"
+        left = max(0, MOST_OF_OWNER - today)
         if self._kind != "hidden":
-            return left
-        return f"{left}. On {benchmark} in all: {max(0, MOST_EVER - ever)} of {MOST_EVER}"
+            return f"Left for you today: {left} of {MOST_OF_OWNER} {words}."
+        left_ever = max(0, MOST_EVER - ever)
+        return (
+            f"Left for you today: {left} of {MOST_OF_OWNER} {words}. On {benchmark} in all: {left_ever} of {MOST_EVER}."
+        )
 
     def begin(
         self, connection: Connection, owner: str, network: str | None, benchmark: str = ""

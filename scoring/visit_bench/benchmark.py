@@ -282,7 +282,7 @@ VISIT_BENCH = VisitBench(
 )
 
 
-NO_VERDICT = "Its matches have no result and weren't sent to the judge."
+NO_VERDICT = "Matches of such answers have no result and weren't sent to the judge."
 
 
 def _unanswered(contest: Contest) -> Callable[[], Generator[Ask, Reply, Verdict]] | None:

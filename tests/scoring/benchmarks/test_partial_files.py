@@ -90,7 +90,7 @@ def test_several_splits_without_a_known_name_are_one_partial_file(tmp_path):
     )
     found = tables(file)
     assert found.problems[0].text.startswith(
-        "PARTIAL: 664 of the 1,164 questions of MMBench all have no answer"
+        "PARTIAL: no answer to 664 of the 1,164 questions of MMBench all"
     )
     assert vanilla(found) == ("all", 1164, 664, 100, pytest.approx(50_000 / 1164), 100)
 
@@ -148,7 +148,7 @@ def test_the_question_file_names_what_is_missing(command, tmp_path):
     )
     assert (
         code == 0
-        and "PARTIAL: 30 of the 40 questions of the question file have no answer: index 5, 6, 7"
+        and "PARTIAL: no answer to 30 of the 40 questions of the question file: index 5, 6, 7"
         in said
     )
     assert "\nPartial: m scores 90.0 on MMBench dev (CircularEval" in said and overall(
@@ -190,7 +190,7 @@ def test_base_rows_alone_are_whole_as_vanilla(command, tmp_path):
         "--questions",
         questions,
     )
-    assert "PARTIAL: 1 of the 4 questions of the question file has no answer: index 1" in said
+    assert "PARTIAL: no answer to 1 of the 4 questions of the question file: index 1" in said
 
 
 def mmt_rows(split, lacking=()):
@@ -211,7 +211,7 @@ def mmt_rows(split, lacking=()):
 def test_mmt_bench_is_checked_by_its_subtasks(tmp_path, split, of):
     lacking = list(subtasks())[:3]
     found = tables(table_file(tmp_path / "m.tsv", mmt_rows(split, lacking)), "mmt-bench")
-    told = f"PARTIAL: 3 of the {of:,} questions of MMT-Bench {split} have no answer"
+    told = f"PARTIAL: no answer to 3 of the {of:,} questions of MMT-Bench {split}"
     assert found.partial and found.problems[0].text.startswith(told)
     scores = found.splits[-1]
     unscored = {

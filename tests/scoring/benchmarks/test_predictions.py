@@ -469,14 +469,14 @@ def test_missing_answers_may_stay_unscored_and_empty_ones_are_answers(tmp_path):
     assert [filled.prediction for filled in fill(THREE, upload, "unscored")] == ["", None, " "]
     (told,) = notices(upload, THREE)
     assert told.startswith(
-        "2 of the 2 answers are no answers of a model (empty): id v1_2, v1_0. Such an answer stays"
+        "2 of the 2 answers aren't a model's (empty). Such answers stay unscored"
     )
 
 
 def test_answers_that_may_be_empty_cells_are_named(tmp_path):
     upload = read(tmp_path, "a.csv", "id,pred\nv1_0,NA\nv1_1,nan\nv1_2,nano\n", THREE)
     empty, said = notices(upload, THREE)
-    assert "1 of the 3 answers is no answer of a model (empty): id v1_1." in empty
+    assert "1 of the 3 answers isn't a model's (empty). " in empty
     assert "the model's words: 1 (v1_0). Where it gave no answer, empty the cell" in said
 
 
@@ -515,7 +515,7 @@ def test_the_page_bounds_what_the_command_line_streams(tmp_path):
             json.dumps({"id": f"v1_{n}", "image": picture, "pred": "y"}) + "\n" for n in range(110)
         )
     assert PAGE.bytes == 100_000_000
-    with pytest.raises(RowsError, match="at most 10,000,000 bytes"):
+    with pytest.raises(RowsError, match="more than 10,000,000"):
         read_predictions(path, THREE, replace(PAGE, bytes=10_000_000))
     tracemalloc.start()
     try:
@@ -742,10 +742,10 @@ def test_a_broken_parquet_file_is_refused_in_a_sentence(tmp_path):
         pyarrow.table([*cells, cells[1]], ["id", "text", "text"]), tmp_path / "twice.parquet"
     )
     twice = str(refusal(tmp_path, "a.parquet", (tmp_path / "twice.parquet").read_bytes()))
-    assert "row 1, column 'text': expected each column name once" in twice
+    assert "row 1, column 'text': Two columns have this name" in twice
     many = parquet({"id": list(ANSWERS), "prediction": list(ANSWERS.values())})
     (tmp_path / "many.parquet").write_bytes(many)
-    with pytest.raises(RowsError, match="expected at most 5 records, found 16; split the file"):
+    with pytest.raises(RowsError, match="The file has 16 records, more than 5. Split it"):
         list(read_records(tmp_path / "many.parquet", replace(PAGE, rows=5)))
 
 

@@ -176,7 +176,7 @@ def test_a_model_of_a_server_says_why_it_cannot_and_leaves_nothing_behind(comman
         _, done = answered(command, model="Model X")
         assert server.counts.calls == 0
     assert done.code == 2
-    assert "'Model X' is a model of kind api: its server returns what the model writes" in done.err
+    assert "'Model X' is a model of kind api, whose server doesn't say how" in done.err
     assert "Choose a model of kind local" in done.err
     assert not list(command.folder.glob("toy*"))
 
@@ -192,7 +192,7 @@ def test_the_score_says_so_and_beside_another_way_too(command, chooser):
         in done.out
     )
     assert "How letters were read" not in done.out
-    tie = "2 of the 7 answers are no answers of a model (equally likely options)"
+    tie = "2 of the 7 answers aren't a model's (equally likely options)"
     assert tie in done.out and "(empty)" not in done.out
     audit = map(json.loads, next((command.folder / "results").glob("*-audit.jsonl")).open())
     assert {line["rule"] for line in audit} == {"likeliest option", "equally likely options"}

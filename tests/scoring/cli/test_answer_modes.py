@@ -331,7 +331,7 @@ def test_another_mode_does_not_go_on_with_a_file_of_answers(place, capsys):
         assert answer(place, "--mode", "normalised-1000") == 2
         (place / "o-normalised-1000.tsv.part").rename(place / "o-pixel.tsv.part")
         assert answer(place, "--mode", "pixel") == 2
-    assert "answers of another run" in capsys.readouterr().err
+    assert "answers from another run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

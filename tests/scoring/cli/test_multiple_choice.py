@@ -70,7 +70,7 @@ def test_a_file_with_too_many_rows_is_refused_before_it_is_read(command, tmp_pat
     place = f"{name}, row {len(lines)}"
     assert (code, complaint.strip()) == (
         2,
-        f"{place}: expected at most 250,000 records. Split the file",
+        f"{place}: The file has over 250,000 records. Split it",
     )
 
 
@@ -131,7 +131,7 @@ def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path
     options = ("--no-judge", "--benchmark", "gqa", "--questions", tmp_path / "questions.json")
     code, said, _ = command("score", tmp_path / "a.json", *options)
     assert (
-        code == 0 and "PARTIAL: 1 of the 2 questions of the question file has no answer: 2" in said
+        code == 0 and "PARTIAL: no answer to 1 of the 2 questions of the question file: 2" in said
     )
     assert (
         "Partial: a scores 100.0 on GQA" in said

@@ -91,5 +91,5 @@ def test_what_hinders_it_is_said(hub, publish, slug, jobs):
     assert "This report is private" in publish(f"{HOST}/report/{private}").err
     assert "hf auth login" in publish(f"{HOST}/r/{slug}", "--yes", HF_TOKEN="", HF_HOME="/").err
     hub.faults.planned["/discussions"] = ["403"]
-    assert "may not open pull requests" in publish(f"{HOST}/r/{slug}", "--yes").err
+    assert "isn't allowed to open pull requests" in publish(f"{HOST}/r/{slug}", "--yes").err
     assert hub.hub_models.bodies == []

@@ -164,6 +164,6 @@ def test_a_board_of_a_file_never_mixes_judges_and_people(command):
 def test_a_visit_board_leaves_out_votes_cast_with_names_in_view(data, command, words, matches):
     done = command("visit-board", str(data / "field" / "votes" / "fc_named.json"), *words)
     assert done.code == 0
-    said = "30 votes with names in view left out; --named rates them too"
+    said = "30 votes with model names visible left out. To include them, add --named"
     assert (said in done.out) == (not words)
     assert f"\t{matches}\t" in (command.out / "board.tsv").read_text("utf-8")

@@ -144,7 +144,7 @@ def test_each_problem_of_a_spec_is_told_with_its_place(tmp_path, files, problems
 
 
 def test_a_table_that_cannot_be_read_is_told_by_its_name(tmp_path):
-    with pytest.raises(RowsError, match=r"^b\.csv: expected data, found an empty file"):
+    with pytest.raises(RowsError, match=r"^b\.csv: The file is empty"):
         file_roles(upload(tmp_path, a_csv=ANSWERS, b_csv=""))
 
 

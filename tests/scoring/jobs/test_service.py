@@ -81,7 +81,7 @@ def test_a_toolkits_grades_are_seen_beside_their_questions(database, tmp_path):
         assert visit.service.graded(visit.owner, token)
         seen = visit.service.look(visit.owner, token, "mm-vet")
         assert seen.lines == (
-            f"VLMEvalKit's result file: grades of gpt-4-turbo for {len(asked)} questions, runs: 1. No judge is needed.",
+            f"VLMEvalKit's result file: grades by gpt-4-turbo for {len(asked)} questions, runs: 1. No judge is needed.",
         )
 
 

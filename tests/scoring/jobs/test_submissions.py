@@ -253,7 +253,7 @@ def test_a_reference_backed_run_needs_its_references_and_a_judge_its_captions(
 
 
 def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_path):
-    with pytest.raises(RowsError, match="empty file"):
+    with pytest.raises(RowsError, match="file is empty"):
         put(tmp_path / "new.jsonl", [])
     with pytest.raises(RowsError, match="The file needs a column"):
         put(tmp_path / "new.jsonl", [{"item": "x", "answer": "y"}])
@@ -273,7 +273,7 @@ def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_pat
 def test_empty_answers_are_kept_and_told(submit):
     drafted = submit({keys()[0]: " ", keys()[1]: "NA"})
     (named,) = [line for line in drafted.lines if "no answer of a model" in line]
-    assert named.startswith("1 of the 2 answers is no answer of a model (empty)")
+    assert named.startswith("1 of the 2 answers isn't a model's (empty)")
     assert any("the model's words: 1. Where it gave no answer" in line for line in drafted.lines)
     assert any("Items without an answer: 4" in line for line in drafted.lines)
 
@@ -294,7 +294,7 @@ def test_what_is_no_answer_has_no_matches_to_pay_for_and_no_public_place(submit)
         "no answer of a model: an error of the server"
     }
     told = [caveat.text for caveat in VISIT_BENCH.caveats(report)]
-    assert any("1 of the 6 answers is no answer of a model" in text for text in told)
+    assert any("1 of the 6 answers isn't a model's" in text for text in told)
 
 
 # Whom it meets.

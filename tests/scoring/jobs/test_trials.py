@@ -150,7 +150,7 @@ def test_a_refused_key_is_told_and_another_tried(certificate):
         visitors.begins("ada")
         visitors.ends("ada")
         judge.faults = Faults()
-        with pytest.raises(JudgeError, match="does not accept the key"):
+        with pytest.raises(JudgeError, match="doesn't accept the key"):
             visitors.asks("ada")
         visitors.begins("ada")
         visitors.ends("ada")

@@ -209,7 +209,7 @@ def test_a_hopeless_error_fails_the_job_until_it_is_mended(database):
         job = bench.begun()
         with running(bench):
             failed = ended(bench, job.link)
-            assert failed.state == "failed" and "does not accept the key" in failed.problem
+            assert failed.state == "failed" and "doesn't accept the key" in failed.problem
             server.faults = Faults()
             bench.worker.begin(OWNER, job.link, None)
             done = ended(bench, job.link)

@@ -243,7 +243,7 @@ def test_a_file_of_scores_holds_few_metrics_of_short_names(tmp_path):
         read_scores(many, ())
     with pytest.raises(
         RowsError,
-        match="row 2, column 'metric': expected a name of at most 100 characters, found 'x",
+        match="row 2, column 'metric': Expected a name of at most 100 characters, found 'x",
     ):
         read_scores(scores_file(tmp_path, ("i0", "m1", "x" * 101, 1)), ())
 

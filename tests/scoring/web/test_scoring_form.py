@@ -66,7 +66,7 @@ def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(pe
     form, sent = person.reads(write_csv(tmp_path / "thinker_TextVQA_VAL.csv", rows))
     tab = person.tab
     assert "TextVQA: 4 answers" in form[tab.file_summary]
-    assert "is no answer of a model (reasoning without an end): id 34604." in form[tab.file_summary]
+    assert "isn't a model's (reasoning without an end)." in form[tab.file_summary]
     shown = person.opened(person.in_thread(tab.on_check, sent, person.request)[tab.link])
     assert "(Overall over 3 of 4 answers, 95% interval" in shown
     assert "over all 4: 50.0 to 75.0" in shown
@@ -102,7 +102,7 @@ def test_grades_become_a_report_without_a_judge(person, tmp_path):
     grades = written(tmp_path / "m_j-1-grade-1runs.json", dict.fromkeys(answers, graded))
     form, sent = person.reads(grades)
     tab = person.tab
-    assert "grades of j-1 for 16 questions, runs: 1" in form[tab.file_summary]
+    assert "grades by j-1 for 16 questions, runs: 1" in form[tab.file_summary]
     assert form[tab.check]["value"] == "Make the report (free)"
     for field in (tab.offers, tab.settings.judge, tab.settings.protocol):
         assert not form[field]["visible"]

@@ -186,7 +186,7 @@ def test_a_form_with_a_file_names_no_encoding_of_its_own(app, path, charset):
     headers = {"content-type": f"multipart/form-data; boundary=x; charset={charset}"}
     form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="\\ud800.csv"\r\n\r\na\r\n--x--\r\n'
     answer = httpx.post(f"{app[0].address}{path}", content=form, headers=headers)
-    assert (answer.status_code, "a form is UTF-8" in answer.text) == (400, True)
+    assert (answer.status_code, "charset. Send it as UTF-8" in answer.text) == (400, True)
 
 
 @pytest.fixture
