@@ -101,7 +101,7 @@ def test_a_sample_tasks_picture_is_kept(database, tmp_path):
         (
             b"samples = 1\n",
             b"samples = 2\n",
-            "qualify.samples is 2, and the file has 1 [[samples]]",
+            "qualify.samples is 2, but the file has 1 [[samples]]",
         ),
         (b"pass = 1", b"pass = 2", "qualify.pass is 2, more than the 1 questions asked"),
         (b"samples = 1\n", b"", "nobody is asked any. Set qualify.samples."),
