@@ -326,7 +326,7 @@ def test_a_step_is_not_done_as_another(project, ann):
         lambda: project.writing.answer(seat, token, "a"),
         lambda: project.writing.verify(seat, token, "correct"),
     ):
-        with pytest.raises(DraftError, match="at another step"):
+        with pytest.raises(DraftError, match="moved to another step"):
             act()
 
 
