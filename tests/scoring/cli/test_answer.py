@@ -341,7 +341,7 @@ def test_the_prompt_of_gpt_4v_is_said_before_each_question_and_by_the_report(pla
     rows = json.loads(out.read_text())
     rows[0]["prompt_prefix"] = ""
     out.write_text(json.dumps(rows))
-    with pytest.raises(RowsError, match="expected one text in all rows, found 2"):
+    with pytest.raises(RowsError, match="The rows have 2 different texts"):
         read_predictions(out, load_mm_vet(folder))
 
 

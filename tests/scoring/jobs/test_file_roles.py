@@ -123,8 +123,8 @@ def test_what_is_missing_or_too_much_is_told(tmp_path, files, why):
         (
             {"zoo_yaml": "name: Zoo\nrule: leter\nsize: [1]", "a_csv": REPLIES},
             [
-                ("about", "say in a sentence"),
-                ("size", "expected a text"),
+                ("about", "Say in a sentence"),
+                ("size", "Write a text"),
                 ("rule", "'leter' is none of"),
             ],
         ),

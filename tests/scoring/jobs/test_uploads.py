@@ -151,7 +151,7 @@ def test_a_zip_comes_as_the_files_in_it(upload_store, tmp_path):
     ("content", "why"),
     [
         (packed("a.csv", "x/a.csv"), "a.csv is there twice"),
-        (packed("a.csv", "run.py"), r"'run.py': expected a file that ends in"),
+        (packed("a.csv", "run.py"), r"Files like 'run.py' can't be read"),
         (packed("a.csv", "b.zip"), "zoo.zip has another zip in it"),
         (packed("a.csv", "b.csv", content=b"x" * 600), "at most 1,000 bytes"),
         (packed("a.csv")[:-5], "zoo.zip isn't a readable zip. Pack it again."),

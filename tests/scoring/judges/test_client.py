@@ -444,7 +444,8 @@ def test_a_call_may_take_longer_only_after_one_that_took_too_long(monkeypatch):
             await judge.ask(question())
 
         with pytest.raises(
-            JudgeFailed, match=r"no reply from the judge in 4 attempts; the last: .* 1 second"
+            JudgeFailed,
+            match=r"The judge didn't reply in 4 attempts. The last failure: .* 1 second",
         ):
             with_judge(server, work)
 
@@ -458,7 +459,7 @@ def test_many_failures_in_a_row_open_the_circuit_breaker():
             )
 
         errors = with_judge(server, work, pace=replace(HASTY, concurrency=2, attempts=100))
-    assert all(isinstance(error, JudgeStopped) and "resume later" in str(error) for error in errors)
+    assert all(isinstance(error, JudgeStopped) and "Resume later" in str(error) for error in errors)
     assert 12 <= server.counts.calls <= 12 + 2
 
 
