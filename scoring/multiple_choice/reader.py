@@ -497,7 +497,7 @@ def columns_by_name(record: Record, answers: Sequence[str]) -> dict[str, str]:
     for column in record.values:
         other = columns.setdefault(_name(column), column)
         if other is not column:
-            raise _ambiguous(_name(column), (other, column), record)
+            raise _ambiguous(f"named {_name(column)}", (other, column), record)
     answer_columns = [columns[name] for name in answers if name in columns]
     if len(answer_columns) > 1:
         raise _ambiguous("with the model's answers", answer_columns, record)

@@ -33,11 +33,11 @@ def test_columns_up_to_z_are_options(many):
 @pytest.mark.parametrize(
     ("cell", "told"),
     [
-        ("['dog', 'cat'", "expected a list of options in options, found \"['dog', 'cat'\""),
-        ({"x": "dog"}, """expected a list of options in options, found '{"x": "dog"}'"""),
+        ("['dog', 'cat'", "options has \"['dog', 'cat'\" instead of a list of options"),
+        ({"x": "dog"}, """options has '{"x": "dog"}' instead of a list of options"""),
         (
             str([f"o{number}" for number in range(27)]),
-            "expected 26 options at most in options, found 27",
+            "options has 27 options, and 26 is the most",
         ),
     ],
 )
