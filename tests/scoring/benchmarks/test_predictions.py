@@ -441,12 +441,12 @@ def test_all_problems_are_told_at_once_with_counts_and_mends(tmp_path):
     with pytest.raises(UploadError) as caught:
         fill(THREE, upload, "stop")
     assert caught.value.problems == (
-        "questions without an answer: 2 (v1_1, v1_2); add them, or score without them (Details: Leave them "
-        "unscored; command line: -o missing=unscored)",
-        "ids that are not in three questions: 2 (v9_1, v9_2); correct or delete them",
-        "ids that stand there more than once: 2 (v1_0, v9_2); keep one of each",
+        "Questions without an answer: 2 (v1_1, v1_2). Add them, or score without them: choose Leave them unscored "
+        "under Details, or -o missing=unscored.",
+        "Ids that are not in three questions: 2 (v9_1, v9_2). Correct or delete them.",
+        "Ids that are there more than once: 2 (v1_0, v9_2). Keep one of each.",
     )
-    assert str(caught.value).startswith("mine.csv: questions without")
+    assert str(caught.value).startswith("mine.csv: Questions without")
     with pytest.raises(UploadError) as caught:
         fill(THREE, upload, "unscored")
     assert len(caught.value.problems) == 2

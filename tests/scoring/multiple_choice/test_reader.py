@@ -81,7 +81,10 @@ def test_a_question_that_the_file_does_not_have_is_named_with_its_row():
     rows = [Record(4, {"question": "What?", "prediction": "A"})]
     rows += [Record(5, {"question": "Who?", "prediction": "A"})]
     (problem,) = read_choices(rows, questions).problems
-    assert (problem.row, "found none; add a column index" in problem.text) == (5, True)
+    assert (
+        problem.row,
+        "0 questions have this text, and one is needed. Add a column index" in problem.text,
+    ) == (5, True)
 
 
 def test_a_pass_with_other_options_is_named_with_its_row():

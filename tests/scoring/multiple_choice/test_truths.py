@@ -37,7 +37,7 @@ def test_truths_are_read_where_only_one_reading_fits_the_file(written, expected)
 def test_numbers_that_may_count_from_0_or_from_1_are_refused():
     found, why = letters("1", "2", "3")
     assert found == "---"
-    assert "counted from 0 or counted from 1" in why and "write the letters A, B, C" in why
+    assert "counted from 0 or counted from 1" in why and "Write the letters A, B, C" in why
 
 
 def test_numbers_that_are_texts_of_options_are_read_if_no_place_fits():
