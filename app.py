@@ -573,7 +573,7 @@ def main() -> int:
         app = create_app(context)
         serve = zero_gpu.serve if settings.zero_gpu else uvicorn_server.listening(settings)
     except STARTUP_ERRORS as error:
-        sys.stderr.write(f"Stereoscope did not start: {error}\n")
+        sys.stderr.write(f"Stereoscope didn't start: {error}\n")
         return 2
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
     host = f"[{host}]" if ":" in host else host
@@ -581,7 +581,7 @@ def main() -> int:
     sys.stderr.write(f"Stereoscope is at {address} ({storage})\n")
     link = context.operators.link(address)
     if link:
-        sys.stderr.write(f"The operator's page, for one browser and once: {link}\n")
+        sys.stderr.write(f"The operators' page (this link works once, in one browser): {link}\n")
     gc.freeze()  # Garbage collection skips permanent objects: each scan of them paused all requests for 0.15 s.
     gc.enable()
     try:

@@ -1,8 +1,11 @@
 """Interval text: writes 95% intervals, half widths and spreads over runs the same way everywhere.
 
 ± is the half width of a 95% interval; with "runs" before it, it is the spread over runs. For several intervals, a
-heading or a sentence gives the level once.
+heading or a sentence gives the level once. Words are in the current language: English in commands, and in files within
+`speaking(ENGLISH)`.
 """
+
+from arena.locale import t
 
 BRACKETS = "Brackets are 95% intervals."
 """Sentence that a command prints once with intervals in brackets."""
@@ -14,14 +17,14 @@ def spanned(low: End, high: End, spec: str = ".1f", missing: str = "") -> str:
     """Returns the ends for use below a heading with the level, as in "61.2 to 70.3"."""
     if low is None or high is None:
         return missing
-    return f"{low:{spec}} to {high:{spec}}".replace("-", "−")
+    return t("interval.span", low=f"{low:{spec}}", high=f"{high:{spec}}").replace("-", "−")
 
 
 def interval_text(low: End, high: End, spec: str = ".1f", missing: str = "") -> str:
     """Returns an interval with its level, as in "95% interval 61.2 to 70.3"."""
     if low is None or high is None:
         return missing
-    return f"95% interval {spanned(low, high, spec)}"
+    return t("interval.level", span=spanned(low, high, spec))
 
 
 def bracketed(low: End, high: End, spec: str = ".1f", missing: str = "") -> str:
@@ -45,4 +48,4 @@ def plus_minus(half_width: float, spec: str = ".1f") -> str:
 
 def runs_text(spread: float, spec: str = ".1f") -> str:
     """Returns the standard deviation over runs, as in "(runs ±0.2)"."""
-    return f"(runs {plus_minus(spread, spec)})"
+    return t("interval.runs", spread=plus_minus(spread, spec))

@@ -15,7 +15,8 @@ returns HTML with the text and all other values escaped. A text that depends on 
 `{one = ..., other = ...}`, chosen by `count`.
 
 Layers below the pages raise and return English sentences. `[sentences]` of another language translates them, with `{}`
-for each value. `translated` finds them: a `VoterError` by its sentence, other text by the fixed parts.
+for each value. `translated` finds them: a `VoterError` by its sentence, other text by the fixed parts. A value may be
+such a sentence itself.
 """
 
 import tomllib
@@ -33,6 +34,8 @@ from arena.errors import VoterError
 FOLDER = Path(__file__).parent / "web/locales"
 MOST_SENTENCE = 4_000
 """Most characters of a sentence that is translated; longer ones stay English."""
+_DEEPEST = 4
+"""Sentences within sentences that are translated."""
 _FORMS = {"one", "other"}
 _MOST_COOKIES = 8_000
 _MOST_ACCEPTED = 200
@@ -82,7 +85,7 @@ class Locale:
     def read(cls, language: str) -> "Locale":
         """Reads a language's file."""
         tables = tomllib.loads((FOLDER / f"{language}.toml").read_text("utf-8"))
-        sentences: Mapping[str, str] = tables.pop("sentences", {})
+        sentences: Mapping[str, str] = tables.pop("sentences", {}) | tables.pop("groups", {})
         name = tables.pop("name")
         return cls(language, name, dict(_flat(tables)), sentences, _patterns(sentences))
 
@@ -125,12 +128,16 @@ class Locale:
             values = map(self._known, told.values)
             return self.sentences.get(told.sentence, told.sentence).format(*values)
         sentence = str(told)
+        return sentence if len(sentence) > MOST_SENTENCE else self._translated(sentence, _DEEPEST)
+
+    def _translated(self, sentence: str, depth: int) -> str:
         known = self.sentences.get(sentence)
-        if known is not None or len(sentence) > MOST_SENTENCE:
+        if known is not None or not depth:
             return known or sentence
         for pattern in self.patterns:
             if (values := pattern.values(sentence)) is not None:
-                return pattern.translation.format(*map(self._known, values))
+                inner = [self._translated(value, depth - 1) for value in values]
+                return pattern.translation.format(*inner)
         return sentence
 
     def _known(self, value: object) -> object:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from arena.interval_text import bracketed, dashed, runs_text, spanned
 from arena.io.csv_text import csv_text
+from arena.locale import ENGLISH, speaking, translated
 from arena.markdown import visible_name
 from arena.templates import macros
 
@@ -59,6 +60,8 @@ class Column:
     """The frame's column with the address of a link on a page; "" for none."""
     meaning: str = ""
     """Explanation, if the head does not suffice."""
+    has_words: bool = False
+    """Whether its texts are ours or a benchmark's, and no model's name: pages show them in their language."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -184,7 +187,7 @@ class HtmlRow(NamedTuple):
 def as_html(sheet: Sheet, copies: bool = False) -> str:
     """Returns a table with its title and note as HTML; "" without rows.
 
-    With `copies`, buttons below it copy it as LaTeX, Markdown and CSV.
+    With `copies`, buttons below it copy it as LaTeX, Markdown and CSV, in English.
     """
     rows = list(sheet.rows)
     if not rows:
@@ -200,7 +203,8 @@ def as_html(sheet: Sheet, copies: bool = False) -> str:
         )
         for row, depth, below in zip(rows, depths, [*depths[1:], 0], strict=True)
     ]
-    forms = {form: write(sheet) for form, write in _COPIES.items()} if copies else {}
+    with speaking(ENGLISH):
+        forms = {form: write(sheet) for form, write in _COPIES.items()} if copies else {}
     return macros("sheet.html").sheet(sheet, html_rows, forms)
 
 
@@ -334,8 +338,9 @@ def _depth(sheet: Sheet, row: Mapping[str, Any]) -> int:
 
 def _html_cell(column: Column, row: Mapping[str, Any], most: float) -> HtmlCell:
     cell = cell_of(column, row)
+    text = translated(cell.text) if column.has_words else cell.text
     address = row[column.href] if column.href else None
-    return HtmlCell(column, cell.text, cell.beside, _bar(column, row, most), address or "")
+    return HtmlCell(column, text, cell.beside, _bar(column, row, most), address or "")
 
 
 def _bar(column: Column, row: Mapping[str, Any], most: float) -> str:

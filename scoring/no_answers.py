@@ -6,7 +6,6 @@ from arena.reasoning import Answer, answer_of
 from arena.types import folded, grouped
 from scoring.failures import NOTHING, failure
 
-NO_ANSWER = "no answer of a model"
 EMPTY = "empty"
 _MOST_LISTED = 10
 
@@ -14,6 +13,11 @@ _MOST_LISTED = 10
 def no_answer(text: str, references: Iterable[str] = ()) -> str:
     """The reason why a prediction is no answer of a model; "" for an answer, and for a text like a reference's."""
     return reason_for(answer_of(text), references)
+
+
+def unscored_because(reason: str) -> str:
+    """Why such a prediction has no score, beside it."""
+    return f"no answer of a model: {reason}"
 
 
 def reason_for(answer: Answer, references: Iterable[str] = ()) -> str:
@@ -42,20 +46,21 @@ def no_answer_sentences(reasons: Mapping[str, str], total: int, effect: str) -> 
 
 def _sentence(reason: str, ids: list[str], total: int, effect: str) -> str:
     listed = ", ".join(" ".join(id.split())[:80] for id in ids[:_MOST_LISTED])
-    end = ", ..." if len(ids) > _MOST_LISTED else "."
-    return f"{counted(reason, len(ids), total)}: id {listed}{end} {effect}"
+    end = ", ..." if len(ids) > _MOST_LISTED else ""
+    return f"{counted(reason, len(ids), total)}. {effect} Id: {listed}{end}"
 
 
 def counted(reason: str, times: int, total: int) -> str:
     """The number of predictions that are no answer of a model for this reason, in words."""
-    verb = "is no answer" if times == 1 else "are no answers"
-    return f"{times:,} of the {total:,} answers {verb} of a model ({reason})"
+    if times == 1:
+        return f"1 of the {total:,} answers isn't a model's ({reason})"
+    return f"{times:,} of the {total:,} answers aren't a model's ({reason})"
 
 
 UNSCORED = "Unscored, and not sent to the judge."
-AS_THEY_ARE = "This protocol counts such an answer like any other, as its paper did."
+AS_THEY_ARE = "This protocol counts such answers like any others, as its paper did."
 BEFORE = (
-    "Such an answer stays unscored and costs nothing; a paper's protocol counts it like any other."
+    "Such answers stay unscored and cost nothing. A paper's protocol counts them like any others."
 )
 """The treatment of such answers under the hardened and strict protocols, under a paper's, and before the choice."""
 

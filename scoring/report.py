@@ -22,7 +22,7 @@ from arena.inference.endpoint import place_of
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import RowsError
 from scoring.intervals import Ends, mean_ends, percent, possible
-from scoring.no_answers import NO_ANSWER
+from scoring.no_answers import unscored_because
 from scoring.serialize import read_record
 
 DATA = Path(__file__).parent / "data"
@@ -246,13 +246,15 @@ class Report:
     def distrust(self) -> str:
         """Reason for not trusting the judge; "" for a trusted judge."""
         positive_scores = [grade.score for grade in self.canaries if grade.score]
-        points = (
-            f"{sum(positive_scores) / len(positive_scores):.2f} points each"
-            if positive_scores
-            else ""
+        if not positive_scores:
+            return ""
+        mean = sum(positive_scores) / len(positive_scores)
+        count = len(positive_scores)
+        total = len(self.canaries)
+        return (
+            f"don't trust this score: the judge gave {count:,} of {total:,} worthless answers {mean:.2f} points on "
+            "average"
         )
-        counts = f"{len(positive_scores):,} of {len(self.canaries):,} answers that deserve nothing"
-        return f"judge not trusted: it gave {points} to {counts}" if positive_scores else ""
 
 
 @dataclass(frozen=True)
@@ -420,8 +422,8 @@ def missing_notice(report: Report) -> str:
     first_ids = ", ".join(report.missing[:20]) + (
         ", ... (all are in the file -missing.csv)" if report.missing[20:] else ""
     )
-    have = "has" if len(report.missing) == 1 else "have"
-    return f"{len(report.missing):,} of {len(report.rows):,} questions {have} no prediction: {first_ids}; unscored"
+    total = len(report.rows)
+    return f"no prediction for {len(report.missing):,} of {total:,} questions, which are unscored: {first_ids}"
 
 
 def csv_bytes(
@@ -489,7 +491,7 @@ def safe_csv(report: Report) -> bytes:
     for row, row_scores in zip(report.rows, scores(report.rows, report.runs), strict=True):
         question = row.question
         grades = row.grades
-        no_answer_flags = [f"{NO_ANSWER}: {row.no_answer}"] if row.no_answer else []
+        no_answer_flags = [unscored_because(row.no_answer)] if row.no_answer else []
         flags = [*no_answer_flags, *row.flags, *(flag for grade in grades for flag in grade.flags)]
         rows.append(
             [

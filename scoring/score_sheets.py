@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Protocol
 import pandas as pd
 
 from arena.sheets import Column, Sheet, as_csv, as_json, as_latex, as_markdown, interval
-from scoring.no_answers import NO_ANSWER
 from scoring.report import ScoreLine
 
 Label = Callable[[str], str]
@@ -42,17 +41,18 @@ def line_sheet(
     head: str,
     label: Label = str,
     measure: str = "Mean",
+    has_words: bool = True,
     **fields: Any,
 ) -> Sheet:
     """Sheet with a row for each line; `head` stands over their names, `measure` over their scores.
 
-    `fields` are others of the sheet.
+    `has_words`: whether pages translate the names, which aren't those of models. `fields` are others of the sheet.
     """
     all_lines = [*lines]
     rows = [{"name": label(line.name), "n": line.n, **_score("mean", line)} for line in all_lines]
     numbers = [_column("mean", measure), *_unscored(rows, "mean")]
     places = max((line.places for line in all_lines), default=1)
-    columns = [Column("name", head), Column("n", "n", "count")]
+    columns = [Column("name", head, has_words=has_words), Column("n", "n", "count")]
     columns += [replace(column, places=places) for column in numbers]
     return Sheet(name, title, pd.DataFrame(rows), tuple(columns), **fields)
 
@@ -76,7 +76,7 @@ def tree_sheet(
         for key, known in zip(keys[1:], others, strict=True):
             row |= _score(key, known.get(_place(path)))
         rows.append(row)
-    columns = [Column("name", head), Column("n", "n", "count")]
+    columns = [Column("name", head, has_words=True), Column("n", "n", "count")]
     columns += [_column(key, words) for key, words in zip(keys, trees, strict=True)]
     columns += _unscored(rows, keys[0])
     return Sheet(name, title, pd.DataFrame(rows), tuple(columns), level="level", **fields)
@@ -92,7 +92,8 @@ def worst_sheet(title: str, nodes: Iterable[ScoreTree], head: str, label: Label 
 
 def no_answer_sheet(lines: Sequence[ScoreLine]) -> Sheet:
     """Sheet of the scores of predictions that are no answer of a model, by the reason."""
-    return line_sheet("no-answers", NO_ANSWER.capitalize(), lines, "Reason", place="below")
+    title = "Answers that aren't a model's"
+    return line_sheet("no-answers", title, lines, "Reason", place="below")
 
 
 def sheet_files(stem: str, sheets: Sequence[Sheet]) -> dict[str, Callable[[], bytes]]:

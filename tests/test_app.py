@@ -69,15 +69,14 @@ def test_a_wrong_setting_stops_the_start_with_one_line(start, name, value):
 
 def test_a_database_that_cannot_be_reached_stops_the_start_without_its_password(start):
     said = start(DATABASE_URL="postgresql://me:hush@127.0.0.1:1/none")
-    assert said.startswith("Stereoscope did not start: ") and "hush" not in said
+    assert said.startswith("Stereoscope didn't start: ") and "hush" not in said
 
 
 def test_a_port_that_another_has_stops_the_start_before_any_address_is_told(start):
     with socket.create_server(("127.0.0.1", 0)) as other:
         said = start(HOST="127.0.0.1", PORT=str(other.getsockname()[1]))
     assert (
-        said.startswith("Stereoscope did not start: HOST 127.0.0.1, PORT ")
-        and said.count("\n") == 1
+        said.startswith("Stereoscope didn't start: HOST 127.0.0.1, PORT ") and said.count("\n") == 1
     )
 
 

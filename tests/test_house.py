@@ -19,8 +19,8 @@ from tests.support.forked_app import loaded_by_a_start
 ROOT = Path(__file__).parents[1]
 FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
 
-ARENA = """validation errors formulas interval_text network cache < locale <
-    model_facts < types io markdown < reasoning <
+ARENA = """validation errors formulas network cache < locale <
+    interval_text model_facts < types io markdown < reasoning <
     thinking templates < sheets drawings < drawing_png plots < settings formats inference < ratings storage <
     database < clock < items budget < battles < seats < live fraud server < campaign_battles authoring < admin
     imports < leaderboard < context < web < cli < __main__"""

@@ -211,6 +211,6 @@ def check_sources(spec: CampaignSpec, bank: Bank) -> None:
             names = [source.name for source in bank.sources if source.kind == "check"]
             known = ", ".join(names) or "none"
             raise CampaignError(
-                f"{key} is {name!r}, which has only {there} of the {least} check items needed. Sources of check items: "
+                f"{key} is {name!r}, which has {there} of the {least} check items needed. Sources of check items: "
                 f"{known}. To import more: python -m arena items checks DIR."
             )

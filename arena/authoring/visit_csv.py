@@ -87,7 +87,7 @@ def import_visit(
             spec = read_spec(ProjectSpec, values)
         except CampaignError as error:
             raise CampaignError(
-                f"{path.name} can't become the project {name[:80]!r}. {error}"
+                f"{path.name} can't become the project {name[:80]!r}: {error}"
             ) from None
         project = campaigns.create(TASK, spec, note, ended="its items were imported finished")
     if project_of(project.spec).verifiers != 1:

@@ -188,7 +188,9 @@ class Writing:
         )
         warnings = self._similar_items(seat.campaign, draft, noun, text, chosen)
         if is_told:
-            warnings.append(f"The {noun} has all the words of its answer, so that it tells it.")
+            warnings.append(
+                f"The {noun} has all the words of its answer, so it gives the answer away."
+            )
         return Instruction(
             text=text, pictures=pictures, answer=answer, options=options, warnings=tuple(warnings)
         )
@@ -205,7 +207,7 @@ class Writing:
         hashes = [picture.hash for picture in pictures]
         alike = similar_pictures(hashes, self.store.picture_hashes(draft.id))
         warnings = [
-            f"Picture {number} looks like one of item {drafts[0]}."
+            f"Picture {number} looks like one in item {drafts[0]}."
             for number, drafts in alike.items()
         ]
         others = (
@@ -215,7 +217,7 @@ class Writing:
         if texts:
             # Joined to one line, since a browser may send it back with other line ends.
             line = " ".join(texts[0].split())
-            warnings.append(f"The {noun} is nearly that of another item: {line[:200]}")
+            warnings.append(f"The {noun} is almost the same as in another item: {line[:200]}")
         return warnings
 
     def write(self, seat: Seat, token: str, instruction: Instruction) -> None:

@@ -31,8 +31,8 @@ _MARK = "arena/settings.py"
 """A Space that contains this file is one of ours."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,89}", re.ASCII)
 _FREE = (
-    "Free accounts of Hugging Face can create ZeroGPU Spaces only: make one at https://huggingface.co/new-space (with "
-    "Gradio and ZeroGPU), and run this command again; its models must be of kind api. PRO and Team can create any."
+    "Free accounts can only create ZeroGPU Spaces. Make one at https://huggingface.co/new-space (Gradio, ZeroGPU) "
+    "and run this command again. Its models must be of kind api. PRO and Team accounts can create any Space."
 )
 
 

@@ -39,7 +39,7 @@ def _prior(text: str | float) -> float:
             return float(text)
     except ValueError:
         pass
-    raise BadParameter(f"the prior is {text!r}; it must be 0, or {LEAST_PRIOR} or more")
+    raise BadParameter(f"The prior is {text!r}. It must be 0, or {LEAST_PRIOR} or more.")
 
 
 @app.command()

@@ -131,7 +131,7 @@ def _with_adapter(model: Any, settings: JSON_LINE) -> Any:
             if isinstance(module, torch.nn.Linear)
         }
         names = ", ".join(sorted(existing))
-        raise LoadError(f"the base has no such modules in these layers; its text model has {names}")
+        raise LoadError(f"the base has no such modules in these layers. Its text model has {names}")
     torch.manual_seed(settings["seed"])
     config = LoraConfig(
         r=settings["rank"],

@@ -53,8 +53,10 @@ class Endpoint:
     def __post_init__(self) -> None:
         url = _url(self.base_url) if _FORM.fullmatch(self.base_url) else None
         if url is None:
-            problem = "the address must look like https://api.example.org/v1, without user, password or query."
-            raise EndpointError(f"{problem} {_NOT_SHOWN}")
+            raise EndpointError(
+                "the address must look like https://api.example.org/v1, without user, password or query. "
+                f"{_NOT_SHOWN}"
+            )
         path, mark, query = self.base_url.partition("?")
         azure = _AZURE.fullmatch(path)
         if mark and not (azure and _VERSION.fullmatch(query)):

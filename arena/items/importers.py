@@ -186,7 +186,8 @@ class ItemImporter:
         if wrong:
             first, *others = wrong
             rest = ["later rows weren't checked"] if len(wrong) == MOST_NAMED else []
-            problem = "; ".join([first.problem, *map(str, others), *rest])
+            problems = [first.problem, *map(str, others), *rest]
+            problem = "; ".join(text.removesuffix(".") for text in problems)
             raise RowsError(problem, file.name, first.row, first.column)
         return results
 

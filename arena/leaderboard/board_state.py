@@ -92,7 +92,7 @@ class BoardState:
         if self.computing is None or not self.computing.done() or self.computing.cancelled():
             return ""
         error = self.computing.exception()
-        return f"{type(error).__name__}; the log has more" if error else ""
+        return f"{type(error).__name__}. The log has more" if error else ""
 
     def health(self, source: str, key: BoardKey, checks: TableChecks) -> BoardHealth:
         return BoardHealth(

@@ -158,7 +158,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
             if taken := [name for name in fresh if name in by_display]:
                 owner = by_display[taken[0]]
                 raise LiveModelError(
-                    f"The catalogue's model {taken[0]!r} has the name that {owner!r} is shown by; rename one"
+                    f"The models file's {taken[0]!r} has the same name as {owner!r} here. Rename one."
                 )
             if fresh:
                 connection.execute(

@@ -133,7 +133,7 @@ class SideText:
         if self._blank > MOST_BLANK:
             raise ModelError(
                 "blank",
-                f"over {MOST_BLANK:,} characters in a row show nothing; it is read no further",
+                f"over {MOST_BLANK:,} characters in a row show nothing, so we stopped reading",
             )
 
     @property

@@ -63,7 +63,7 @@ class CampaignStore:
             made = connection.scalar(fresh.returning(CAMPAIGN.c.id))
             if made is None:
                 raise CampaignError(
-                    f"There is a campaign named {spec.name!r} already; choose another name"
+                    f"There's already a campaign named {spec.name!r}. Choose another name."
                 )
             if ended:
                 self._end(connection, made, ended)
@@ -84,7 +84,7 @@ class CampaignStore:
         campaign = self.find(name)
         if campaign is None:
             there = ", ".join(other.name for other in self.all()[:20]) or "none yet"
-            raise CampaignError(f"There is no campaign named {name[:80]!r}; there are: {there}")
+            raise CampaignError(f"There's no campaign named {name[:80]!r}. Campaigns: {there}.")
         return campaign
 
     def all(self) -> list[Campaign]:

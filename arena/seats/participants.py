@@ -36,7 +36,7 @@ class _Participant(FileRow):
         Heading(
             ("participantid", "workerid", "worker"),
             "Prolific's column 'Participant id', MTurk's 'WorkerId' or 'worker'",
-            "upload the file that the platform gave you",
+            "Upload the file that the platform gave you.",
         ),
         cell("a worker's id", "Delete the row.", bool),
     ]

@@ -223,7 +223,7 @@ class HubModels:
             for piece in response.iter_bytes():
                 content += piece
                 if len(content) > most:
-                    raise ModelCardError(f"{path.rpartition('/')[2]} is too long to be read here.")
+                    raise ModelCardError(f"{path.rpartition('/')[2]} is too long to read here.")
         return bytes(content)
 
 

@@ -128,7 +128,7 @@ def _results_of(data: Mapping[str, Any], result: Mapping[str, Any]) -> list[Any]
     for model in index if isinstance(index, list) else [index]:
         own = model.get("results") if isinstance(model, dict) else None
         if not isinstance(own, list) or not own:
-            raise ModelCardError(f"The card's model-index is written in another way. {_BY_HAND}")
+            raise ModelCardError(f"The card's model-index has an unusual form. {_BY_HAND}")
         results += own
     for other in results:
         for metric in _metrics(other):
@@ -178,7 +178,7 @@ def _addition(
         return text, len(_LINE.findall(front)), column
     results = _node(_first(_node(root, _INDEX)), "results")
     if not isinstance(results, SequenceNode) or results.flow_style:
-        raise ModelCardError(f"The card's model-index is written in another way. {_BY_HAND}")
+        raise ModelCardError(f"The card's model-index has an unusual form. {_BY_HAND}")
     lines = _LINE.findall(front)
     place = results.value[-1].end_mark.line
     place += results.value[-1].end_mark.column > 0
@@ -207,7 +207,7 @@ def _verify(
     first, *others = old.get(_INDEX) or [{"name": model, "results": []}]
     more = {**first, "results": [*first["results"], result]}
     if read_front(front) != {**old, _INDEX: [more, *others]}:
-        raise ModelCardError(f"The card's model-index is written in another way. {_BY_HAND}")
+        raise ModelCardError(f"The card's model-index has an unusual form. {_BY_HAND}")
 
 
 def _diff(lines: Sequence[str], place: int, added: Sequence[str]) -> str:

@@ -102,7 +102,7 @@ def serve(app: ASGIApp, settings: Settings, close: Callable[[], None]) -> None:
         )
     except OSError:  # Gradio's message is about its own settings.
         sys.exit(
-            f"Stereoscope didn't start because port {settings.port} is taken. Set PORT to a free one."
+            f"Stereoscope didn't start: port {settings.port} is taken. Set PORT to a free one."
         )
     server = bare.server
     # These headers reveal the server software.

@@ -102,7 +102,7 @@ addEventListener("DOMContentLoaded", () => {
       const all = [...table.querySelectorAll("tbody button[aria-expanded]")];
       const unfold = all.some((one) => one.getAttribute("aria-expanded") === "false");
       for (const one of all) one.setAttribute("aria-expanded", String(unfold || !depth(one.closest("tr"))));
-      pressed.textContent = unfold ? "Fold" : "Unfold all";
+      pressed.textContent = word(unfold ? "fold" : "unfold");
     } else {
       pressed.setAttribute("aria-expanded", String(pressed.getAttribute("aria-expanded") !== "true"));
     }

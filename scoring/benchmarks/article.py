@@ -1,19 +1,20 @@
 """The article on a report: a sentence with its numbers, the paper's table, wrong answers, a comparison.
 
-Scores of answers are from 0 to 1; means, their intervals and differences are in percent.
+Scores of answers are from 0 to 1; means, their intervals and differences are in percent. Sentences that are made of
+parts are in the current language; other texts stay English, and pages translate them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from arena.interval_text import interval_text
+from arena.interval_text import interval_text, spanned
+from arena.locale import t, translated
 from arena.sheets import Column, Sheet
-from arena.templates import plural
 from arena.types import grouped
 from scoring.report import ScoreLine, difference
 
@@ -31,6 +32,12 @@ class Caveat(NamedTuple):
     text: str
 
 
+def kinds_text(kinds: Iterable[str]) -> str:
+    """Returns the kinds of caveats as the beginning of a sentence; "" for none."""
+    words = map(translated, dict.fromkeys(filter(None, kinds)))
+    return t("names.comma").join(words).capitalize()
+
+
 class Total(NamedTuple):
     """A number at the head of a report, in words, with notes below it."""
 
@@ -41,13 +48,15 @@ class Total(NamedTuple):
 
 def score_total(name: str, line: ScoreLine) -> Total:
     """A score as a number at the head of a report."""
+    words = translated(name)
     value = "–" if line.mean is None else f"{line.mean:{line.form}}"
     reach = interval_text(line.low, line.high, line.form)
     if not line.unscored:
-        return Total(name, value, (reach, f"n {line.n:,}"))
-    decided = f"{line.n - line.unscored:,} of {line.n:,} decided"
-    bounds = f"over all {line.n:,}: {line.worst:{line.form}} to {line.best:{line.form}}"
-    return Total(name, value, (reach, decided, bounds))
+        return Total(words, value, (reach, f"n {line.n:,}"))
+    decided = t("report.decided", decided=line.n - line.unscored, count=line.n)
+    ends = spanned(line.worst, line.best, line.form)
+    bounds = t("report.bounds", count=line.n, span=ends)
+    return Total(words, value, (reach, decided, bounds))
 
 
 class ScoredAnswer(NamedTuple):
@@ -125,37 +134,58 @@ def sentence(
     caveats: Iterable[Caveat],
     covered: str = "",
 ) -> str:
-    """The report in one sentence, which begins with its caveats; `covered` is the text of `part_of`."""
-    kinds = dict.fromkeys(caveat.kind for caveat in caveats if caveat.kind)
-    lead = f"{', '.join(kinds).capitalize()}: " if kinds else ""
+    """The report in short, which begins with its caveats; `covered` is the text of `part_of`."""
+    kinds = kinds_text(caveat.kind for caveat in caveats)
+    lead = t("report.lead", kinds=kinds) if kinds else ""
     if head is None or head.mean is None:
-        return f"{lead}{title} has no score on {edition}."
+        return t("report.no_score", lead=lead, title=title, benchmark=edition)
     interval = interval_text(head.low, head.high, head.form)
-    sure = f", {interval}" if interval else ""
-    score_name = f"{head.name} {covered}".strip()
+    measure = covered_name(head.name, covered)
+    if interval:
+        measure = t("report.with_interval", measure=measure, interval=interval)
+    score = f"{head.mean:{head.form}}"
+    scored = t(
+        "report.scored", lead=lead, title=title, score=score, benchmark=edition, measure=measure
+    )
     bounds = (head.worst, head.mean, head.best)
     places = {_place(mean, board, head.form) for mean in bounds} if board else {""}
     place = places.pop() if len(places) == 1 else ""  # unscored answers may decide it
-    return f"{lead}{title} reaches {head.mean:{head.form}} on {edition} ({score_name}{sure}){place}{_ends(groups)}."
+    return t("pages.gap").join(filter(None, (scored, place, _ends(groups))))
 
 
-def part_of(scored: int, total: int, unit: str) -> str:
+def part_of(scored: int, total: int, unit: Literal["answer", "question"]) -> str:
     """The number of questions behind a score, in words; "" if these are all questions."""
-    return f"over {scored:,} of {plural(total, unit)}" if scored < total else ""
+    return t(f"report.covered_{unit}", scored=scored, count=total) if scored < total else ""
+
+
+def covered_name(name: str, covered: str) -> str:
+    """The name of a score, with the text of `part_of`."""
+    words = translated(name)
+    return t("report.measure", name=words, covered=covered) if covered else words
 
 
 def _place(mean: float, board: PublishedBoard, form: str) -> str:
-    """A clause with the neighbours of a score in a paper's table."""
-    higher = [f"{name} ({score:{form}})" for name, score in board.ordered if score >= mean]
-    lower = [f"{name} ({score:{form}})" for name, score in board.ordered if score < mean]
+    """A sentence with the neighbours of a score in a paper's table."""
+    rows = [(name, score, f"{score:{form}}") for name, score in board.ordered]
+    higher = [(name, text) for name, score, text in rows if score >= mean]
+    lower = [(name, text) for name, score, text in rows if score < mean]
+    source = translated(board.source)
+    apart = t("report.apart") if board.apart else ""
     if higher and lower:
-        place = f"between {higher[-1]} and {lower[0]}"
-    elif lower:
-        place = f"above {lower[0]}, the first"
-    else:
-        place = f"below {higher[-1]}, the last"
-    conditions = ", made under other conditions" if board.apart else ""
-    return f", {place} of {board.source}{conditions}"
+        (above, more) = higher[-1]
+        (below, less) = lower[0]
+        return t(
+            "report.between",
+            source=source,
+            above=above,
+            more=more,
+            below=below,
+            less=less,
+            apart=apart,
+        )
+    end, key = (lower[0], "report.best_there") if lower else (higher[-1], "report.last_there")
+    name, score = end
+    return t(key, source=source, model=name, score=score, apart=apart)
 
 
 def _ends(groups: Iterable[ScoreLine]) -> str:
@@ -168,7 +198,9 @@ def _ends(groups: Iterable[ScoreLine]) -> str:
         return ""
     low, worst = min(known)
     high, best = max(known)
-    return f"; best at {best} ({high:.1f}), worst at {worst} ({low:.1f})" if high > low else ""
+    if high <= low:
+        return ""
+    return t("report.ends", best=translated(best), high=high, worst=translated(worst), low=low)
 
 
 def wrong_answers(answers: Iterable[ScoredAnswer]) -> list[ScoredAnswer]:
@@ -188,7 +220,7 @@ def _score(answer: ScoredAnswer) -> float:
 def published_sheet(board: PublishedBoard, title: str, name: str = "published") -> Sheet:
     """The paper's table with the report in it, bold, best first."""
     own = PublishedRow(title, board.own, board.own_spread)
-    caption = f"{board.source[0].upper()}{board.source[1:]}"
+    caption = f"Published: {board.source}"
     rows = (*board.rows, own)
     sheet = models_sheet(name, caption, board.columns, rows, board.places, board.note)
     sheet.frame["own"] = [row is own for row in _best_first(board.columns, rows)]
@@ -291,7 +323,7 @@ def paired_sheet(first: str, second: str, lines: Sequence[PairedLine]) -> Sheet:
             }
         )
     columns = (
-        Column("questions", "Questions"),
+        Column("questions", "Questions", has_words=True),
         Column("n", "n", "count"),
         Column("first", first, "score"),
         Column("second", second, "score"),

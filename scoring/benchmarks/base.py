@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from arena.database import now
 from arena.io.tables import ANSWERS, FileLimits, Record, read_records
+from arena.locale import t, translated
 from arena.sheets import Sheet
 from arena.types import grouped
 from scoring.benchmarks.article import (
@@ -136,10 +137,10 @@ class Benchmark(Listing, ABC, Generic[R]):
     """Keys of the papers that protocols come from."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """The rule of each protocol, in a clause."""
-    unpictured: str = "this server does not have them"
+    unpictured: str = "this server doesn't have them"
     """Why a question is shown without its picture."""
     unpaired: str = (
-        "These reports share no question that both score. Choose two files of one question set."
+        "These reports have no scored question in common. Choose two files of one question set."
     )
     """Why two reports cannot be compared answer by answer."""
     options: type[BenchmarkOptions] = BenchmarkOptions
@@ -147,12 +148,17 @@ class Benchmark(Listing, ABC, Generic[R]):
 
     def facts(self) -> Iterator[BenchmarkFact]:
         """Yield what is known of it beside its name and its sentence."""
-        if self.holds:
-            yield BenchmarkFact("Files", self.holds)
-        for protocol in self.protocols.values():
-            yield BenchmarkFact("Protocol", f"{protocol}: {self.notes.get(protocol, protocol)}")
+        if self.size:
+            yield BenchmarkFact(t("benchmarks.size"), translated(self.size))
+        yield BenchmarkFact(t("benchmarks.licence"), translated(self.licence))
         if self.cited:
-            yield BenchmarkFact("Cite", self.cited)
+            yield BenchmarkFact(t("benchmarks.cite"), self.cited)
+        if self.holds:
+            yield BenchmarkFact(t("benchmarks.files"), translated(self.holds))
+        for protocol in self.protocols.values():
+            note = translated(self.notes.get(protocol, protocol))
+            text = t("benchmarks.protocol_note", name=protocol, note=note)
+            yield BenchmarkFact(t("benchmarks.protocol"), text)
 
     def published_sheets(self) -> Sequence[Sheet]:
         """The tables of models that were published on it."""
@@ -162,9 +168,7 @@ class Benchmark(Listing, ABC, Generic[R]):
         """The protocol of this name, the first without one. Raises ChoicesError."""
         known = [*self.protocols.values()]
         if name is not None and name not in known:
-            raise ChoicesError(
-                f"{name!r} is none of the protocols here; choose {' or '.join(known)}"
-            )
+            raise ChoicesError(f"{name!r} is not a protocol here. Choose {' or '.join(known)}.")
         return known[0] if name is None else name
 
     @abstractmethod
@@ -298,8 +302,7 @@ class FileBenchmark(Benchmark[R]):
     """A benchmark whose files hold their questions: rules make a report, which leaves `left` answers to a judge."""
 
     unpictured: str = (
-        "the scored file and its question file held none, in a column image, or were gone before "
-        "the answers were judged"
+        "the scored file and its question file had no column image, or were deleted before judging"
     )
 
     def covered(self, report: R) -> str:
@@ -523,7 +526,7 @@ def while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> It
     for number, row in enumerate(rows):
         if number % _ROWS_AT_A_TIME == 0 and not wanted():
             raise ChoicesError(
-                f"{name}: nobody waits for it any more, or it was replaced; choose the file again"
+                f"{name}: its page was closed, or it was replaced. Choose the file again."
             )
         yield row
 
@@ -536,7 +539,7 @@ def check_scorable(name: str, problems: Iterable[Problem]) -> None:
     if blocking:
         lines = [f"{_rows(rows)}{text}" for text, rows in [*blocking.items()][:_SHOWN]]
         lines += [f"and {len(blocking) - _SHOWN:,} more"] if len(blocking) > _SHOWN else []
-        raise ChoicesError(f"{name}: {'; '.join(lines)}")
+        raise ChoicesError(f"{name}: {' '.join(lines)}")
 
 
 def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:

@@ -97,12 +97,12 @@ from scoring.report import (
 from scoring.score_sheets import TreeTable, no_answer_sheet, sheet_files, tree_sheet
 
 _NOTES: Mapping[str, str] = {
-    "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means; of a long "
-    "answer the first and the last 4,000 characters are read",
-    "mmbench-paper": "MMBench's protocol: whole words that are letters; what the judge cannot read is assigned at "
-    f"random (seed {SEED}), and what nobody read counts as wrong",
-    "mmt-paper": "MMT-Bench's protocol: letters, then contents; what the judge cannot read is none of the options, and "
-    "what nobody read counts as wrong",
+    "strict": "Strict protocol (ours): an unclear answer stays undecided and doesn't count. Of a long answer, the "
+    "first and last 4,000 characters are read",
+    "mmbench-paper": "MMBench's protocol: letters that are whole words. If the judge can't read an answer either, it "
+    f"gets a random option (seed {SEED}). Without a judge it is wrong",
+    "mmt-paper": "MMT-Bench's protocol: letters first, then the options' texts. If the judge can't read an answer "
+    "either, it matches no option. Without a judge it is wrong",
 }
 
 
@@ -173,17 +173,19 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     def lines(self, file: ReadFile[Answered]) -> tuple[str, ...]:
         questions = [row.question for row in file.rows]
         circular = {question.index % PASS for question in questions if question.index >= PASS}
-        passes = f", {plural(len(circular), 'question')} with rotated passes" if circular else ""
         known = sum(question.answer is not None for question in questions)
         splits = Counter(question.split or "(none)" for question in questions)
         counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
-        mode = f" in mode {file.mode}" if file.mode else ""
-        weighed = f", {WEIGHED}" if file.chosen_by == "likelihood" else ""
-        answers = plural(len(questions), "answer")
-        scored = f"; {known:,} can be scored" if known else ""
-        lines = [f"{self.called(questions)}: {answers}{mode}{passes}{weighed}{scored}"]
+        line = f"{self.called(questions)}: {plural(len(questions), 'answer')}"
+        if file.mode:
+            line = f"{line} in mode {file.mode}"
+        if circular:
+            line = f"{line}, {plural(len(circular), 'question')} with rotated passes"
+        if file.chosen_by == "likelihood":
+            line = f"{line}, {WEIGHED}"
+        lines = [f"{line}; {known:,} can be scored" if known else line]
         if any(question.split for question in questions):
-            lines.append(f"splits: {counted}")
+            lines.append(f"Splits: {counted}")
         return tuple(lines)
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
@@ -301,7 +303,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         if unread := self.unread(report):
             return unread
         if self.tabulated(report).splits[-1].tree.line.mean is None:
-            return "Nothing was graded: the file has no base row that can be read, and no question has all its passes"
+            return "Nothing was graded: no base row can be read, and no question has all its passes"
         return ""
 
     def unread(self, report: ChoiceReport) -> str:
@@ -420,7 +422,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     def note(self, report: ChoiceReport) -> str:
         if report.chosen_by == "text":
             return super().note(report)
-        return f"{CHOICE_WORDS['likelihood'].capitalize()}, in every protocol alike"
+        return "Options chosen by likelihood (the highest mean log-likelihood of their tokens), in every protocol alike"
 
     def methods(self, report: ChoiceReport) -> Mapping[str, str]:
         stamp = {"Question file": report.questions.words} if report.questions else {}
@@ -442,14 +444,15 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             caveats.append(
                 Caveat(
                     "",
-                    f"vanilla only; what keeps the file from CircularEval is named below ({refused:,})",
+                    f"vanilla accuracy only: {refused:,} problems below keep the file from CircularEval",
                 )
             )
         caveats += self._incomplete(report, tables)
         if tables.without_answer:
-            count = plural(tables.without_answer, "question")
-            text = f"without a right answer in the file, read and not scored: {count}"
-            caveats.append(Caveat("", text))
+            count = tables.without_answer
+            caveats.append(
+                Caveat("", f"questions without a right answer, read but not scored: {count:,}")
+            )
         submission = self.submission(report)
         if submission and self.has_authors([row.question for row in report.rows]):
             caveats.append(Caveat("", submission.told))
@@ -468,13 +471,12 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             row.decision.letter is None and row.decision.step != "failed" for row in report.rows
         )
         if undecided:
-            answers = plural(len(report.rows), "answer")
-            caveats.append(Caveat("", f"undecided: {undecided:,} of {answers}"))
+            caveats.append(Caveat("", f"undecided: {undecided:,} of {len(report.rows):,} answers"))
         line = self.headline(report)
         if caveats and line:
             last = caveats[-1].text.removesuffix(".")
-            bounds = f"{line.name} lies between {line.worst:.1f} and {line.best:.1f}"
-            caveats[-1] = caveats[-1]._replace(text=f"{last}; {bounds}")
+            text = f"{last}; {line.name} lies between {line.worst:.1f} and {line.best:.1f}"
+            caveats[-1] = caveats[-1]._replace(text=text)
         return caveats
 
     def has_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
@@ -503,10 +505,11 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         read = self.tabulated(report).success
         rules = read.rate("letter", "content", "none")
         judged = read.rate("judge")
-        judge = f", {judged:.1f}% by the judge" if judged else ""
         if rules is None:
             return []
-        return [f"{rules:.1f}% of {read.n:,} answers were read by rules{judge}."]
+        if not judged:
+            return [f"Rules read {rules:.1f}% of {read.n:,} answers."]
+        return [f"Rules read {rules:.1f}% of {read.n:,} answers, the judge {judged:.1f}%."]
 
     def comparisons(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[Compared]:
         """McNemar's comparison of two models, or of a model under two settings, by ability. Raises ComparisonError."""

@@ -72,13 +72,16 @@ def scored_answer(
         read = "none of the options"
     else:
         read = letter
-    rotated = f" in pass {answered.question.index // PASS + 1}" if answered is not base else ""
+    grade = f"read as {read}"
+    if answered is not base:
+        number = answered.question.index // PASS + 1
+        grade = f"read as {read} in pass {number}"
     return ScoredAnswer(
         id=str(question.index % PASS),
         question=question.text + options,
         truth=f"{truth}. {question.options[truth]}" if truth else "",
         answer=answered.prediction,
-        grade=f"read{rotated} as {read}",
+        grade=grade,
         score=None if right is None else float(right),
         groups=groups,
         row=question.row,

@@ -20,7 +20,7 @@ def steps_sheet(read: Success) -> Sheet:
         for step, times in read.by_step.items()
     ]
     columns = (
-        Column("step", "Step"),
+        Column("step", "Step", has_words=True),
         Column("answers", "Answers", "count"),
         Column("share", "Share", "percent", bar=True),
     )
@@ -61,7 +61,7 @@ def comparison_sheets(
 ) -> list[Sheet]:
     """Two models' outcomes on the same questions, with McNemar's exact p."""
     columns = (
-        Column("name", "Ability"),
+        Column("name", "Ability", has_words=True),
         Column("both", "Both", "count"),
         Column("first_only", "First only", "count"),
         Column("second_only", "Second only", "count"),
@@ -88,7 +88,7 @@ def change_sheets(
 ) -> tuple[Sheet, Sheet]:
     """Overall, the first of `pairs`, under two protocols, and the other means that change."""
     columns = (
-        Column("name", "Ability"),
+        Column("name", "Ability", has_words=True),
         Column("here", PROTOCOL_WORDS[here], "score"),
         Column("there", PROTOCOL_WORDS[there], "score"),
         Column("change", "Change", "difference"),

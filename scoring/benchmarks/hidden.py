@@ -17,7 +17,6 @@ from typing import Any, Literal
 from pydantic import StrictInt
 
 from arena.sheets import Sheet
-from arena.templates import plural
 from scoring.benchmarks.article import (
     Caveat,
     PublishedBoard,
@@ -303,13 +302,12 @@ def _limits(
     """Yield what limits the numbers, in words that name no answer."""
     benchmark = opened.benchmark
     if lacking := benchmark.lacking(report):
-        have = "has" if lacking == 1 else "have"
-        text = f"{plural(lacking, 'question')} of the question file {have} no answer"
-        yield Caveat("Partial", text)
+        yield Caveat("Partial", f"questions of the question file without an answer: {lacking:,}")
     lead = "Partial" if report.protocol == "strict" else ""
     reasons = Counter(filter(None, benchmark.no_answers(opened.file).values()))
     for reason, times in reasons.items():
-        text = f"{counted(reason, times, len(opened.file.rows))}. {fate(report.protocol)}"
+        effect = fate(report.protocol)
+        text = f"{counted(reason, times, len(opened.file.rows))}. {effect} Ids aren't shown."
         yield Caveat(lead, text)
     yield from (Caveat("", text) for text in told)
     if text := benchmark.final_note(report):
@@ -401,7 +399,9 @@ class HiddenAnswers(Benchmark[HiddenReport]):
         if len(lines) < 2:
             return ()
         name = report.figures[0].name
-        return [line_sheet("comparison", "Both reports", lines, "Model", measure=name)]
+        return [
+            line_sheet("comparison", "Both reports", lines, "Model", measure=name, has_words=False)
+        ]
 
     def published(self, report: HiddenReport) -> PublishedBoard | None:
         return report.published

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from arena.locale import t, translated
 from arena.types import grouped
 from scoring.rules.kinds import KINDS
 from scoring.specs.file_columns import FileColumn
 from scoring.specs.schema import UNKNOWN
 
-MIXED = "Several kinds of rule"
-OTHER = "Rules of their own"
+MIXED = "Several kinds"
+OTHER = "Other"
 """Headings of the benchmarks with more than one kind, and with none of them."""
 
 
@@ -77,12 +78,12 @@ def benchmark_line(benchmark: Listing, is_here: bool) -> str:
 
 def facts_line(benchmark: Listing, is_here: bool) -> str:
     """The line without the benchmark's name."""
-    licence = benchmark.licence if benchmark.licence != UNKNOWN else "licence unknown"
+    is_known = benchmark.licence != UNKNOWN
     parts = [
-        benchmark.size,
-        benchmark.measure,
-        f"questions: {_where(benchmark, is_here)}",
-        licence,
+        translated(benchmark.size),
+        translated(benchmark.measure),
+        _where(benchmark, is_here),
+        translated(benchmark.licence) if is_known else t("benchmarks.licence_unknown"),
     ]
     return " · ".join(filter(None, parts))
 
@@ -90,9 +91,9 @@ def facts_line(benchmark: Listing, is_here: bool) -> str:
 def _where(benchmark: Listing, is_here: bool) -> str:
     """Returns the place of a benchmark's questions, in words."""
     if benchmark.way in ("compare", "sealed"):
-        return "items of this server"
+        return t("benchmarks.questions_items")
     if is_here:
-        return "here"
+        return t("benchmarks.questions_here")
     if benchmark.way == "questions first":
-        return "not here, the host can add them"
-    return "not here, can be given"
+        return t("benchmarks.questions_ask")
+    return t("benchmarks.questions_bring")

@@ -21,6 +21,7 @@ import numpy as np
 from pydantic import Field
 
 from arena.database import now
+from arena.locale import t
 from arena.reasoning import answer_of
 from arena.sheets import Sheet
 from arena.types import grouped
@@ -42,7 +43,7 @@ from scoring.judges.injection import neutralise
 from scoring.judges.replies import LIKELY, ROOM, Scale, quoted, read_score
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema, prompt_text
-from scoring.no_answers import NO_ANSWER, no_answer
+from scoring.no_answers import no_answer, unscored_because
 from scoring.report import (
     Filled,
     Grade,
@@ -164,7 +165,7 @@ def grading(
 def unanswered(filled: Filled, run: int, reason: str) -> Grading:
     """The grade of a prediction that is no answer of a model, without a call."""
     yield from ()
-    return Grade(filled.question.id, run, None, f"{NO_ANSWER}: {reason}")
+    return Grade(filled.question.id, run, None, unscored_because(reason))
 
 
 def read_paper(text: str, finish: str = "stop") -> float | None:
@@ -361,7 +362,7 @@ class MMVet(MMVetArticle):
 
     @property
     def size(self) -> str:
-        return f"{self.question_count} questions"
+        return t("benchmarks.question_count", count=self.question_count)
 
     @property
     def measure(self) -> str:
@@ -476,7 +477,7 @@ class MMVet(MMVetArticle):
     def footnotes(self, report: Report) -> Sequence[str]:
         if report.trusted:
             return ()
-        return (f"\n{report.distrust.replace('judge not trusted', 'JUDGE NOT TRUSTED')}.",)
+        return (f"\nJUDGE NOT TRUSTED: {report.distrust}.",)
 
     def sheets(self, report: Report) -> Sequence[Sheet]:
         capabilities, integrations = tabulate(report)
@@ -578,8 +579,8 @@ MM_VET = MMVet(
     key="mm-vet",
     cited="yu2024mmvet",
     name="MM-Vet",
-    about="Open questions that need several abilities at once; a judge grades each answer from 0 to 1.",
-    holds='{"v1_0": "answer", ...}, or a table of answers with ids as VLMEvalKit, lmms-eval or LLaVA write it',
+    about="Open questions that need several abilities at once. A judge grades each answer from 0 to 1.",
+    holds="a JSON object of answers by id, or a table of ids and answers in VLMEvalKit, lmms-eval or LLaVA format",
     report=Report,
     way="questions first",
     protocols={"Hardened": "hardened", "As in the paper": "paper"},
@@ -587,10 +588,11 @@ MM_VET = MMVet(
     unit="grade",
     parts=frozenset({"questions", "missing", "runs"}),
     options=MMVetOptions,
-    unpictured="this server has none in a folder images beside its questions",
+    unpictured="this server has no folder images beside its questions",
     notes={
-        "paper": "Paper protocol: the authors' prompt, retries and reading; a reply that cannot be read counts 0.0",
-        "hardened": "Hardened protocol: answers are fenced off; what cannot be read is unscored and stays out of the "
-        "mean",
+        "paper": "Paper protocol: the authors' prompt and retries, with grades read as they do. An unreadable reply "
+        "counts as 0.0",
+        "hardened": "Hardened protocol: answers are fenced off from the judge's instructions, and an unreadable grade "
+        "doesn't count",
     },
 )

@@ -112,9 +112,7 @@ def part_of(questions: QuestionSet, text: str, name: str = "") -> QuestionSet:
     unknown = sorted(ids - {question.id for question in questions.questions})
     if not ids or unknown:
         problem = f"{len(unknown)} others: {', '.join(unknown[:20])}" if unknown else "none"
-        raise RowsError(
-            f"expected ids of {questions.name}, found {problem}; correct or delete them"
-        )
+        raise RowsError(f"These aren't ids of {questions.name}: {problem}. Correct or delete them.")
     chosen = tuple(question for question in questions.questions if question.id in ids)
     others = tuple(question for question in questions.questions if question.id not in ids)
     label = f"subset {name}".strip()

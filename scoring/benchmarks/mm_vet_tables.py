@@ -13,6 +13,7 @@ from scoring.benchmarks.article import (
     PublishedBoard,
     ScoredAnswer,
     Total,
+    covered_name,
     part_of,
     score_total,
 )
@@ -124,10 +125,8 @@ def zeros_sentence(grades: Iterable[Grade]) -> str:
         return ""
     ids = [*dict.fromkeys(grade.question for grade in zeros)]
     listed = ", ".join(ids[:_MOST_LISTED]) + (", ..." if ids[_MOST_LISTED:] else ".")
-    subject = "grade" if len(all_grades) == 1 else "grades"
-    verb = "is" if len(zeros) == 1 else "are"
-    counted = f"{len(zeros):,} of {len(all_grades):,} {subject} {verb} 0"
-    return f"{counted} because the judge's reply held no score: id {listed}"
+    total = len(all_grades)
+    return f"Counted as 0, since the judge's reply held no score: {len(zeros):,} of {total:,} grades, id {listed}"
 
 
 def no_answer_notes(report: Report) -> tuple[str, ...]:
@@ -148,9 +147,8 @@ def cut_notes(report: Report) -> tuple[str, ...]:
         return ()
     names = list(dict.fromkeys(name for cut in cuts for name in cut))
     listed = ", ".join(names[:_MOST_LISTED]) + (", ..." if names[_MOST_LISTED:] else "")
-    came = "answer came" if len(report.rows) == 1 else "answers came"
-    counted = f"{len(cuts):,} of {len(report.rows):,} {came}"
-    return (f"{counted} with what the judge did not see: {listed}.",)
+    total = len(report.rows)
+    return (f"The judge didn't see parts of {len(cuts):,} of {total:,} answers: {listed}.",)
 
 
 def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -189,7 +187,7 @@ class MMVetArticle(Benchmark[Report]):
         head = scored.lines[-1]
         if head.mean is None:
             return ()
-        total = score_total(f"Total {self.covered(report)}".strip(), head)
+        total = score_total(covered_name("Total", self.covered(report)), head)
         if len(scored.run_totals) < 2 or scored.spread is None:
             return (total,)
         means = ("–" if mean is None else f"{mean:.1f}" for mean in scored.run_totals)
@@ -207,10 +205,12 @@ class MMVetArticle(Benchmark[Report]):
         lead = "Partial" if report.protocol == "hardened" else ""
         caveats += [Caveat(lead, text) for text in no_answer_notes(report)]
         if line.unscored:
-            grades = f"{line.unscored:,} of {line.n * report.runs:,} grades unscored"
-            caveats.append(
-                Caveat("", f"{grades}: the mean lies between {line.worst:.1f} and {line.best:.1f}")
+            total = line.n * report.runs
+            text = (
+                f"{line.unscored:,} of {total:,} grades unscored: the mean lies between {line.worst:.1f} and "
+                f"{line.best:.1f}"
             )
+            caveats.append(Caveat("", text))
         zeros = zeros_sentence(grade for row in report.rows for grade in row.grades)
         if zeros and not is_ungraded:
             scored = self.headline(scored_only(report)).mean
@@ -258,16 +258,14 @@ class MMVetArticle(Benchmark[Report]):
         if scored:
             fooled = sum(score > 0 for score in scored)
             checks.append(
-                f"Canaries: {fooled:,} of {len(scored):,} answers that deserve nothing got points from the judge."
+                f"Canaries: the judge gave points to {fooled:,} of {len(scored):,} worthless answers."
             )
         flagged = sum(bool(row.flags) for row in report.rows)
         obeyed = sum(any(OBEYED in grade.flags for grade in row.grades) for row in report.rows)
         if flagged or obeyed:
-            withdrawn = ""
-            if obeyed:
-                withdrawn = f"; {obeyed:,} without a grade, since the judge obeyed them"
             checks.append(
-                f"Answers that speak to the judge, or repeat themselves: {flagged:,}{withdrawn}."
+                f"Answers that speak to the judge or repeat themselves: {flagged:,}; obeyed by the judge, so without a "
+                f"grade: {obeyed:,}."
             )
         return checks
 
@@ -275,10 +273,14 @@ class MMVetArticle(Benchmark[Report]):
         return [f"Before each question the model read “{report.asked}”."] if report.asked else []
 
     def methods(self, report: Report) -> Mapping[str, str]:
-        runs = f"{report.runs} samples of one call" if report.sampled else f"{report.runs} separate"
+        runs = (
+            f"{report.runs} samples of one call"
+            if report.sampled
+            else f"{report.runs} separate calls"
+        )
         methods: dict[str, str] = {}
         if not report.judge.prompt:
-            methods["Protocol"] = "not known: the grades were read from a file"
+            methods["Protocol"] = "unknown: the grades were read from a file"
         elif report.protocol == "paper" and report.sampled:
             methods["Protocol"] = "As in the paper, but for samples of one call"
         if report.missing:

@@ -89,7 +89,7 @@ _CCBENCH = SPEC.names_of("edition")
 _SIZED: tuple[Edition, ...] = ("MMBench", "MMBench-CN")
 _OF_OTHERS: tuple[Edition, ...] = ("CCBench", "Multiple choice")
 """Editions without the paper's abilities, and so without its tables."""
-_NO_PASSES = "the file holds base rows only, no rotated passes; it is scored as vanilla"
+_NO_PASSES = "The file has base rows only and no rotated passes, so it's scored as vanilla."
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class _Gaps:
             edition_split = " ".join(filter(None, (self.edition, split)))
             if known is None:
                 text = (
-                    f"{edition_split}: {len(present):,} questions; not checked against an edition"
+                    f"{edition_split}: {len(present):,} questions, not checked against an edition."
                 )
                 problems.append(Problem(0, None, text, "nothing"))
                 continue
@@ -235,15 +235,15 @@ def _circular_problems(
     `unscored` are rows of the file without a known right answer.
     """
     if not questions:
-        text = "no row has a right answer; letters are extracted, nothing is scored"
+        text = "No row has a right answer. Letters are extracted, and nothing is scored."
         return (Problem(0, None, text, "circular"),)
     if not is_circular(questions):
         text = _NO_PASSES
         rotated = sum(question.index >= PASS for question in unscored)
         if rotated:
             text = (
-                f"none of the file's {rotated:,} rotated passes has a right answer that can be used; "
-                "correct the column answer. Until then it is scored as vanilla"
+                f"None of the {rotated:,} rotated passes has a right answer that can be used. Correct the column "
+                "answer. Until then the file is scored as vanilla."
             )
         return (Problem(0, None, text, "circular"),)
     return (
@@ -257,7 +257,7 @@ def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
     """Problems of categories other than the paper's abilities, in editions with these abilities."""
     if edition(questions) in _OF_OTHERS:
         return ()
-    text = "the category {!r} is no ability of MMBench; it has its own row"
+    text = "The category {!r} is no ability of MMBench. It has its own row."
     strange = sorted(
         {question.named_category for question in questions if question.category not in L2_OF}
     )

@@ -235,7 +235,7 @@ def _gaps_of_split(
         times = Counter(question.named_category for question in members)
         known = sizes(_fitting(times, split_text))
         if known is None:
-            text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions; not checked against an edition"
+            text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions, not checked against an edition."
             problems.append(Problem(0, None, text, "nothing"))
             continue
         gaps[split] = known - times
@@ -261,7 +261,7 @@ def _fitting(times: Counter[str], split_text: str | None) -> str:
 
 
 def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
-    text = "the category {!r} is no subtask of MMT-Bench; it has its own row and counts in each Overall"
+    text = "The category {!r} is no subtask of MMT-Bench. It has its own row and counts in each Overall."
     strange = sorted({row.question.named_category for row in rows} - subtasks().keys())
     return tuple(Problem(0, None, text.format(name), "nothing") for name in strange)
 
@@ -363,7 +363,7 @@ def overall_sheet(scores: MMTBenchScores) -> Sheet:
         for own, random, frequent in ways
     ]
     columns = (
-        Column("name", "Mean"),
+        Column("name", "Mean", has_words=True),
         Column("mean", "This file", "score", "mean_low", "mean_high", bar=True),
         Column("random", "Random", "score"),
         Column("frequency", "Frequency", "score"),
@@ -460,11 +460,10 @@ class MMTBench(MultipleChoice):
         yield tree_sheet("levels", title, self.trees(scores), "Task", self.words, unfolded=2)
         nodes = scores.tree.find(NARROWEST)
         yield worst_sheet("Worst subtasks first", nodes, "Subtask", self.words)
-        for name, lines in (
-            ("Image type", scores.image_types),
-            ("Capability", scores.capabilities),
+        for name, title, lines in (
+            ("Image type", "By image type", scores.image_types),
+            ("Capability", "By capability", scores.capabilities),
         ):
-            title = f"By {name.lower()}"
             key = title.lower().replace(" ", "-")
             yield line_sheet(key, title, lines, name, place="below", note=_OVERLAP)
         title = "By cluster of the task map"

@@ -58,12 +58,12 @@ _NUMBERED = re.compile(r"(?:.*_)?(\d{1,18})", re.ASCII)
 _TRUTH_PARTS = re.compile("<AND>|<OR>")
 _SHOWN = 20
 _MENDS = {
-    type(None): 'null; write "" for an empty answer, or delete it and score without it',
-    bool: "true or false; put it in quotes as the model wrote it",
-    int: "a number; put it in quotes as the model wrote it",
-    float: "a number; put it in quotes as the model wrote it",
-    list: "a list; give the text alone",
-    dict: "an object; give the text alone",
+    type(None): 'null. Write "" for an empty answer, or delete it and score without it',
+    bool: "true or false. Put it in quotes as the model wrote it",
+    int: "a number. Put it in quotes as the model wrote it",
+    float: "a number. Put it in quotes as the model wrote it",
+    list: "a list. Give the text alone",
+    dict: "an object. Give the text alone",
 }
 
 
@@ -150,16 +150,16 @@ def read_predictions(
         models |= {model.strip()} if isinstance(model, str) else set()
         prefixes.add(str(values.get(PREFIX) or ""))
     if columns is None:
-        raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
+        raise NoAnswersError("The file has no answers. Choose the one that has them.", label)
     titles = sorted(filter(None, models))
     if len(titles) > 1:
         raise RowsError(
-            f"expected one model's answers, found those of {_counted(titles)}; split the file",
+            f"The file has the answers of several models: {_counted(titles)}. Split the file.",
             label,
         )
     if len(prefixes) > 1:
         raise RowsError(
-            f"expected one text in all rows, found {len(prefixes)}; score answers asked in one way",
+            f"The rows have {len(prefixes)} different texts here. Score answers that were asked in one way.",
             label,
             column=PREFIX,
         )
@@ -207,7 +207,7 @@ def joined_records(
             yield Joined(source, record, columns, prediction)
 
 
-_LEAVE_OUT = "add them, or score without them (Details: Leave them unscored; command line: -o missing=unscored)"
+_LEAVE_OUT = "Add them, or score without them: choose Leave them unscored under Details, or -o missing=unscored."
 
 
 def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Filled, ...]:
@@ -225,13 +225,16 @@ def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Fill
         for id, times in Counter(prediction.id for prediction in upload.predictions).items()
         if times > 1
     ]
-    problems = (
-        _problem("questions without an answer", lacking, _LEAVE_OUT),
-        _problem(f"ids that are not in {questions.name}", unknown, _mend(unknown, questions)),
-        _problem("ids that stand there more than once", double, "keep one of each"),
-    )
-    if any(problems):
-        raise UploadError(upload.file, tuple(filter(None, problems)))
+    problems = []
+    if lacking:
+        problems.append(f"Questions without an answer: {_counted(lacking)}. {_LEAVE_OUT}")
+    if unknown:
+        mend = _mend(unknown, questions)
+        problems.append(f"Ids that are not in {questions.name}: {_counted(unknown)}. {mend}")
+    if double:
+        problems.append(f"Ids that are there more than once: {_counted(double)}. Keep one of each.")
+    if problems:
+        raise UploadError(upload.file, tuple(problems))
     return filled
 
 
@@ -244,8 +247,8 @@ def _mend(unknown: list[str], questions: QuestionSet) -> str:
             and all(id.startswith(prefix) for id in unknown)
         ):
             edition = "MM-Vet v2" if other == "mm-vet-v2" else "MM-Vet"
-            return f"they are {edition}'s: score the file with --benchmark {other}"
-    return "correct or delete them"
+            return f"They are {edition}'s: score the file with --benchmark {other}."
+    return "Correct or delete them."
 
 
 def notices(upload: Upload, questions: QuestionSet, then: str = BEFORE) -> tuple[str, ...]:
@@ -265,18 +268,18 @@ def notices(upload: Upload, questions: QuestionSet, then: str = BEFORE) -> tuple
         if repeats(prediction.text, texts.get(prediction.id, ""))
     ]
     lines = (
-        f"no question in it is the one that its id names in {questions.name}; is it a file of another benchmark?"
+        f"None of its questions is the one with that id in {questions.name}. Is it a file of another benchmark?"
         if upload.asks_others
         else "",
-        f"answers that repeat their question: {_counted(echoes)}; was the prompt written into the file? cut it off, "
-        "since a judge reads it as the model's words"
+        f"Answers that repeat their question: {_counted(echoes)}. If the prompt was written into the file, cut it off: "
+        "a judge reads it as the model's words."
         if echoes
         else "",
-        f"answers to questions outside the subset, left out: {upload.outside:,}"
+        f"Answers to questions outside the subset, left out: {upload.outside:,}."
         if upload.outside
         else "",
-        f"answers that are NA or None, read as the model's words: {_counted(named_nothing)}; where it gave none, "
-        "empty the cell"
+        f"Answers that are NA or None, which count as the model's words: {_counted(named_nothing)}. Where it gave no "
+        "answer, empty the cell."
         if named_nothing
         else "",
     )
@@ -319,18 +322,18 @@ class QuestionIndex:
             else []
         )
         if meant and id not in meant:
-            problem = f"expected the question of {id!r}, found that of {meant[0]!r}; correct the ids, or delete them"
+            problem = f"This is the question of {meant[0]!r}, not of {id!r}. Correct the ids, or delete them."
             raise RowsError(problem, row=record.row, column=columns.question)
         return id
 
     def _id_by_id(self, record: Record, column: str) -> str:
         value = record.values[column]
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            problem = "expected an id, a text or a number; write it as in the benchmark"
+            problem = "An id is a text or a number. Write it as in the benchmark."
             raise RowsError(problem, None, record.row, column)
         written = _normal(str(value))
         if not written:
-            problem = "expected an id, found an empty cell; write it there, or delete the row"
+            problem = "The id is empty. Write it there, or delete the row."
             raise RowsError(problem, None, record.row, column)
         return self._ids.get(written) or self._numbers.get(_whole(written), written)
 
@@ -338,7 +341,10 @@ class QuestionIndex:
         text = record.values.get(columns.question or "")
         if not isinstance(text, str) or not text.strip():
             raise RowsError(
-                "expected the question's text; write it there", None, record.row, columns.question
+                "The question's text is missing. Write it there.",
+                None,
+                record.row,
+                columns.question,
             )
         meant = self._texts.get(folded(text), [])
         truth = record.values.get(columns.truth or "")
@@ -346,7 +352,7 @@ class QuestionIndex:
             meant = [question for question in meant if folded(question.truth) == folded(truth)]
         if len(meant) > 1:
             several = _counted([question.id for question in meant])
-            problem = f"expected the text of one question, found that of {several}; add a column id"
+            problem = f"This is the text of several questions: {several}. Add a column id."
             raise RowsError(problem, row=record.row, column=columns.question)
         return meant[0].id if meant else repr(folded(text)[:60])
 
@@ -380,7 +386,7 @@ def _columns(source: Record, record: Record) -> _Columns:
     if id is None:
         question = question or _only(names, ("prompt",), "the questions", record)
     if id is None and question is None:
-        raise _unclear("a column of ids (" + ", ".join(_IDS) + ") or a column question", record)
+        raise _unclear(f"a column of ids ({', '.join(_IDS)}) or a column question", record)
     truth = next(
         (column for column in names if names[column] in _TRUTHS and column != answer), None
     )
@@ -407,7 +413,7 @@ def _only(names: Mapping[str, str], wanted: Iterable[str], role: str, record: Re
     if len(several) > 1:
         columns = " and ".join(map(repr, several))
         raise RowsError(
-            f"expected one column with {role}, found {columns}; delete or rename one",
+            f"Several columns have {role}: {columns}. Delete or rename one.",
             row=record.row,
         )
     return several[0] if several else None
@@ -415,7 +421,9 @@ def _only(names: Mapping[str, str], wanted: Iterable[str], role: str, record: Re
 
 def _unclear(expected: str, record: Record) -> RowsError:
     names = ", ".join(map(repr, list(record.values)[:_SHOWN])) or "none"
-    return RowsError(f"expected {expected}, found {names}; add or rename it", row=record.row)
+    return RowsError(
+        f"The file needs {expected}, and it has {names}. Add or rename it.", row=record.row
+    )
 
 
 def _layout(source: Record, names: set[str], id: str | None) -> Layout:
@@ -435,9 +443,7 @@ def _answer(record: Record, columns: _Columns) -> str:
     if isinstance(text, str):
         return text
     place = str(record.values[KEY]) if columns.id == KEY else columns.answer
-    raise RowsError(
-        f"expected an answer as text, found {_MENDS[type(text)]}", row=record.row, column=place
-    )
+    raise RowsError(f"The answer is {_MENDS[type(text)]}.", row=record.row, column=place)
 
 
 def _whole(written: str) -> int | None:
@@ -448,10 +454,6 @@ def _whole(written: str) -> int | None:
 
 def _normal(id: str) -> str:
     return unicodedata.normalize("NFC", id).strip()
-
-
-def _problem(defect: str, ids: list[str], mend: str) -> str:
-    return f"{defect}: {_counted(ids)}; {mend}" if ids else ""
 
 
 def _counted(ids: list[str]) -> str:

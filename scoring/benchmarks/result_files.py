@@ -55,16 +55,16 @@ def result_file_problem(first: Record, file: str, toolkit: Toolkit | None = None
         other = f"{match[1]}{path.suffix}" if match else "the file of predictions"
         return (
             "is a result file of VLMEvalKit: hit and log are its verdicts, and rotated passes are left out. "
-            f"Upload {other}, which the toolkit wrote before it"
+            f"Upload {other}, which the toolkit wrote before it."
         )
     if toolkit == "VLMEvalKit" and "log" in names:
         return (
             "is a judged file of VLMEvalKit: the column score holds its judge's grades, which are read for MM-Vet "
-            "only. Upload the file of predictions without the judge's name, which the toolkit wrote before it"
+            "only. Upload the file of predictions without the judge's name, which the toolkit wrote before it."
         )
     if toolkit == "lmms-eval":
         return (
             f"holds lmms-eval's samples with its judge's scores ({LMMS_SCORE}), which are read for MM-Vet only. "
-            "Upload samples of a run with --predict_only"
+            "Upload samples of a run with --predict_only."
         )
     return ""

@@ -94,12 +94,12 @@ RULE_PROTOCOL_WORDS: Mapping[str, str] = {
     "authors": "The authors'",
 }
 RULE_NOTES: Mapping[str, str] = {
-    "strict": "Strict protocol (ours): an answer that isn't clear stays unscored, and out of the figures",
-    "vlmevalkit": "VLMEvalKit's rules of August 2026: an answer that they can't read is wrong",
-    "lmms-eval": "lmms-eval's rules of August 2026: an answer that they can't read is wrong",
-    "authors": "The authors' own rules: an answer that they can't read is wrong",
-    "mmbench-paper": "MMBench's protocol: whole words that are letters; what nobody reads is wrong",
-    "mmt-paper": "MMT-Bench's protocol: letters, then contents; what nobody reads is wrong",
+    "strict": "Strict protocol (ours): an unclear answer stays unscored and doesn't count",
+    "vlmevalkit": "VLMEvalKit's rules (August 2026): an answer they can't read is wrong",
+    "lmms-eval": "lmms-eval's rules (August 2026): an answer they can't read is wrong",
+    "authors": "The authors' rules: an answer they can't read is wrong",
+    "mmbench-paper": "MMBench's protocol: letters that are whole words. An answer that can't be read is wrong",
+    "mmt-paper": "MMT-Bench's protocol: letters first, then the options' texts. An answer that can't be read is wrong",
 }
 
 
@@ -236,7 +236,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         if report.protocol != "strict" or not any(rule.truth_decides for rule in rules):
             return ""
         return (
-            "An answer that isn't equal to the right one, and may still say the same, counts as wrong: no judge reads "
+            "An answer unlike the right one counts as wrong, even if it means the same: no judge reads "
             "it."
         )
 
@@ -249,16 +249,16 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         problems = [(wrong_truth(self.spec, item), item.id) for item in known]
         ids_by_problem = grouped((problem, id) for problem, id in problems if problem)
         unscorable = sum(map(len, ids_by_problem.values()))
-        scorable = f"; {len(known) - unscorable:,} can be scored" if known else ""
-        lines = [f"{self.name}: {plural(len(items), 'answer')}{scorable}"]
+        line = f"{self.name}: {plural(len(items), 'answer')}"
+        lines = [f"{line}; {len(known) - unscorable:,} can be scored" if known else line]
         splits = Counter(map(self.split_of, file.rows))
         if len(splits) > 1:
             counts = [f"{split or '(none)'} {count:,}" for split, count in splits.items()]
-            lines.append(f"splits: {', '.join(counts)}")
+            lines.append(f"Splits: {', '.join(counts)}")
         for problem, ids in ids_by_problem.items():
             questions = plural(len(ids), "question")
             lines.append(
-                f"the right answer of {questions} {problem}, so our rules leave it unscored: {_first_ids(ids)}"
+                f"The right answer of {questions} {problem}, so our rules leave it unscored: {_first_ids(ids)}"
             )
         return tuple(lines)
 
@@ -361,12 +361,12 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
 
     def caveats(self, report: SpecReport) -> Sequence[Caveat]:
         caveats = [
-            Caveat("Partial", f"{problem.text}{_bounds_over_all(report)}")
+            Caveat("Partial", _bounded(problem.text, report))
             for problem in report.problems
             if problem.blocks == "whole"
         ]
         for name, has, expected in absent_groups(report):
-            text = f"{name} sums {has} of its {expected} groups; the file has no row of the others"
+            text = f"{name} sums {has} of its {expected} groups; the file has no rows of the others"
             caveats.append(Caveat("Partial", text))
         lead = "Partial" if report.protocol == "strict" else ""
         caveats += [Caveat(lead, text) for text in self.no_answer_notes(report)]
@@ -374,10 +374,8 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         spec = spec_of_report(report)
         without_truth = sum(not has_truth(spec, item) for item in report_items(report))
         if without_truth:
-            count = plural(without_truth, "question")
-            caveats.append(
-                Caveat("", f"without a right answer in the file, read and not scored: {count}")
-            )
+            text = f"questions without a right answer, read but not scored: {without_truth:,}"
+            caveats.append(Caveat("", text))
         if submission := self.submission(report):
             caveats.append(Caveat("", submission.told))
         caveats += picture_caveats(report)
@@ -391,15 +389,17 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         unread = [row for row in report.rows if not row.reading.read and not row.no_answer]
         if not unread:
             return []
-        count = f"{len(unread):,} of {plural(len(report.rows), 'answer')}"
+        total = len(report.rows)
         if report.protocol != "strict" and any(row.reading.score is not None for row in unread):
             kinds = dict.fromkeys(case.rule.unread_as for case in spec_of_report(report).rule)
-            text = f"nobody could read {count}; this protocol counts them as {either(kinds)}"
+            counted = either(kinds)
+            text = f"unreadable: {len(unread):,} of {total:,} answers; this protocol counts them as {counted}"
             return [Caveat("", text)]
         head = figure_lines(report)[head_figure(report)]
-        ends = f"{head.worst:{head.form}} and {head.best:{head.form}}"
-        between = f"{head.name} lies between {ends}"
-        return [Caveat("", f"undecided: {count}; {between}")]
+        low = f"{head.worst:{head.form}}"
+        high = f"{head.best:{head.form}}"
+        text = f"undecided: {len(unread):,} of {total:,} answers; {head.name} lies between {low} and {high}"
+        return [Caveat("", text)]
 
     def published(self, report: SpecReport) -> PublishedBoard | None:
         """Returns the spec's published numbers of this figure under this protocol."""
@@ -498,19 +498,21 @@ def outcome_words(reading: Reading) -> str:
     return f"not read ({reading.why})"
 
 
-def _bounds_over_all(report: SpecReport) -> str:
-    """Returns the end of a sentence: the headline's bounds over all questions of a question file, or why it has none.
+def _bounded(text: str, report: SpecReport) -> str:
+    """Returns a sentence on missing answers with the headline's bounds over all questions, or why it has none.
 
-    Empty if the report has all questions.
+    The sentence is unchanged if the report has all questions.
     """
     if not report.missing:
-        return ""
+        return text
     head = figure_lines(report)[head_figure(report)]
     if why := why_unbounded(report):
-        return f". {head.name} has no bounds over all of them: {why}"
+        return f"{text}. {head.name} has no bounds over all of them: {why}"
     ends = whole_ends(report)
     assert ends, "a figure without a reason against it has bounds"
-    return f"; over all of them {head.name} lies between {ends.low:{head.form}} and {ends.high:{head.form}}"
+    low = f"{ends.low:{head.form}}"
+    high = f"{ends.high:{head.form}}"
+    return f"{text}; over all of them {head.name} lies between {low} and {high}"
 
 
 def _first_ids(ids: Sequence[str]) -> str:

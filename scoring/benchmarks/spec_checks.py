@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from arena.templates import plural
 from scoring.benchmarks.article import Caveat
 from scoring.rules.pairwise import ONE_VERDICT, TWO_VERDICTS
 from scoring.specs.report import SpecReport, ruled_rows
@@ -15,8 +14,8 @@ def canary_notes(report: SpecReport) -> Iterator[str]:
     ]
     if scored:
         raised = sum(score > 0 for score in scored)
-        count = f"{raised:,} of {plural(len(scored), 'answer')} that deserve nothing"
-        yield f"Canaries: {count} got more than the lowest grade from the judge."
+        total = len(scored)
+        yield f"Canaries: the judge gave {raised:,} of {total:,} worthless answers more than the lowest grade."
 
 
 def distrust_caveats(report: SpecReport) -> Iterator[Caveat]:
@@ -24,9 +23,10 @@ def distrust_caveats(report: SpecReport) -> Iterator[Caveat]:
     raised = [canary.reading.read for canary in report.canaries if canary.reading.score]
     if raised:
         grades = ", ".join(raised)
-        count = f"{len(raised):,} of {plural(len(report.canaries), 'worthless answer')}"
+        total = len(report.canaries)
         text = (
-            f"don't trust this score: the judge gave {count} more than the lowest grade: {grades}"
+            f"don't trust this score: the judge gave {len(raised):,} of {total:,} worthless answers more than the "
+            f"lowest grade: {grades}"
         )
         yield Caveat("Judge not trusted", text)
 
@@ -36,10 +36,9 @@ def picture_caveats(report: SpecReport) -> Iterator[Caveat]:
     rows = [row for row, rule in ruled_rows(report) if rule.shows_pictures and row.replies]
     without = sum(not row.shown for row in rows)
     if without:
-        count = f"{without:,} of {plural(len(rows), 'question')}"
-        yield Caveat(
-            "Without pictures", f"the file held no picture for {count}, and the judge saw none"
-        )
+        total = len(rows)
+        text = f"the judge saw no picture for {without:,} of {total:,} questions: the file has none"
+        yield Caveat("Without pictures", text)
 
 
 def order_notes(report: SpecReport) -> Iterator[str]:
@@ -48,4 +47,4 @@ def order_notes(report: SpecReport) -> Iterator[str]:
     same = verdicts.count(ONE_VERDICT)
     both = same + verdicts.count(TWO_VERDICTS)
     if both:
-        yield f"Both orders: the judge kept to its verdict for {same:,} of {plural(both, 'answer')}."
+        yield f"The judge gave the same verdict in both orders for {same:,} of {both:,} answers."

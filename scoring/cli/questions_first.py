@@ -40,7 +40,7 @@ def questions_first(benchmark: MMVet, request: ScoreRequest) -> Iterator[str]:
         )
         yield from no_answer_notes(report)
         judges = ", ".join(report.judge.versions)
-        yield f"{chosen.name}: grades of {judges} for {plural(len(report.rows), 'question')}, runs: {report.runs}."
+        yield f"{chosen.name}: grades by {judges} for {plural(len(report.rows), 'question')}, runs: {report.runs}."
     else:
         report = yield from _judged(benchmark, chosen, request)
     lines = chain(_warnings(report), progress.report_lines(report))

@@ -49,7 +49,7 @@ class FileRoles:
             return own_benchmark(self.spec)
         if key:
             raise FileRolesError(
-                f"A benchmark of your own needs a benchmark.yaml. Drop it together with {self.name}"
+                f"Your own benchmark needs a benchmark.yaml. Drop it together with {self.name}."
             )
         return None
 
@@ -58,7 +58,7 @@ def file_roles(upload: StoredUpload) -> FileRoles:
     """Returns the roles of an upload's files. Raises FileRolesError, SpecError and RowsError."""
     specs = [file for file in upload.files if file.path.suffix in SPEC_ENDINGS]
     if len(specs) > 1:
-        raise FileRolesError(f"{_names(specs)} each say how to score. Drop one of them")
+        raise FileRolesError(f"{_names(specs)} each say how to score. Keep one of them.")
     spec = None
     used: set[str] = set()
     if specs:
@@ -72,14 +72,14 @@ def file_roles(upload: StoredUpload) -> FileRoles:
     tables = _tables([file for file in upload.files if file not in specs and file.name not in used])
     if not tables and spec is not None:
         raise FileRolesError(
-            f"{specs[0].name} says how to score {spec.name}. Drop your answers together with it"
+            f"{specs[0].name} says how to score {spec.name}. Drop your answers together with it."
         )
     if not tables:
-        raise FileRolesError("There are no answers in it. Drop your model's answers")
+        raise FileRolesError("There are no answers in it. Drop your model's answers.")
     if len(tables) > 2:
         raise FileRolesError(
-            f"{_names(tables)} are {len(tables)} tables. Drop one with a model's answers, and one with the "
-            "questions if they are in a file of their own"
+            f"{_names(tables)} are {len(tables)} tables. Keep one with a model's answers, and one with the questions "
+            "if they have their own file."
         )
     if len(tables) == 1:
         return FileRoles(tables[0].path, tables[0].name, spec=spec)
@@ -92,7 +92,7 @@ def _tables(files: Sequence[UploadedFile]) -> list[UploadedFile]:
     for file in files:
         if file.path.suffix not in SUFFIXES:
             raise FileRolesError(
-                f"No benchmark.yaml beside {file.name} names it, so nothing reads it. Leave it out, or name it there"
+                f"Nothing reads {file.name}, since no benchmark.yaml names it. Leave it out, or name it there."
             )
     return [*files]
 
@@ -107,15 +107,15 @@ def _answers_and_questions(
     called = spec.columns.answer if spec else "prediction"
     if len(answers) > 1:
         raise FileRolesError(
-            f"{_names(tables)} both have a model's answers, in a column {called!r}. Drop one of them, and the "
-            "questions without such a column"
+            f"{_names(tables)} both have a model's answers, in a column {called!r}. Keep one of them, and give the "
+            "questions without that column."
         )
     if not answers:  # beside questions they may be called as the right ones are
         answers = [file for file in tables if not has_questions(columns[file], spec)]
     if len(answers) != 1:
         raise FileRolesError(
             f"Neither of {_names(tables)} has a column {called!r} with a model's answers. Rename the column that has "
-            "them"
+            "them."
         )
     (questions,) = (file for file in tables if file not in answers)
     return answers[0], questions
@@ -140,8 +140,8 @@ def open_with_questions(
     )
     if opened is None:
         raise FileRolesError(
-            f"No benchmark is known by {roles.questions_name}. Choose it below, under Details, drop a benchmark.yaml "
-            "with both files, or drop the answers alone"
+            f"We can't tell the benchmark from {roles.questions_name}. Choose it below, under Details, add a "
+            "benchmark.yaml, or drop the answers alone."
         )
     return opened
 

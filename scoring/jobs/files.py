@@ -59,26 +59,25 @@ LOOKED_AT = 3
 """Rows of a file that its owner sees before scoring."""
 _PACKED = (".xlsx", ".parquet")
 _BLIND_TO_OWN = (
-    "Answers that voters are still asked to choose between are sent to this site's own judge alone: whoever runs "
-    "another one could learn which model gave which. Choose this site's judge under Details; where there is none, ask "
-    "the host for one"
+    "Voters are still comparing these answers, so only this site's judge may see them: another judge's operator could "
+    "learn which model gave which. Choose this site's judge under Details, or ask the people who run this site for one."
 )
 _SEALED_FROM_OWN = (
-    "Sealed captions and references are sent to this site's own judge alone. Choose it under Details. If it can't be "
-    "chosen, log in above, or ask whoever runs this site"
+    "Only this site's judge may see sealed captions and references. Choose it under Details. If you can't, log in "
+    "above, or ask the people who run this site."
 )
 _HIDDEN_FROM_JUDGES = (
-    "The right answers are hidden, so rules alone score this file, and no judge is asked: its replies would be kept. "
-    "Choose Score by rules"
+    "The right answers are hidden, so only rules may score this file: a judge's replies would be stored. Choose Score "
+    "by rules."
 )
 LAYOUTS: Mapping[Layout, str] = {
     "id: text": "the authors' format",
-    "id: record": "a record for each id",
-    "records": "a record for each answer",
+    "id: record": "one record per id",
+    "records": "one record per answer",
     "LLaVA answers": "LLaVA's format",
     "lmms-eval samples": "lmms-eval's format",
     "VLMEvalKit table": "VLMEvalKit's format",
-    "question texts": "joined by the questions' texts",
+    "question texts": "rows that quote their question",
 }
 
 
@@ -199,7 +198,7 @@ class FileReader:
         origin = f"{file.toolkit}'s result file: " if file.toolkit else ""
         judges = ", ".join(file.judges)
         graded = plural(len(file.grades), "question")
-        summary = f"{origin}grades of {judges} for {graded}, runs: {file.runs}; needs no judge"
+        summary = f"{origin}grades by {judges} for {graded}, runs: {file.runs}. No judge is needed."
         zeros = zeros_sentence(grade for grades in file.grades.values() for grade in grades)
         lines = (summary, zeros) if zeros else (summary,)
         return Recognised(benchmark, file.upload.title, lines, (), True, questions=name)
@@ -208,9 +207,9 @@ class FileReader:
         chosen = self.questions(name)
         questions = {question.id: question for question in chosen.questions}
         known = [prediction for prediction in upload.predictions if prediction.id in questions]
-        count = plural(len(questions if known else upload.predictions), "answer")
-        count = f"{len(known):,} of {count}" if known else count
-        lines = (f"{name}: {count}, {LAYOUTS[upload.layout]}", *notices(upload, chosen))
+        layout = LAYOUTS[upload.layout]
+        line = f"{name}: {len(known):,} of {len(questions):,} answers in {layout}"
+        lines = (line, *notices(upload, chosen))
         rows = [
             _known_row(questions[prediction.id], prediction.text)
             for prediction in known[:LOOKED_AT]
@@ -220,8 +219,8 @@ class FileReader:
         ]
         others = "; ".join(form.name for form in offered().values() if form.key != benchmark)
         text = (
-            f"none of its ids is a question of {name}: it is a file of another benchmark, or its ids were changed. "
-            f"Choose its benchmark under Details ({others}), or give it the ids of {name}"
+            f"None of its ids is a question of {name}. If it's a file of another benchmark, choose that under Details "
+            f"({others}). Otherwise give it the ids of {name}."
         )
         problems = () if known else (Problem(0, None, text, "scoring"),)
         return Recognised(benchmark, upload.title, lines, problems, bool(known), tuple(rows), name)
@@ -235,15 +234,17 @@ class FileReader:
         ]
         if not names:
             raise JobServiceError(
-                f"These are answers to {BENCHMARKS[benchmark].name}, whose questions are not on this server. Ask its "
-                f"host to add them, or score the file on your own machine: python -m scoring score FILE "
-                f"--benchmark {benchmark} --questions PATH"
+                f"These are answers to {BENCHMARKS[benchmark].name}, and this server doesn't have its questions. Ask "
+                f"the people who run it to add them, or score the file on your own machine: python -m scoring score "
+                f"FILE --benchmark {benchmark} --questions PATH."
             )
         return names
 
     def questions(self, name: str) -> QuestionSet:
         if name not in self.question_sets:
-            raise JobServiceError(f"Choose questions out of: {', '.join(self.question_sets)}")
+            raise JobServiceError(
+                f"Choose one of these questions: {', '.join(self.question_sets)}."
+            )
         return self.question_sets[name]
 
     def chosen(self, name: str, only: str) -> QuestionSet:
@@ -296,10 +297,10 @@ class FileReader:
             return _described(whole, match)
         keys = {file.benchmark for file in match.fits}
         if len(keys) > 1:
-            text = f"{match.unclear} Choose its benchmark below, under Details"
+            text = f"{match.unclear} Choose its benchmark below, under Details."
             raise ChoicesError(f"{arrived.name}: {text}")
         (key,) = keys
-        problem = Problem(0, None, f"{match.unclear} Choose it below, under Questions", "scoring")
+        problem = Problem(0, None, f"{match.unclear} Choose it below, under Questions.", "scoring")
         return Recognised(
             key,
             Path(arrived.name).stem,
@@ -316,8 +317,8 @@ class FileReader:
         roles = file_roles(arrived)
         if roles.questions is not None:
             raise FileRolesError(
-                f"{roles.name} has answers to {form.name}, whose questions are on this server already. Drop it without "
-                f"{roles.questions_name}"
+                f"{roles.name} has answers to {form.name}, and this server has its questions already. Drop it without "
+                f"{roles.questions_name}."
             )
         if form.way in ("compare", "sealed"):
             return self._submission(owner, arrived, chosen or None)
@@ -468,7 +469,7 @@ class FileReader:
             job is not None and job.owner == owner and isinstance(benchmark_of(job), FileBenchmark)
         )
         if report is None or not ruled:
-            raise JobServiceError("There is no such report of yours; upload the file again")
+            raise JobServiceError("You have no such report. Upload the file again.")
         return _rest(report, spec, address)
 
     def stopped(self, owner: str, link: str, spec: JudgeSpec, address: str) -> AnyReport:
@@ -476,11 +477,11 @@ class FileReader:
         job = self.jobs.find(link)
         drafted = self.jobs.draft(link)
         if job is None or drafted is None or job.owner != owner or job.state not in STOPPED:
-            raise JobServiceError("There is no such stopped job of yours; upload the file again")
+            raise JobServiceError("You have no such stopped job. Upload the file again.")
         draft: Any = drafted[0]
         if getattr(draft, "sampled", False) and not spec.samples:
             raise OptionsError(
-                f"{spec.model} gives one reply a call; upload the file again for separate runs"
+                f"{spec.model} gives one reply per call. Upload the file again for separate runs."
             )
         return replace(draft, judge=replace(draft.judge, model=spec.model, address=address))
 
@@ -559,12 +560,12 @@ def _opened(
 
 def _rest(report: Any, spec: JudgeSpec, address: str) -> AnyReport:
     if not report.left:
-        raise JobServiceError(f"Nothing in {report.title!r} is left to a judge")
+        raise JobServiceError(f"Nothing in {report.title!r} is left for a judge.")
     benchmark = benchmark_of(report)
     assert isinstance(benchmark, FileBenchmark)
     if benchmark.pictured(report):
         raise JobServiceError(
-            f"The judge of {benchmark.name} reads answers beside their pictures, which this page can't send. "
-            "Score the file with python -m scoring score"
+            f"The judge of {benchmark.name} needs the pictures, and this page can't send them. Score the file with "
+            "python -m scoring score."
         )
     return benchmark.stamped(report, spec, address)

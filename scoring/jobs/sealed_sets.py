@@ -39,8 +39,8 @@ from scoring.visit_bench.sealed import (
 )
 
 NO_SET = (
-    "none of its items is in a sealed set of this site; give their keys in a column item, or their instructions and "
-    "images"
+    "None of its items is in a sealed set of this site. Give their keys in a column item, or their instructions and "
+    "images."
 )
 
 
@@ -95,8 +95,8 @@ class SealedSets:
             return ()
         lines = [
             f"{joined.set.name}: answers to {len(joined.answers):,} of {len(joined.set.items):,} sealed items",
-            "The judge compares each answer with the sealed reference. Nobody else reads it, and the report shows "
-            f"scores of {LEAST} items or more",
+            "Only the judge sees the sealed reference that each answer is compared with. The report shows scores of "
+            f"{LEAST} items or more.",
             self._days.allowance(owner),
             *no_answer_sentences(_reasons(joined), len(joined.answers), BEFORE),
         ]
@@ -114,11 +114,11 @@ class SealedSets:
         title = " ".join((title or file.model).split())
         problems = [*file.problems, *joined.problems, *title_problems(title)]
         if folded(title).casefold() in {name.casefold() for name in REFERENCES}:
-            problems.append(f"{title!r} is the other side of each match; choose another name")
+            problems.append(f"{title!r} is the name of the other side. Choose another name.")
         if joined.missing:
             problems.append(
-                f"items of {joined.set.name} without a row: {counted(joined.missing)}; a sealed set is scored "
-                "whole, so give every item a row, empty where the model gave no answer"
+                f"{joined.set.name} is scored whole, and these items have no row: {counted(joined.missing)}. Give each "
+                "item a row, empty where the model gave no answer."
             )
         if problems:
             raise UploadError(file.file, tuple(problems))
@@ -152,7 +152,7 @@ class SealedSets:
         items = self._set(project).items if project else {}
         if items.keys() != {answer.item for answer in report.answers}:
             raise JobError(
-                f"The sealed items of {report.project} have changed since you brought your file; upload it again"
+                f"The sealed items of {report.project} have changed since you uploaded your file. Upload it again."
             )
         return _opened(report, items)
 

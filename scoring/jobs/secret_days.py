@@ -61,11 +61,14 @@ class SecretDays:
         with self._database.read() as connection:
             today = self._begun_today(connection, SECRET_REPORT.c.owner == owner)
             ever = self._begun(connection, _on_benchmark(owner, benchmark))
-        words = _WORDS[self._kind].capitalize()
-        left = f"{words} left for you today: {max(0, MOST_OF_OWNER - today)} of {MOST_OF_OWNER}"
+        words = _WORDS[self._kind]
+        left = max(0, MOST_OF_OWNER - today)
         if self._kind != "hidden":
-            return left
-        return f"{left}; on {benchmark} in all: {max(0, MOST_EVER - ever)} of {MOST_EVER}"
+            return f"Left for you today: {left} of {MOST_OF_OWNER} {words}."
+        left_ever = max(0, MOST_EVER - ever)
+        return (
+            f"Left for you today: {left} of {MOST_OF_OWNER} {words}. On {benchmark} in all: {left_ever} of {MOST_EVER}."
+        )
 
     def begin(
         self, connection: Connection, owner: str, network: str | None, benchmark: str = ""
@@ -78,15 +81,17 @@ class SecretDays:
         ever = self._begun(connection, _on_benchmark(owner, benchmark))
         if self._kind == "hidden" and ever >= MOST_EVER:
             return (
-                f"You have had your {MOST_EVER} {words} of {benchmark}. More of them would tell single ones, so there "
-                "are no others"
+                f"You have used your {MOST_EVER} {words} of {benchmark}. More would give single answers away, so there "
+                "are no others."
             )
         if self._begun_today(connection, SECRET_REPORT.c.owner == owner) >= MOST_OF_OWNER:
-            return f"You have had your {MOST_OF_OWNER} {words} for today; come back tomorrow (UTC)"
+            return (
+                f"You have used your {MOST_OF_OWNER} {words} for today. Come back tomorrow (UTC)."
+            )
         of_network = SECRET_REPORT.c.network == network
         if network and self._begun_today(connection, of_network) >= MOST_OF_NETWORK:
             most = f"{MOST_OF_NETWORK} {words}"
-            return f"Your network has had its {most} for today; come back tomorrow (UTC)"
+            return f"Your network has used its {most} for today. Come back tomorrow (UTC)."
         values = {
             "kind": self._kind,
             "owner": owner,

@@ -49,7 +49,7 @@ from scoring.report import Protocol, QuestionSet
 
 T = TypeVar("T")
 
-TRY_OUT = "Five or six short calls show which settings a judge accepts"
+TRY_OUT = "Five or six short calls show which settings it accepts"
 
 FIRST_GRADES = 5
 
@@ -312,8 +312,8 @@ class JobService:
         report, cost = self._read(draft.source(), self.reader.drafted, draft.make, asking)
         if judge is None and self.over(cost):
             raise JobServiceError(
-                f"Judging this file costs about ${cost.dollars:,.2f}, and one job may cost ${self.ceiling:,.2f} here. "
-                "Choose fewer runs or opponents, samples of one call, or your own key"
+                f"Judging this file costs about ${cost.dollars:,.2f}, and this site pays ${self.ceiling:,.2f} per job. "
+                "Choose fewer runs or opponents, samples from one call, or your own key."
             )
         return self.jobs.create(
             owner, report, spec, cost, own_key=judge is not None, network=network
@@ -364,17 +364,23 @@ class JobService:
     ) -> tuple[Endpoint, JudgeSpec]:
         if own is not None:
             if not own.model or not own.address.key.reveal():
-                lacks = "key" if own.model else "model, as its server calls it, and its key"
-                raise JobServiceError(f"Give your judge's {lacks}, above, and press again")
+                if own.model:
+                    raise JobServiceError(
+                        "Your judge needs a key. Enter it above, then press again."
+                    )
+                raise JobServiceError(
+                    "Your judge needs a name and a key. Enter the model as its server calls it and the key above, then "
+                    "press again."
+                )
             spec = known(own.model, own.address, self.jobs)
             if spec is None and not own.try_out:
                 raise JobServiceError(
-                    f"We do not know {own.model!r}. {TRY_OUT}. Tick “Test this judge first”, then press again"
+                    f"We don't know {own.model!r}. {TRY_OUT}. Tick “Test this judge first”, then press again."
                 )
             spec = spec or self.worker.trials.spec(owner, own.address, own.model, network)
             return own.address, with_price(spec, self.prices)
         if self.operator is None:
-            raise JobServiceError("No judge is lent here; choose your own key")
+            raise JobServiceError("This site has no judge of its own. Use your own key.")
         self._lent(owner)
         return self.operator.address, self.operator.spec
 

@@ -223,7 +223,7 @@ class Jobs:
                 >= MOST_OF_OWNER
             ):
                 raise JobError(
-                    f"You keep {MOST_OF_OWNER} jobs without a report here, the most for one person; delete one first"
+                    f"You have {MOST_OF_OWNER} jobs without a report, the most for one person. Delete one first."
                 )
             self._count(connection, network, "quotes", "quotes")
             code = self._days.code(connection, network, "quotes") if network else None
@@ -253,7 +253,7 @@ class Jobs:
                 return self._change(connection, link, finished=now())
             if connection.execute(select(func.count()).where(mine)).scalar_one() >= MOST_OF_OWNER:
                 raise JobError(
-                    f"You keep {MOST_OF_OWNER} free reports here, the most for one person; delete one first"
+                    f"You have {MOST_OF_OWNER} free reports, the most for one person. Delete one first."
                 )
             self._count(connection, network, "reports", "free reports")
             if benchmark_named(made.benchmark).way == "hidden":
@@ -275,13 +275,13 @@ class Jobs:
             take_turn(connection, JOB)
             job = self._own(connection, owner, link)
             if job.state not in _STARTABLE:
-                raise JobError(f"{job.title!r} is {job.state} already")
+                raise JobError(f"{job.title!r} is {job.state} already.")
             if job.own_key and holder is None:
-                raise JobError(f"{job.title!r} is judged with your own key; give it to go on")
+                raise JobError(f"{job.title!r} is judged with your own key. Enter it to resume.")
             active = (JOB.c.owner == owner) & JOB.c.state.in_(_ACTIVE)
             if other := connection.scalar(select(JOB.c.title).where(active)):
                 raise JobError(
-                    f"Your job {other!r} is under way; wait until it is done, or cancel it"
+                    f"Your job {other!r} is still running. Wait until it's done, or cancel it."
                 )
             if job.state == "quoted" and benchmark_of(job).way == "sealed":
                 code = connection.scalar(select(JOB.c.network).where(JOB.c.link == link))
@@ -300,7 +300,7 @@ class Jobs:
             job = self._own(connection, owner, link)
             if job.state not in _ACTIVE:
                 raise JobError(
-                    f"{job.title!r} is {job.state}; only a job under way can be cancelled"
+                    f"{job.title!r} is {job.state}. Only a running job can be cancelled."
                 )
             return self._change(connection, link, state="cancelled", problem="", **_HELD_BY_NOBODY)
 
@@ -536,7 +536,7 @@ class Jobs:
     def _count(self, connection: Connection, network: str | None, kind: Kind, words: str) -> None:
         if network and self._days.more(connection, network, kind) > MOST_OF_NETWORK:
             raise JobError(
-                f"Your network has had its {MOST_OF_NETWORK} {words} for today; come tomorrow"
+                f"Your network has used its {MOST_OF_NETWORK} {words} for today. Come back tomorrow."
             )
 
     def _insert(
@@ -569,7 +569,7 @@ class Jobs:
             select_jobs().where(JOB.c.link == link, JOB.c.owner == owner)
         ).one_or_none()
         if row is None:
-            raise JobError("There is no such job of yours; it may have been deleted")
+            raise JobError("You have no such job. It may have been deleted.")
         return job_of(row)
 
     def _change(self, connection: Connection, link: str, **values: object) -> Job:

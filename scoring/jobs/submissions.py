@@ -197,7 +197,9 @@ class Submissions:
         sources = Counter(bank[item].source for item in answers)
         if len(sources) > 1:
             counts = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
-            problems.append(f"instances of several sources: {counts}; submit a file for each")
+            problems.append(
+                f"The instances are from several sources: {counts}. Submit a file for each."
+            )
         title = " ".join((request.title or file.model).split())
         source = next(iter(sources), "")
         problems += self._name_problems(owner, title, source)
@@ -222,7 +224,9 @@ class Submissions:
         problems = (
             []
             if mine
-            else [f"the item bank has no answers of {model!r} to items of {source!r}; name another"]
+            else [
+                f"There are no answers of {model!r} to items of {source!r} here. Name another model."
+            ]
         )
         known = mine.keys() - self._blind(mine)
         rivals = {key: dict(bank[key].answers) for key in mine}
@@ -329,7 +333,7 @@ class Submissions:
         taken_names += [ANOTHER]
         taken_names += [name for entered in others for name in (entered.title, entered.name)]
         if folded(title).casefold() in {folded(name).casefold() for name in taken_names}:
-            return [f"a model named {title!r} is on the board already; choose another name"]
+            return [f"A model named {title!r} is on the board already. Choose another name."]
         return []
 
     def _rivals(
@@ -368,7 +372,7 @@ class Submissions:
         problems += _unfit(instances, request)
         if contender.answers and not any(chosen.values()):
             problems.append(
-                "no other model has answers to these items; import some, or choose other opponents"
+                "No other model has answered these items. Choose other opponents, or import answers."
             )
         if problems:
             raise UploadError(contender.file, tuple(problems))
@@ -459,10 +463,10 @@ def _unfit(instances: Iterable[Instance], request: SubmissionRequest) -> list[st
     problems = []
     if request.reference == "backed":
         lacking = [instance for instance in instances if instance.reference is None]
-        problems += _lacks("without a reference", lacking, "judge them reference-free")
+        problems += _lacks("without a reference", lacking, "Judge them reference-free.")
         if request.opponents == "reference":
             problems.append(
-                "a judge that is shown the reference cannot judge it; choose other opponents"
+                "A judge that sees the reference can't judge it. Choose other opponents."
             )
     if request.context == "captions":
         lacking = [
@@ -470,13 +474,13 @@ def _unfit(instances: Iterable[Instance], request: SubmissionRequest) -> list[st
             for instance in instances
             if not all(caption.strip() for caption in instance.captions)
         ]
-        problems += _lacks("without a caption", lacking, "have a vision judge look at the images")
+        problems += _lacks("without a caption", lacking, "Have a vision judge look at the images.")
     else:
         lacking = [
             instance for instance in instances if len(instance.pictures) != len(instance.captions)
         ]
         problems += _lacks(
-            "whose images are not kept", lacking, "import them again with their images"
+            "whose images aren't here", lacking, "Import them again with their images."
         )
     return problems
 
@@ -484,7 +488,7 @@ def _unfit(instances: Iterable[Instance], request: SubmissionRequest) -> list[st
 def _lacks(lack: str, instances: Sequence[Instance], mend: str) -> list[str]:
     if not instances:
         return []
-    return [f"instances {lack}: {counted([instance.item for instance in instances])}; {mend}"]
+    return [f"Instances {lack}: {counted([instance.item for instance in instances])}. {mend}"]
 
 
 def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored]) -> int:
@@ -500,19 +504,20 @@ def _draft_lines(contender: _Contender, missing: int, report: MatchReport) -> li
     reasons = {item: no_answer(text) for item, text in contender.answers.items()}
     rivals = {response.model for response in report.responses} - {contender.title}
     lines = [
-        f"{contender.title}: {plural(len(contender.answers), 'answer')} to {report.source}, "
-        f"{plural(len(rivals), 'opponent')}, {plural(len(report.matches), 'pair')} x 2 orders = "
-        f"{2 * len(report.matches):,} verdicts"
+        f"{contender.title}: {plural(len(contender.answers), 'answer')} to {report.source}, opponents: "
+        f"{len(rivals):,}, {plural(len(report.matches), 'pair')} x 2 orders = {2 * len(report.matches):,} verdicts"
     ]
     if contender.stored:
         return lines
     lines += no_answer_sentences(reasons, len(contender.answers), BEFORE)
     if literal := sum(text.strip() in NO_ANSWERS for text in contender.answers.values()):
-        label = "answers that are NA or None, read as the model's words"
-        lines.append(f"{label}: {literal:,}; where it gave none, empty the cell")
+        lines.append(
+            f"Answers that are NA or None, which count as the model's words: {literal:,}. Where it gave no answer, "
+            "empty the cell."
+        )
     if contender.left_out:
         lines.append(
-            f"answers to instances that are not in the item bank, left out: {counted(contender.left_out)}"
+            f"Answers to instances that aren't here, left out: {counted(contender.left_out)}"
         )
     echoes = sum(
         repeats(contender.answers[instance.item], instance.instruction)
@@ -520,10 +525,10 @@ def _draft_lines(contender: _Contender, missing: int, report: MatchReport) -> li
     )
     if echoes:
         lines.append(
-            f"answers that repeat their instruction: {echoes:,}; was the prompt written into the file?"
+            f"{echoes:,} answers repeat their instruction. If the prompt was written into the file, cut it off."
         )
     if missing:
         lines.append(
-            f"items without an answer: {missing:,}; a partial submission gets a report, and no public place"
+            f"Items without an answer: {missing:,}. A partial submission gets a report, but no place on the board."
         )
     return lines

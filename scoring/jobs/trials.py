@@ -72,7 +72,7 @@ class Trials:
                 trial.asked_at = time.monotonic()
                 if trial.outcome.done():
                     return self._take_outcome(owner, trial)
-        raise TrialRuns(f"{model} is being tried out, for {SECONDS:g} seconds at most.")
+        raise TrialRuns(f"Testing {model}, for {SECONDS:g} seconds at most.")
 
     def state(self, owner: str, address: Endpoint, model: str) -> TrialState:
         """Returns the state of the trial of a visitor's judge."""
@@ -90,14 +90,12 @@ class Trials:
         running = [trial for trial in self._trials.values() if not trial.outcome.done()]
         if network is not None and any(trial.network == network for trial in running):
             raise TrialError(
-                "Another judge is being tried out for your network. Press again in a minute"
+                "Another judge is being tested for your network. Press again in a minute."
             )
         if len(running) >= AT_ONCE:
-            raise TrialError(
-                f"The judges of {AT_ONCE} others are being tried out. Press again in a minute"
-            )
+            raise TrialError(f"{AT_ONCE} other judges are being tested. Press again in a minute.")
         if self._loop is None or not self._loop.is_running():
-            raise TrialError("The server is starting or ending. Press again in a moment")
+            raise TrialError("The server is starting or stopping. Press again in a moment.")
         outcome = asyncio.run_coroutine_threadsafe(self._tried(owner, address, model), self._loop)
         self._trials[owner] = _Trial(_digest(address, model), network, outcome)
         finished = [visitor for visitor, trial in self._trials.items() if trial.outcome.done()]
@@ -110,7 +108,7 @@ class Trials:
             return trial.outcome.result()
         except CancelledError as error:
             del self._trials[owner]
-            raise TrialError("The trial was cut off. Press again") from error
+            raise TrialError("The test was cut off. Press again.") from error
         except JudgeError:
             del self._trials[owner]
             raise
@@ -122,11 +120,11 @@ class Trials:
                 while not work.done() and not self._is_left(owner):
                     await asyncio.wait({work}, timeout=1.0)
                 if not work.done():
-                    raise JudgeFailed(f"the trial of {model} ended, since its page was left")
+                    raise JudgeFailed(f"The test of {model} stopped because its page was closed.")
                 return work.result()
         except TimeoutError as error:
             raise JudgeFailed(
-                f"the trial of {model} was not over after {SECONDS:g} seconds; choose another judge, or try again later"
+                f"The test of {model} took over {SECONDS:g} seconds. Choose another judge, or try again later."
             ) from error
         finally:
             work.cancel()

@@ -133,7 +133,7 @@ class UploadStore:
         """Returns an owner's upload. Raises UploadStoreError if there is none (any more)."""
         upload = self._read(self._metadata(token)) if _TOKEN.fullmatch(token) else None
         if upload is None or upload.owner != owner_code(owner):
-            raise UploadStoreError("The uploaded file is no longer here; choose it again")
+            raise UploadStoreError("The uploaded file is no longer here. Choose it again.")
         return upload
 
     def discard(self, upload: "StoredUpload | _HeldUpload") -> None:
@@ -177,12 +177,12 @@ class UploadStore:
         suffix = Path(plain).suffix.lower()
         if suffix not in TAKEN:
             raise UploadStoreError(
-                f"{plain[:80]!r}: expected a file that ends in {', '.join(TAKEN)}; unpack or save it as one of these"
+                f"Files like {plain[:80]!r} can't be read. Save it as one of {', '.join(TAKEN)}."
             )
         if file_name in (file.name for file in upload.files):
-            raise UploadStoreError(f"{file_name} is there twice; give each file a name of its own")
+            raise UploadStoreError(f"{file_name} is there twice. Give each file its own name.")
         if len(upload.files) >= MOST_MEMBERS:
-            raise UploadStoreError(f"expected {MOST_MEMBERS} files at most; leave out the others")
+            raise UploadStoreError(f"There are too many files. Upload {MOST_MEMBERS} at most.")
         network = owner_code(upload.network or upload.token)
         part = secrets.token_hex(4)
         path = self.folder / f"{upload.token}.{upload.owner}.{network}.{part}{suffix}"
@@ -304,7 +304,7 @@ class UploadStore:
             greatest = max(weights, key=lambda code: (weights[code], code != network))
             if greatest == network or weights[network] > most_of_network:
                 raise UploadStoreError(
-                    "Too many files are waiting to be checked; try again in a few minutes"
+                    "Too many files are waiting to be checked. Try again in a few minutes."
                 )
             oldest = next(other for other in others if other.network == greatest)
             others.remove(oldest)
@@ -327,7 +327,7 @@ class _Room:
         most = self._store.most
         if self._size > most:
             raise UploadStoreError(
-                f"expected at most {size_text(most)}; score it on the command line: python -m scoring"
+                f"The file is larger than {size_text(most)}. Score it on the command line: python -m scoring."
             )
         return self._size - self._checked > most // 16
 

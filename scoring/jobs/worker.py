@@ -30,9 +30,7 @@ AT_ONCE = 2
 """Jobs of either kind that are judged at the same time: a stranger's own judge may take any time over its replies."""
 TICK_SECONDS = 1.0
 GRACE_SECONDS = 3.0
-_UNEXPECTED = (
-    "an error that should not happen; the operator finds it in the log. What is judged stays"
-)
+_UNEXPECTED = "An unexpected error. The people who run this site find it in the log."
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +123,7 @@ class JobWorker:
         job = self._jobs.find(link)
         if own and job and own.address != job.address:
             raise JobError(
-                f"{job.title!r} was quoted for {place_of(job.address)}; check the file again for another address"
+                f"{job.title!r} was priced for {place_of(job.address)}. Upload the file again for another address."
             )
         started = self._jobs.start(owner, link, self.name if own else None, network)
         if own:
@@ -240,7 +238,7 @@ class JobWorker:
         ):
             where = place_of(job.address)
             raise JobError(
-                f"{job.model} at {where} is no longer lent; score the file again with another judge"
+                f"{job.model} at {where} is no longer offered here. Score the file again with another judge."
             )
         spec = replace(claim.spec, price=operator.spec.price)
         job_budget = self._budget.for_job(job.link, claim.payer, job.quote.most, claim.network)

@@ -82,7 +82,7 @@ class JudgeUnreadable(JudgeStopped):
 class JudgeUnknown(JudgeStopped):
     """A model that the server does not have, or no longer offers; the message repeats the server's."""
 
-    wordless = "The server of the judge does not offer its model any more. Choose another judge"
+    wordless = "The judge's server no longer offers its model. Choose another judge."
 
 
 class AskRefused(JudgeError):
@@ -172,8 +172,8 @@ class Judge:
         if self._failures <= self.pace.concurrency:
             return ""
         return (
-            f"for the judge: {self._failures} calls in a row failed, the last: {self._last_failure}; "
-            f"it stops at {self._most_failures}"
+            f"for the judge: {self._failures} calls in a row failed, and it stops at {self._most_failures}. The last "
+            f"failure: {self._last_failure}"
         )
 
     async def ask(self, ask: Ask) -> Reply:
@@ -204,7 +204,7 @@ class Judge:
         path = self._pictures.path(picture.name) if self._pictures else None
         if path is None:
             raise JudgeStopped(
-                f"the picture {picture.name} is not kept here; import its items again with their images"
+                f"The picture {picture.name} isn't here any more. Import its items again with their images."
             )
         return data_url(path.read_bytes())
 
@@ -251,7 +251,7 @@ class Judge:
             self._failures = 0
         if self._failures >= self._most_failures:
             self._stopped = JudgeStopped(
-                f"{self._failures} calls in a row failed; the last: {outcome.words}; resume later"
+                f"{self._failures} calls in a row failed. Resume later. The last failure: {outcome.words}"
             )
 
     async def _attempt(self, content: bytes, bound: int, slow_calls: int) -> JudgeAnswer | Trouble:
@@ -279,13 +279,13 @@ class Judge:
 def final_error(trouble: Trouble, tries: str) -> JudgeError:
     """Returns the error of a question without a reply after its tries."""
     if trouble.kind in PASSING:
-        return JudgeFailed(f"no reply from the judge in {tries}; the last: {trouble.words}")
+        return JudgeFailed(f"The judge didn't reply in {tries}. The last failure: {trouble.words}")
     if trouble.kind == "unknown":
         return JudgeUnknown(trouble.words)
     if trouble.kind in STOPPING:
         return JudgeStopped(trouble.words)
     if trouble.kind == "field":
-        return _FieldRefused(f"{trouble.words}; choose another judge, or have it probed anew")
+        return _FieldRefused(f"{trouble.words}. Choose another judge, or have it tested again.")
     return AskRefused(trouble.words)
 
 
@@ -317,7 +317,7 @@ async def probe(
             first = await _try_fields(judge, tokens)
         if first is None:
             raise JudgeStopped(
-                "the server refuses the plainest chat completion of this model; choose another judge"
+                "The server refuses even the plainest request to this model. Choose another judge."
             )
         temperature, samples, seed, schema = await asyncio.gather(
             _try_fields(judge, tokens, temperature=0.0),
@@ -328,12 +328,10 @@ async def probe(
     answers = [answer for answer in (first, temperature, samples, seed, schema) if answer]
     if not any(map(_is_readable, answers)):
         ending = address.redacted(first.texts[0].strip()[-_MOST_QUOTED:])
-        problem = (
-            f"{model} was asked for the score 1, and none of its {len(answers)} replies can be read"
-        )
-        advice = "Choose another judge"
+        problem = f"We asked {model} for the score 1 and couldn't read its {len(answers)} replies."
         raise JudgeUnreadable(
-            f"{problem}; the first ended {ending!r}. {advice}", f"{problem}. {advice}"
+            f"{problem} The first ended in {ending!r}. Choose another judge.",
+            f"{problem} Choose another judge.",
         )
     return JudgeSpec(
         model=model,

@@ -300,7 +300,7 @@ class _Run(Generic[T]):
                 return tuple(self._outcomes[place] for place in range(len(self._tasks)))
         missing = len(self._tasks) - len(self._outcomes)
         raise JudgeFailed(
-            f"missing: {missing:,} of {len(self._tasks):,} grades; go on later. The last error: {failed[-1]}"
+            f"{missing:,} of {len(self._tasks):,} grades are missing. Resume later. The last error: {failed[-1]}"
         )
 
     async def _work(self, left: Iterator[int], failed: list[JudgeFailed]) -> None:
@@ -393,7 +393,7 @@ class _Run(Generic[T]):
         waits = 0
         while True:
             if self._ended or self._stop.is_set():
-                raise ScoringStopped("The scoring was stopped; what is judged stays")
+                raise ScoringStopped("Scoring was stopped. What has been judged is kept.")
             try:
                 reply = await self._judge.ask(ask)
             except BudgetError as error:
@@ -410,14 +410,17 @@ class _Run(Generic[T]):
 
 
 def _for_money(error: BudgetError) -> str:
-    until = f", until {error.until:%H:%M} UTC at the latest" if error.until else ""
-    return f"for money that other calls hold{until}"
+    if error.until is None:
+        return "for money that other calls hold"
+    return f"for money that other calls hold, until {error.until:%H:%M} UTC at the latest"
 
 
 def _unreadable(model: str, replies: Sequence[str]) -> JudgeUnreadable:
     """The error of a judge with only unreadable replies, with up to two different replies as examples."""
     distinct = list(dict.fromkeys(replies))[:2]
     examples = " and ".join(repr(reply.strip()[:_MOST_QUOTED]) for reply in distinct)
-    problem = f"The last {len(replies)} replies of {model} could not be read"
-    advice = "Choose another judge, then go on"
-    return JudgeUnreadable(f"{problem}, such as {examples}. {advice}", f"{problem}. {advice}")
+    count = len(replies)
+    return JudgeUnreadable(
+        f"We couldn't read the last {count} replies of {model}, such as {examples}. Choose another judge, then resume.",
+        f"We couldn't read the last {count} replies of {model}. Choose another judge, then resume.",
+    )

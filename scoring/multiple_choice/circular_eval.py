@@ -201,13 +201,16 @@ def _gap(circle: Circle, unscored: Collection[int]) -> str:
     if without_answer:
         lacks.append(f"has no right answer that can be used in {_passes(without_answer)}")
         mends.append("correct it")
-    problem = f"question {circle.index} {' and '.join(lacks)} and no pass of it is wrong"
-    return f"{problem}; {' and '.join(mends)}, or score the file as vanilla"
+    mend = " and ".join(mends).capitalize()
+    return (
+        f"Question {circle.index} {' and '.join(lacks)}, and none of its passes is wrong. {mend}, or score the file as "
+        "vanilla."
+    )
 
 
 def missing_bases(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
     """Problems of questions with passes but no base row: vanilla cannot count them."""
-    text = "question {0} has passes and no base row; add the row with index {0}"
+    text = "Question {0} has passes and no base row. Add the row with index {0}."
     return tuple(
         Problem(first.row, base, text.format(base), "nothing")
         for base, (first, *_) in _by_base(questions, attrgetter("index")).items()
@@ -222,7 +225,7 @@ def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...
         for question in others:
             if mismatch := _mismatch(first, question):
                 number = question.index // PASS
-                text = f"pass {number} of question {base}: {mismatch}; take both rows from one question file"
+                text = f"Pass {number} of question {base}: {mismatch}. Take both rows from one question file."
                 problems.append(Problem(question.row, question.index, text, "circular"))
     return tuple(problems)
 

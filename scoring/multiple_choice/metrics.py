@@ -89,15 +89,14 @@ def missing_problem(
     """The problem that `count` questions have no answer; `known` are these questions, None without a question file."""
     if known is None:
         which = (
-            "only the benchmark's own question file tells which; compare its column index with this file's, "
-            "add the answers that are missing and score the file again"
+            "compare the column index of the benchmark's question file with this file's, add the missing answers and "
+            "score the file again"
         )
     else:
         ids = ", ".join(str(question.index) for question in known[:_MOST_LISTED])
         more = ", ... (all are in the file -missing.csv)" if len(known) > _MOST_LISTED else ""
         which = f"index {ids}{more}"
-    have = "has" if count == 1 else "have"
-    text = f"PARTIAL: {count:,} of the {total:,} questions of {whole} {have} no answer: {which}"
+    text = f"PARTIAL: no answer to {count:,} of the {total:,} questions of {whole}: {which}"
     return Problem(0, None, text, "whole")
 
 
@@ -136,8 +135,8 @@ def picture_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]
     )
     repeated = sum(count for count in times.values() if count > 1)
     text = (
-        f"{repeated:,} of {len(base):,} questions have the text, options and answer of another, and the file does not "
-        "tell pictures apart. If several are about one picture, intervals are too narrow: add a column image_id"
+        f"{repeated:,} of {len(base):,} questions have the text, options and answer of another. If they share a "
+        "picture, intervals are too narrow: add a column image_id"
     )
     return (Problem(0, None, text, "nothing"),) if repeated else ()
 

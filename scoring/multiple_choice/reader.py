@@ -162,7 +162,7 @@ class _Reader:
         if self._with_predictions and prediction is None:
             columns = ", ".join(map(repr, list(record.values)[:20])) or "none"
             self._report(
-                f"expected a column prediction with text, found {columns}; rename or add it",
+                f"The file needs a text column prediction, and it has {columns}. Rename a column or add it.",
                 record.row,
             )
             return
@@ -200,17 +200,17 @@ class _Reader:
         self._report_oddities()
         if len(self.models) > 1:
             names = ", ".join(sorted(self.models)[:20])
-            self._report(f"expected one model's answers, found those of {names}; split the file")
+            self._report(f"The file has the answers of several models: {names}. Split the file.")
         if len(self.modes) > 1:
             modes = ", ".join(sorted(self.modes)[:20])
-            self._report(f"expected answers in one mode, found {modes}; split the file")
+            self._report(f"The file has answers in several modes: {modes}. Split the file.")
         if 0 < self.weighed < len(self.rows):
             self._report(
-                f"expected options chosen in one way, found {self.weighed:,} of {len(self.rows):,} rows chosen by "
-                f"likelihood (column {CHOSEN_BY}); split the file"
+                f"Only {self.weighed:,} of {len(self.rows):,} rows chose options by likelihood (column {CHOSEN_BY}). "
+                "Split the file."
             )
         if not self.rows:
-            self._report("expected rows with predictions, found none that can be used")
+            self._report("No row has a prediction that can be used.")
         return tuple(sorted(self._problems, key=lambda problem: problem.row))
 
     def _read_truths(self) -> None:
@@ -233,9 +233,7 @@ class _Reader:
             elif letter and row.question.answer is None:
                 self.rows[place] = replace(row, question=replace(row.question, answer=letter))
         if places and not any(row.question.answer for row in self.rows):
-            self._report(
-                "expected an option's letter in the column answer, found none in any row; write letters there"
-            )
+            self._report("No row has an option's letter in the column answer. Write letters there.")
 
     def _take_pictures(self) -> None:
         pictures_by_row = pictures(self._pictures, [str(row.question.index) for row in self.rows])
@@ -256,20 +254,19 @@ class _Reader:
 
     def _report_unread(self, question: ChoiceQuestion, cell: str, is_doubtful: bool) -> None:
         """Reports that a cell of the column answer is not an option, and the answer that counts instead."""
-        reason = f"is none of the options {', '.join(question.options)}"
-        if is_doubtful:
-            reason = "is the letter of one option and the text of another"
-        effect = "it is not scored until corrected"
+        effect = "It isn't scored until you correct it."
         if question.answer:
-            effect = f"{question.answer} counts, as in the question file"
-        text = f"the answer {cell[:40]!r} {reason}; {effect}"
+            effect = f"{question.answer} counts, as in the question file."
+        answer = repr(cell[:40])
+        text = f"The answer {answer} is none of the options {', '.join(question.options)}. {effect}"
+        if is_doubtful:
+            text = (
+                f"The answer {answer} is the letter of one option and the text of another. {effect}"
+            )
         self._report(text, question.row, question.index, "nothing")
 
     def _report_other(self, question: ChoiceQuestion) -> None:
-        text = (
-            f"index {question.index} has other options or another answer than in the question file; "
-            "choose the right one"
-        )
+        text = f"Index {question.index} has other options or another answer in the question file. Choose the right one."
         self._report(text, question.row, question.index)
 
     def _report_doubles(self) -> None:
@@ -277,28 +274,32 @@ class _Reader:
         for row in self.rows:
             index = row.question.index
             if times[index] > 1:
-                text = f"{times[index]} rows have the index {index}. Keep one of them"
+                text = f"{times[index]} rows have the index {index}. Keep one of them."
                 self._report(text, row.question.row, index)
 
     def _report_oddities(self) -> None:
         splits = dict.fromkeys(row.question.split for row in self.rows)
         if len(splits) > 1:
             names = ", ".join(split or "(none)" for split in splits)
-            text = f"the file mixes the splits {names}; each is reported on its own"
+            text = f"The file mixes the splits {names}. Each gets its own scores."
             self._report(text, blocks="nothing")
         answers = [(row.prediction, row.question.text) for row in self.rows]
         self._problems += oddities(answers)
         if self._unnamed_options:
             text = (
-                f'{self._unnamed_options:,} option cells say "nan" or "NA" behind the last option'
+                f'{self._unnamed_options:,} option cells say "nan" or "NA" behind the last option. '
+                "They count as empty."
             )
-            self._report(f"{text}; they are taken as empty", blocks="nothing")
+            self._report(text, blocks="nothing")
         if self._noted:
-            change = "questions were left as they are, or asked with a remark"
-            text = f"{self._noted:,} {change}: the column {MODE_NOTE} says why"
+            change = "questions were asked as they are, or with a remark"
+            text = f"{self._noted:,} {change}. The column {MODE_NOTE} says why."
             self._report(text, blocks="nothing")
         if self._is_numbered:
-            text = "the file has no column index; its rows are counted from 0, and cannot be told to be circular passes"
+            text = (
+                "The file has no column index, so its rows are counted from 0 and rotated passes can't be told "
+                "apart."
+            )
             self._report(text, blocks="nothing")
 
     def _report(
@@ -324,10 +325,8 @@ class _Reader:
         if text is None:
             return self._index_by_text(record)
         if not _is_whole(text):
-            mend = "write one, delete the row, or leave out the column: rows are counted then"
-            self._report(
-                f"expected a whole number as index, found {text[:40]!r}; {mend}", record.row
-            )
+            mend = "Write one, delete the row, or leave out the column to count rows instead."
+            self._report(f"The index {text[:40]!r} is no whole number. {mend}", record.row)
             return None
         return self._pass(record, round(float(text)))
 
@@ -343,13 +342,15 @@ class _Reader:
         difference = index - question
         if question >= PASS:
             self._report(
-                f"g_index is {question:,}; number the questions below {PASS:,}", record.row, index
+                f"The g_index {question:,} is too high. Number the questions below {PASS:,}.",
+                record.row,
+                index,
             )
             return None
         if difference < 0 or difference % PASS:
             text = (
-                f"index {index} is no pass of the question that g_index names; expected {question}, "
-                f"{question + PASS}, {question + 2 * PASS}, ...; take both columns as the toolkit wrote them"
+                f"Index {index} is no pass of the question in g_index, as {question}, {question + PASS} and "
+                f"{question + 2 * PASS} are. Take both columns as the toolkit wrote them."
             )
             self._report(text, record.row, index)
             return None
@@ -365,9 +366,9 @@ class _Reader:
         indexes = self._by_text.get(_folded(self._text(record, ("question",)) or ""), [])
         if len(indexes) == 1:
             return indexes[0]
-        count = "none" if not indexes else f"{len(indexes)} of them"
         self._report(
-            f"expected the text of one question, found {count}; add a column index", record.row
+            f"{len(indexes)} questions have this text, and one is needed. Add a column index.",
+            record.row,
         )
         return None
 
@@ -378,13 +379,13 @@ class _Reader:
             return self._known(record, index, known, options)
         if not options:
             text = self._list_problem(record) or (
-                "expected option columns A, B ..., or one column options with a list; add them, or give the "
-                "benchmark's question file as well"
+                "The options are missing. Add columns A, B ..., or one column options with a list, or upload the "
+                "benchmark's question file too."
             )
             self._report(text, record.row, index)
             return None
         if len(options) == 1:
-            text = f"index {index} has one option only; it is scored as it is"
+            text = f"Index {index} has only one option. It's scored as it is."
             self._report(text, record.row, index, "nothing")
         return ChoiceQuestion(
             index=index,
@@ -417,7 +418,7 @@ class _Reader:
         """The question file's question for a row; reports a row with other options."""
         if known is None:
             self._report(
-                f"index {index} is none of the benchmark's; correct or delete it", record.row, index
+                f"Index {index} is not in the benchmark. Correct or delete it.", record.row, index
             )
             return None
         if self._mode(record) in get_args(Unit) and options.keys() == known.options.keys():
@@ -455,8 +456,8 @@ class _Reader:
         cell = record.values[column]
         text = cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
         if texts := listed_options(cell):
-            return f"expected {len(LETTERS)} options at most in {column}, found {len(texts)}; delete the others"
-        return f'expected a list of options in {column}, found {text[:40]!r}; write ["cat", "dog"]'
+            return f"{column} has {len(texts)} options, and {len(LETTERS)} is the most. Delete the others."
+        return f'{column} has {text[:40]!r} instead of a list of options. Write ["cat", "dog"].'
 
     def _lettered_options(self, record: Record) -> dict[str, str]:
         """The options in the letters' columns, as `lettered_options` reads them."""
@@ -549,13 +550,15 @@ def oddities(answers: Sequence[tuple[str, str]]) -> Iterator[Problem]:
     """Yields oddities of predictions, each given with its question: echoes, and words for no answer."""
     echoes = sum(repeats(prediction, question) for prediction, question in answers)
     if echoes:
-        text = f"answers that repeat their question: {echoes:,}; was the prompt written into the file? cut it off"
+        text = f"{echoes:,} answers repeat their question. If the prompt was written into the file, cut it off."
         yield Problem(0, None, text, "nothing")
     predictions = [prediction.strip() for prediction, _ in answers]
     words = Counter(prediction for prediction in predictions if prediction in NO_ANSWERS)
     if words:
-        text = f"{words.total():,} of {len(answers):,} predictions say {' or '.join(words)}"
-        text += ", read as the model's words; where it gave no answer, empty the cell"
+        text = (
+            f"{words.total():,} of {len(answers):,} predictions say {' or '.join(words)}, which counts as the model's "
+            "words. Where it gave no answer, empty the cell."
+        )
         yield Problem(0, None, text, "nothing")
 
 
@@ -569,9 +572,7 @@ def rotated_letter(base: ChoiceQuestion, options: Mapping[str, str]) -> str | No
 
 def _ambiguous(role: str, columns: Iterable[str], record: Record) -> RowsError:
     names = " and ".join(map(repr, columns))
-    return RowsError(
-        f"expected one column {role}, found {names}; delete or rename one", row=record.row
-    )
+    return RowsError(f"Several columns {role}: {names}. Delete or rename one.", row=record.row)
 
 
 def _is_whole(text: str) -> bool:
@@ -588,7 +589,7 @@ def _cell_text(record: Record, column: str) -> str:
         return value
     if isinstance(value, bool | list | dict):
         raise RowsError(
-            f"expected text, found {json.dumps(value)[:40]}; write it as text",
+            f"{json.dumps(value)[:40]} is no text. Write it as text.",
             None,
             record.row,
             column,

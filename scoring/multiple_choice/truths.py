@@ -76,10 +76,9 @@ def _way(by_text: int, total: int) -> str:
     """A notice on the number of right answers that were read by their text; "" if there are none."""
     if not by_text:
         return ""
-    reading = "are texts of options, read as their letters"
     if by_text == 1:
-        reading = "is the text of an option, read as its letter"
-    return f"{by_text:,} of {total:,} right answers {reading}"
+        return f"1 of {total:,} right answers is the text of an option, read as its letter."
+    return f"{by_text:,} of {total:,} right answers are texts of options, read as their letters."
 
 
 def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:
@@ -97,22 +96,22 @@ def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:
     nothing = (None,) * len(cells)
     if len({*fitting.values()}) == 1:
         name, read = next(iter(fitting.items()))
-        return Truths(read, way=f"the right answers are numbers, read as {name}")
+        return Truths(read, way=f"The right answers are numbers, read as {name}.")
     if not fitting:
         name, read = min(readings.items(), key=lambda reading: reading[1].count(None))
         place = read.index(None)
         options = len(cells[place].options)
         most = 2 * read.count(None) < len(read)
-        others = f", while most of the column fit as {name}" if most else ""
+        others = f", while most of the column fits as {name}" if most else ""
         problem = (
-            f"the answer {cells[place].written.strip()[:40]!r} is none of {options} options by place or text{others}; "
-            "correct it, or write the letters A, B, C in the column answer"
+            f"The answer {cells[place].written.strip()[:40]!r} is none of {options} options by place or text{others}. "
+            "Correct it, or write the letters A, B, C in the column answer."
         )
         return Truths(nothing, misfit=(place, problem))
     values = ", ".join(dict.fromkeys(str(place) for place in sorted(places)[:200]))
     text = (
-        f"the right answers are numbers ({values[:40]}), which may be {' or '.join(fitting)}; "
-        "write the letters A, B, C in the column answer"
+        f"The right answers are numbers ({values[:40]}), and they may be {' or '.join(fitting)}. "
+        "Write the letters A, B, C in the column answer."
     )
     return Truths(nothing, text)
 

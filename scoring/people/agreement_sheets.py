@@ -10,7 +10,7 @@ from arena.ratings.shares import Share
 from arena.sheets import Column, Sheet, estimate, estimate_cells
 from scoring.people.agreement import PeopleAgreement
 
-TITLE = "How often each measure reproduces what most people chose"
+TITLE = "How often each measure chooses like most people"
 
 
 def level_sheet(people: People) -> Sheet:
@@ -23,7 +23,7 @@ def level_sheet(people: People) -> Sheet:
         single = _cells("share", people.with_majority)
         rows.append({"votes": "A single vote went with its pair's majority", **single})
     columns = (
-        Column("votes", "Votes on a pair"),
+        Column("votes", "Votes on a pair", has_words=True),
         Column("share_hits", "Alike", "count"),
         Column("share_n", "n", "count"),
         estimate("share", "Share", "percent"),
@@ -51,7 +51,7 @@ def coefficient_sheet(people: People) -> Sheet:
     )
     notes = []
     if people.alpha.value is None:
-        notes.append("Undefined: no pair has the votes of several people.")
+        notes.append("Undefined: no pair has votes from several people.")
     elif people.contests < LEAST_CONTESTS:
         notes.append(f"No interval below {LEAST_CONTESTS} pairs.")
     title = "Agreement beyond chance"

@@ -82,9 +82,9 @@ def agreement_sheet(agreement: LabelAgreement) -> Sheet:
         for key, estimate_of_kind in agreement.kinds.items()
     ]
     if agreement.own.value is not None:
-        rows.append(_alpha("the main kind, the same person twice", agreement.own))
+        rows.append(_alpha("the main kind, same person twice", agreement.own))
     columns = (
-        Column("named", "Whether people name"),
+        Column("named", "People agree on"),
         estimate("alpha", "Krippendorff's alpha", places=3),
     )
     note = (
@@ -110,7 +110,7 @@ def doubted_sheet(questions: Iterable[DoubtedQuestion]) -> Sheet:
         Column("right", "Answer is right", "count"),
         Column("notes", "Notes"),
     )
-    title = "Doubted questions, worth telling the benchmark's authors"
+    title = "Doubted questions to report to the benchmark's authors"
     return Sheet("doubted", title, pd.DataFrame(rows), columns)
 
 

@@ -17,7 +17,7 @@ from scoring.people.published import (
     examples_words,
 )
 
-NO_INTERVAL = f"Delta has no interval below {LEAST_INTERVAL} answers."
+NO_INTERVAL = f"Delta has no interval with fewer than {LEAST_INTERVAL} answers."
 PEOPLE = "people"
 
 
@@ -39,9 +39,9 @@ def calibration_rows(calibration: Calibration) -> Iterator[Measured]:
         for group, measures in judge.groups.items():
             yield Measured(judge.name, measures, capability_words(group))
     if calibration.people:
-        yield Measured("people, one beside another", calibration.people)
+        yield Measured("people, compared with each other", calibration.people)
     if calibration.repeated:
-        yield Measured("people, the second time", calibration.repeated)
+        yield Measured("people, second time", calibration.repeated)
     for name, measures in calibration.baselines.items():
         yield Measured(f"without a judge: {name}", measures)
 
@@ -77,7 +77,7 @@ def distance_sheet(
         Column("kappa", "Kappa", "score", places=3),
     ]
     if dollars:
-        columns.append(Column("dollars", "Dollars for 218", "score", places=2))
+        columns.append(Column("dollars", "Dollars for 218 answers", "score", places=2))
     note = NO_INTERVAL if any(row["delta_low"] is None for row in cells) else ""
     return Sheet(name, title, pd.DataFrame(cells), tuple(columns), note, **how)
 
@@ -102,7 +102,7 @@ def panel_sheet(panel: Panel) -> Sheet:
         "the judges' mean score": panel.delta_of_mean,
         "the judges' median score": panel.delta_of_median,
     }
-    return _delta_sheet("panel", "The judges together", deltas, "main")
+    return _delta_sheet("panel", "All judges together", deltas, "main")
 
 
 def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
@@ -120,18 +120,20 @@ def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
         columns.append(Column("capability", "Capability"))
     columns += [
         Column("judge", "Judge's mean", "score"),
-        estimate("corrected", "People's, corrected"),
+        estimate("corrected", "By people, corrected"),
         estimate("alone", "By marks alone"),
         Column("marks", "Marks", "count"),
         Column("worth", "Worth", "score", places=0),
     ]
     if any(judge.unscored for judge in judges):
         columns.append(Column("unscored", "Unscored", "count"))
-        notes.append("Unscored: marked answers without a score, in no number.")
+        notes.append("Unscored: marked answers without a score. They count nowhere.")
     if not all(judge.mean for judge in judges):
-        notes.append(f"No mean below {LEAST} marks, or where an answer has no score.")
+        notes.append(
+            f"There's no mean with fewer than {LEAST} marks, or if an answer has no score."
+        )
     if any(judge.mean and judge.mean.is_whole for judge in judges):
-        notes.append("No interval where every answer is marked.")
+        notes.append("There's no interval if every answer is marked.")
     frame = pd.DataFrame(rows, columns=[key for column in columns for key in column.keys])
     return Sheet("means", "What people would have given", frame, tuple(columns), " ".join(notes))
 
@@ -165,7 +167,7 @@ def difference_sheet(differences: Mapping[str, CorrectedMean]) -> Sheet:
         estimate("people", "People's difference", "difference"),
         Column("judge", "Judge's difference", "difference"),
     )
-    return Sheet("differences", "Other models less this one", pd.DataFrame(rows), columns)
+    return Sheet("differences", "Other models minus this one", pd.DataFrame(rows), columns)
 
 
 def published_sheets() -> list[Sheet]:

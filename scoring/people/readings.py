@@ -184,7 +184,7 @@ def between_people(readings: Sequence[PersonReading]) -> list[Alignment]:
         if len(own) > 1:
             first, second = sorted(own, key=_round)[:2]
             again.append(_paired(first, second))
-    pairs_by_name = {"People, one beside another": between, "People, the second time": again}
+    pairs_by_name = {"People, compared with each other": between, "People, second time": again}
     return [_alignment(name, "", pairs, None) for name, pairs in pairs_by_name.items() if pairs]
 
 

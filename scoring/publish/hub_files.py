@@ -11,7 +11,7 @@ from scoring.publish.refusals import refusals, stopped
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport, JudgeStamp, Report, ScoreLine
 
-NOBODY_ELSE = "Nobody else can open this page; set PUBLIC_URL."
+NOBODY_ELSE = "Nobody else can open this page. Set PUBLIC_URL first."
 _PLACES = 2
 """Decimals of a score."""
 _MOST_NAME = 60

@@ -78,10 +78,11 @@ def _gaps(report: AnyReport, benchmark: Benchmark[Any]) -> Iterator[Refusal]:
     if PARTIAL not in kinds:
         return
     count = _unanswered(report, benchmark)
-    have = "has" if count == 1 else "have"
-    of = _asked(report, benchmark, count)
-    which = f"{count:,} of {of:,} questions {have}" if count else "some of its questions have"
-    yield Refusal(f"Partial: {which} no answer.", "partial", _NUMBERS)
+    reason = "Partial: some questions have no answer."
+    if count:
+        of = _asked(report, benchmark, count)
+        reason = f"Partial: no answer to {count:,} of {of:,} questions."
+    yield Refusal(reason, "partial", _NUMBERS)
 
 
 def _unanswered(report: AnyReport, benchmark: Benchmark[Any]) -> int:
@@ -140,10 +141,10 @@ def _unchecked(report: AnyReport) -> Iterator[Refusal]:
         reason = "It depends on the models it met here. It isn't a score of the benchmark."
         yield Refusal(reason, "other models' matches", _HUB)
     elif is_own(report.benchmark) or report.benchmark not in SHIPPED:
-        reason = "Its benchmark is a private one, with no published set."
+        reason = "Its benchmark is private, with no published set."
         yield Refusal(reason, "own benchmark", _HUB)
     elif edition_of(report) is None:
-        reason = "Its questions were not checked against the published set."
+        reason = "Its questions weren't checked against the published set."
         yield Refusal(reason, "not checked", _HUB)
 
 

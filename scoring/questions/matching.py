@@ -36,8 +36,10 @@ class AnswerFile:
         ids = [*self.texts]
         if all(map(_is_number, ids)):
             ids.sort(key=int)
-        ends = f"ids {ids[0][:40]} to {ids[-1][:40]}" if ids[1:] else f"id {ids[0][:40]}"
-        return f"{plural(len(ids), 'answer')}, {ends}"
+        answers = plural(len(ids), "answer")
+        if len(ids) == 1:
+            return f"{answers}, id {ids[0][:40]}"
+        return f"{answers}, ids {ids[0][:40]} to {ids[-1][:40]}"
 
     @property
     def counts_rows(self) -> bool:
@@ -189,9 +191,11 @@ def _unclear(candidates: Sequence[_Fit]) -> QuestionMatch:
     benchmarks = {file.benchmark: file.record.name for file in files}
     are_of_one_benchmark = len(benchmarks) == 1 and len(files) > 1
     names = [file.name for file in files] if are_of_one_benchmark else [*benchmarks.values()]
-    question = "is it" if len(names) == 1 else "which is it:"
     summary = candidates[0].answers.summary
-    return QuestionMatch(None, files, f"{summary}; {question} {either(names)}?")
+    question = f"{summary}. Which is it: {either(names)}?"
+    if len(names) == 1:
+        question = f"{summary}. Is it {names[0]}?"
+    return QuestionMatch(None, files, question)
 
 
 def _is_number(id: str) -> bool:

@@ -15,7 +15,7 @@ from scoring.registry import BENCHMARKS, first_row, open_upload
 from scoring.report import QuestionStamp
 from scoring.specs.problems import either
 
-NO_FILE = "None: as the file says"
+NO_FILE = "None: use what the file says"
 """The choice of no question file, for a file that holds its questions."""
 
 
@@ -79,7 +79,7 @@ def _match(
     if not chosen:
         names = either([*(file.name for file in match.fits), NO_FILE])
         raise ChoicesError(
-            f"{name or path.name}: {questions[:80]!r} is none of its question files; choose {names}"
+            f"{name or path.name}: {questions[:80]!r} is not one of its question files. Choose {names}."
         )
     return QuestionMatch(chosen[0], match.fits)
 

@@ -15,7 +15,7 @@ _LONGEST = 20_000
 class AnlsRule(RuleKind):
     """The similarity of the answer and the most similar truth."""
 
-    heading: ClassVar[str] = "Text by edit distance"
+    heading: ClassVar[str] = "Text, by edit distance"
     kind: Literal["anls"] = "anls"
 
     @property

@@ -45,15 +45,15 @@ class PairwiseRule(PromptedRule):
     places: ClassVar[tuple[str, ...]] = ("answer_a", "answer_b")
     unread_as: ClassVar[str] = "a tie"
     notes: ClassVar[Mapping[RuleProtocol, str]] = {
-        "strict": "Strict protocol (ours): the judge compares in both orders, and the mean counts; what has no clear "
-        "verdict in one of them stays unscored, and out of the figures",
-        "vlmevalkit": "VLMEvalKit's rules of August 2026: one order, the baseline first; without a single label the "
-        "judge is asked again, and then it is a tie",
-        "lmms-eval": "lmms-eval's rules of August 2026: one order, the baseline first; several labels are searched in "
-        "an order of its own, and none is a tie",
+        "strict": "Strict protocol (ours): the judge compares in both orders, and the mean counts. Without a clear "
+        "verdict in both, an answer stays unscored and doesn't count",
+        "vlmevalkit": "VLMEvalKit's rules (August 2026): one order, the baseline first. Without a single label the "
+        "judge is asked again. Then it is a tie",
+        "lmms-eval": "lmms-eval's rules (August 2026): one order, the baseline first. Of several labels, the first in "
+        "its own list counts. Without any it is a tie",
     }
 
-    heading: ClassVar[str] = "Comparisons by a judge"
+    heading: ClassVar[str] = "Compared by a judge"
     kind: Literal["pairwise"] = "pairwise"
     baseline: Annotated[str, StringConstraints(min_length=1, max_length=200)]
     """Column of the baseline's answers."""

@@ -59,8 +59,8 @@ class PromptedRule(RuleKind):
     def _has_places(self) -> Self:
         lacking = [f"{{{name}}}" for name in self.places if name not in self.names]
         if lacking:
-            text = f"the prompt has no {' and no '.join(lacking)}, where an answer to judge goes"
-            raise ValueError(f"{text}; add it")
+            text = f"The prompt has no {' and no '.join(lacking)}, where the answer goes. Add it."
+            raise ValueError(text)
         return self
 
     @property

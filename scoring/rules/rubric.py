@@ -35,15 +35,15 @@ class RubricRule(PromptedRule):
     places: ClassVar[tuple[str, ...]] = ("answer",)
     unread_as: ClassVar[str] = "two marks of -1, which stay in the means"
     notes: ClassVar[Mapping[RuleProtocol, str]] = {
-        "strict": "Strict protocol (ours): answers are fenced off from the judge's instructions; what has no clear "
-        "grade stays unscored, and out of the figures",
-        "vlmevalkit": "VLMEvalKit's rules of August 2026: two marks in the first line of one reply; without them "
-        "both are -1, and stay in the means",
-        "mmbench-paper": "MMBench's protocol: the paper's prompt with the answer as it is; what has no clear grade is "
-        "asked for again, and stays unscored",
+        "strict": "Strict protocol (ours): answers are fenced off from the judge's instructions. Without a clear "
+        "grade, an answer stays unscored and doesn't count",
+        "vlmevalkit": "VLMEvalKit's rules (August 2026): two grades in the first line of one reply. Without them both "
+        "are -1 and count in the means",
+        "mmbench-paper": "MMBench's protocol: the paper's prompt with the answer as it is. Without a clear grade, the "
+        "judge is asked again. Then the answer stays unscored",
     }
 
-    heading: ClassVar[str] = "Grades by a judge"
+    heading: ClassVar[str] = "Graded by a judge"
     kind: Literal["rubric"] = "rubric"
     grades: tuple[_Number, _Number]
     """The lowest and the highest."""
@@ -57,7 +57,9 @@ class RubricRule(PromptedRule):
         low, high = self.grades
         if low >= high:
             bounds = bracketed(low, high, "g")
-            raise ValueError(f"grades go from the lowest to the highest, found {bounds}")
+            raise ValueError(
+                f"grades go from the lowest to the highest, and these are {bounds}. Correct them."
+            )
         if self.step is not None:
             steps = (high - low) / self.step
             if abs(steps - round(steps)) > 1e-9 or not 1 <= round(steps) <= _MOST_STEPS:

@@ -24,7 +24,7 @@ _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: " "}
 class TextRule(JudgedKind):
     """Text that is folded and compared; only lists may be left to a judge."""
 
-    heading: ClassVar[str] = "Short texts"
+    heading: ClassVar[str] = "Short answers"
     kind: Literal["text"] = "text"
     compare: Compare = "equal"
     fold: Fold = "case"
@@ -33,7 +33,7 @@ class TextRule(JudgedKind):
     as_: Literal["text", "list"] = Field(default="text", alias="as")
     """Whether a list in the column of truths is several right answers, or a right answer that is a list (MathVista)."""
     notes: ClassVar[Mapping[RuleProtocol, str]] = {
-        "mmbench-paper": "MMBench's protocol: answers are compared as they are, with all that is around them"
+        "mmbench-paper": "MMBench's protocol: the whole answer is compared as it is"
     }
     form: ClassVar[str] = 'the list that it gives, such as [1, 2] or ["a", "b"],'
 

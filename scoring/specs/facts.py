@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from arena.templates import plural
+from arena.locale import t, translated
 from scoring.specs.schema import Case, Spec, kind_of
 
 
@@ -17,43 +17,52 @@ class BenchmarkFact(NamedTuple):
 def spec_facts(spec: Spec, notes: Mapping[str, str]) -> Iterator[BenchmarkFact]:
     """Yield what a spec says below its name and sentence; `notes` say what each protocol does."""
     if spec.size:
-        yield BenchmarkFact("Size", spec.size)
-    yield BenchmarkFact("Licence", spec.licence)
+        yield BenchmarkFact(t("benchmarks.size"), translated(spec.size))
+    yield BenchmarkFact(t("benchmarks.licence"), translated(spec.licence))
     if spec.cite:
-        yield BenchmarkFact("Cite", spec.cite)
+        yield BenchmarkFact(t("benchmarks.cite"), spec.cite)
     if spec.called:
-        named = ", ".join(f"..._{name}" for name in spec.called)
-        yield BenchmarkFact("Files called", named)
+        named = t("names.comma").join(f"..._{name}" for name in spec.called)
+        yield BenchmarkFact(t("benchmarks.called"), named)
     for case in spec.rule:
         yield from _rule_facts(case)
     for protocol in spec.protocols:
-        figures = ", ".join(spec.figures_under(protocol))
-        yield BenchmarkFact("Protocol", f"{protocol}: {notes[protocol]}. Figures: {figures}")
+        figures = t("names.comma").join(spec.figures_under(protocol))
+        text = t(
+            "benchmarks.protocol_figures",
+            name=protocol,
+            note=translated(notes[protocol]),
+            figures=figures,
+        )
+        yield BenchmarkFact(t("benchmarks.protocol"), text)
     for question in spec.questions:
         parts = [
             question.name,
-            plural(question.rows, "row") if question.rows else "",
-            f"answers {question.answers}" if question.answers != "there" else "",
+            t("benchmarks.rows", count=question.rows) if question.rows else "",
+            t(f"benchmarks.answers_{question.answers}") if question.answers != "there" else "",
             f"md5 {question.md5}" if question.md5 else "",
             question.url or "",
-            question.note or "",
+            translated(question.note or ""),
         ]
-        yield BenchmarkFact("Questions", " · ".join(filter(None, parts)))
-    yield BenchmarkFact("Spec (sha256)", spec.digest)
+        yield BenchmarkFact(t("benchmarks.questions"), " · ".join(filter(None, parts)))
+    yield BenchmarkFact(t("benchmarks.digest"), spec.digest)
 
 
 def _rule_facts(case: Case) -> Iterator[BenchmarkFact]:
     """Yield a rule with its parameters, and its prompt."""
-    when = ", ".join(f"{name} is {cell or 'empty'}" for name, cell in (case.when or {}).items())
+    when = t("names.comma").join(
+        t("benchmarks.cell", column=name, cell=cell or t("benchmarks.empty"))
+        for name, cell in (case.when or {}).items()
+    )
     rule = case.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     prompt = rule.pop("prompt", "").strip()
     written = ", ".join(
         f"{name} {_in_words(value)}" for name, value in rule.items() if name != "kind"
     )
-    parts = [kind_of(case.rule), written, when and f"where {when}"]
-    yield BenchmarkFact("Rule", " · ".join(filter(None, parts)))
+    parts = [kind_of(case.rule), written, when and t("benchmarks.when", cells=when)]
+    yield BenchmarkFact(t("benchmarks.rule"), " · ".join(filter(None, parts)))
     if prompt:
-        yield BenchmarkFact("Prompt", prompt)
+        yield BenchmarkFact(t("benchmarks.prompt"), prompt)
 
 
 def _in_words(value: Any) -> str:

@@ -1,5 +1,8 @@
 """Figures in a few words, for a list of benchmarks: "F1 of yes", "accuracy by whole pair"."""
 
+from collections.abc import Iterable
+
+from arena.locale import t, translated
 from scoring.specs.figures import Figure
 from scoring.specs.problems import either
 from scoring.specs.schema import OVERALL, Spec
@@ -10,22 +13,29 @@ def headline_words(spec: Spec) -> str:
     name = spec.headline_under(spec.protocols[0])
     words = _figure_words(spec, spec.figures[name]).replace("_", " ")
     is_named = name == OVERALL or words.casefold().startswith(name.casefold())
-    return words if is_named else f"{name}: {words}"
+    return words if is_named else t("benchmarks.named_figure", name=name, figure=words)
 
 
 def _figure_words(spec: Spec, figure: Figure) -> str:
     if figure.positive is not None:
-        form = "share" if figure.form == "yes" else figure.form
-        return f"{form.replace('f1', 'F1')} of {figure.positive.lower()}"
+        return _figure_of(figure, figure.positive.lower())
     if figure.all is not None:
-        return f"accuracy by whole {either(figure.all, 'and')}"
+        return t("benchmarks.figure_whole", group=_all_of(figure.all))
     if figure.mean_of is not None:
-        return f"mean over {figure.mean_of}"
+        return t("benchmarks.figure_mean", group=figure.mean_of)
     if figure.over is not None:
-        return f"sum over {figure.over}"
+        return t("benchmarks.figure_sum", group=figure.over)
     if figure.parts:
-        return f"{figure.form} of {either(figure.parts, 'and')}"
-    return _row_words(spec, figure)
+        return _figure_of(figure, _all_of(figure.parts))
+    return translated(_row_words(spec, figure))
+
+
+def _figure_of(figure: Figure, parts: str) -> str:
+    return t("benchmarks.figure_of", form=t(f"benchmarks.form_{figure.form}"), parts=parts)
+
+
+def _all_of(names: Iterable[str]) -> str:
+    return either(names, t("benchmarks.and"))
 
 
 def _row_words(spec: Spec, figure: Figure) -> str:

@@ -12,8 +12,7 @@ from scoring.rules.letter import EXAMPLE_OPTIONS, LetterRule
 from scoring.specs.derived import Derived
 from scoring.specs.schema import Case, Spec
 
-_OPTION = "An option; further ones are in further letters"
-_OPTIONAL = "; can be left out"
+_OPTION = "An option. Further options are in further letters"
 
 
 class FileColumn(NamedTuple):
@@ -28,7 +27,7 @@ class FileColumn(NamedTuple):
 
 def columns_sheet(columns: Sequence[FileColumn], note: str = "") -> Sheet:
     """The columns of a file as a table, with one made-up row."""
-    heads = ("Column", "Holds", "One made-up row")
+    heads = ("Column", "Holds", "Example row (made up)")
     return plain_sheet("columns", "Columns of the file", heads, columns, note=note)
 
 
@@ -90,11 +89,11 @@ def _columns_of_rules(spec: Spec) -> Iterator[FileColumn]:
     for case in cases:
         for name, cell in (case.when or {}).items():
             if cell or case is chosen:
-                yield FileColumn(name, "The kind of question, by which its rule is chosen", cell)
+                yield FileColumn(name, "The kind of question, which decides its rule", cell)
     for case in cases:
         yield from (_of_rule(column) for column in case.rule.named_columns)
         for name in case.rule.mentioned:
-            yield FileColumn(name, f"A text for the judge's prompt{_OPTIONAL}", _cell(spec, name))
+            yield FileColumn(name, _optional("A text for the judge's prompt"), _cell(spec, name))
 
 
 def _of_rule(column: NamedColumn) -> FileColumn:
@@ -104,21 +103,27 @@ def _of_rule(column: NamedColumn) -> FileColumn:
 def _grouping_columns(spec: Spec) -> Iterator[FileColumn]:
     """Yield the columns of groups, splits, figures and pictures."""
     for column in map(spec.source_of, spec.groups):
-        yield _grouping(spec, column, "Its group, which has scores of its own")
+        yield _grouping(spec, column, "Its group. Each group has scores")
     if spec.splits is not None:
-        yield _grouping(spec, spec.source_of(spec.splits), "Its split, which is scored apart")
+        yield _grouping(
+            spec, spec.source_of(spec.splits), "Its split. Each split is scored separately"
+        )
     for figure in spec.figures.values():
         for column in map(spec.source_of, figure.columns):
             yield _grouping(spec, column, "The same in rows that count together")
         for column in map(spec.source_of, figure.condition_columns):
-            yield _grouping(spec, column, "Which scores the row counts in")
+            yield _grouping(spec, column, "The scores that the row counts in")
     for column in map(spec.source_of, spec.columns.images or ()):
-        yield _grouping(spec, column, "Its picture's name, the same in rows that share it")
+        yield _grouping(spec, column, "The name of its picture, the same in rows that share it")
 
 
 def _grouping(spec: Spec, column: str, holds: str) -> FileColumn:
-    optional = "" if _is_needed(spec, column) else _OPTIONAL
-    return FileColumn(column, f"{holds}{optional}", _cell(spec, column))
+    words = holds if _is_needed(spec, column) else _optional(holds)
+    return FileColumn(column, words, _cell(spec, column))
+
+
+def _optional(holds: str) -> str:
+    return f"{holds} (optional)"
 
 
 def _is_needed(spec: Spec, column: str) -> bool:

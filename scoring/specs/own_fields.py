@@ -63,10 +63,6 @@ RULES: Mapping[str, OwnRule] = {
     ),
 }
 """The rules that a form offers; a spec may have others."""
-PROMPT_HELP = (
-    "{question}, {truth} and {answer} are filled in for each question, and so is any other column that you name in "
-    "braces. What the judge must reply is added below it."
-)
 NO_TRUTH_PROMPT = """\
 Question: {question}
 
@@ -230,16 +226,16 @@ def _plain(grade: float | None) -> float | None:
 def _field_problems(fields: OwnFields) -> Iterator[SpecProblem]:
     """Yields the problems that the schema would report in other words than the fields'."""
     if not fields.answer:
-        yield SpecProblem("Model's answer", "choose the column that holds what your model said")
+        yield SpecProblem("Model's answer", "Choose the column with your model's answers.")
     if fields.rule != JUDGE:
         if not fields.truth:
-            text = "choose the column that holds it, or let a judge grade by your prompt"
+            text = "Choose its column, or let a judge grade by your prompt."
             yield SpecProblem("Right answer", text)
         return
     if fields.low is None or fields.high is None:
-        yield SpecProblem("Grades", "give the lowest and the highest")
+        yield SpecProblem("Grades", "Enter the lowest and the highest grade.")
     if "truth" in BRACES.findall(fields.judge_prompt) and not fields.truth:
-        text = "it names {truth}, but no column of right answers is chosen; choose one, or delete {truth}"
+        text = "It has {truth}, but no column of right answers is chosen. Choose one, or delete {truth}."
         yield SpecProblem("Prompt", text)
 
 

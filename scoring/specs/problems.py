@@ -47,8 +47,8 @@ def none_of(value: object, known: Iterable[str]) -> str:
     """Returns a sentence that a value is none of the known ones, with the closest of them."""
     names = [*known]
     close = get_close_matches(str(value)[:_SHOWN], names, 1)
-    meant = f"; {close[0]!r} was meant?" if close else ""
-    return f"{quoted(value)} is none of {', '.join(names) or 'none'}{meant}"
+    text = f"{quoted(value)} is none of {', '.join(names) or 'none'}"
+    return f"{text} (did you mean {close[0]!r}?)" if close else text
 
 
 def quoted(value: object) -> str:
@@ -77,16 +77,17 @@ def spec_problems(
 _KINDS: Mapping[str, str] = {
     **dict.fromkeys(
         ("dict_type", "model_type", "mapping_type"),
-        "expected names with values, as in `name: value`, found {found}",
+        "Write names with values, as in `name: value`, instead of {found}.",
     ),
-    **dict.fromkeys(("list_type", "tuple_type"), "expected a list, as in [a, b], found {found}"),
-    "string_type": "expected a text, found {found}",
-    "missing": "is missing; add it",
+    **dict.fromkeys(("list_type", "tuple_type"), "Write a list, as in [a, b], instead of {found}."),
+    "string_type": "Write a text instead of {found}.",
+    "missing": "This is missing. Add it.",
     "literal_error": "{found} is not {expected}",
-    "string_too_long": "has more than {max_length:,} letters; shorten it",
-    "too_long": "has more than {max_length:,} entries; leave some out",
+    "string_too_long": "This has more than {max_length:,} characters. Shorten it.",
+    "too_long": "This has more than {max_length:,} entries. Leave some out.",
     **dict.fromkeys(
-        ("string_too_short", "too_short"), "is empty; fill it in, or leave out the whole entry"
+        ("string_too_short", "too_short"),
+        "This is empty. Fill it in, or leave out the whole entry.",
     ),
     "value_error": "{error}",
 }
@@ -102,7 +103,7 @@ def _problem(error: Any, place: str, known: Iterable[str]) -> SpecProblem:
         kind = "string_too_long"
     if kind in _UNKNOWN:
         text = none_of(last, known) if known else f"{last!r} is unknown"
-        return SpecProblem(_joined(place, *above), f"{text}; delete or correct it")
+        return SpecProblem(_joined(place, *above), f"{text}. Delete or correct it.")
     sentence = _KINDS.get(kind)
     if sentence is None:
         expected = error["msg"].replace("Input should be", "expected").split(",")[0]

@@ -33,6 +33,8 @@ _SPELLINGS: Mapping[str, Sequence[str]] = {
 }
 """Usual names of a column whose name the spec leaves as it is."""
 _MODELS = ("model", "model_id", "model_name")
+_RULE = "rule"
+"""Place of a rule in a spec."""
 _SHOWN = 20
 _MOST_MEMBERS = 200
 """Rows that one row may become where its cells are split."""
@@ -187,16 +189,14 @@ class _RowReader:
             self._tell_lacking("columns.answer", columns.answer, [*record.values], record.row)
             return
         if isinstance(answer, list | dict | bool):
-            text = (
-                f"expected an answer as text in {columns.answer!r}, found {cell_text(answer)[:40]}"
-            )
+            text = f"{columns.answer!r} has {cell_text(answer)[:40]} instead of a text. Write the answer as text."
             self._tell(text, record.row)
             return
         id = self._id(cells, record)
         if self._questions is not None:
             known = self._questions.get(id)
             if known is None:
-                text = f"index {id[:40]} is none of the question file's; correct or delete it"
+                text = f"Index {id[:40]} is not in the question file. Correct or delete it."
                 self._tell(text, record.row)
                 return
             self._compare(known, cells, id, record.row)
@@ -214,13 +214,15 @@ class _RowReader:
         if self._questions is not None:
             self._tell_missing(self._questions)
         if self._counted:
-            text = f"the file has no column {self._spec.columns.id!r}; its rows are counted from 0"
+            text = (
+                f"The file has no column {self._spec.columns.id!r}, so its rows are counted from 0."
+            )
             self._tell(text, blocks="nothing")
         if len(self._models) > 1:
             names = ", ".join(sorted(self._models)[:_SHOWN])
-            self._tell(f"expected one model's answers, found those of {names}; split the file")
+            self._tell(f"The file has the answers of several models: {names}. Split the file.")
         if not self._rows and not self._problems:
-            self._tell("expected rows with answers, found none")
+            self._tell("No row has an answer.")
         question = self._spec.columns.question
         answers = [(row.answer, cell_text(row.cells.get(question))) for row in self._rows]
         self._problems += oddities(answers)
@@ -246,7 +248,7 @@ class _RowReader:
         if text:
             return text
         if self._spec.columns.id in cells:
-            self._tell("expected an id, found an empty cell; write it there", record.row)
+            self._tell("The id is empty. Write it there.", record.row)
         self._counted = True
         return str(len(self._rows))
 
@@ -263,8 +265,8 @@ class _RowReader:
         right = cell_text(known.get(truth)).strip()
         differ = bool(right) and cell_text(cells.get(truth)).strip() not in ("", right)
         if differ or (ours and theirs and ours != theirs):
-            text = f"index {id} has other options or another answer than in the question file"
-            self._tell(f"{text}; choose the right one", row)
+            text = f"Index {id} has other options or another answer in the question file. Choose the right one."
+            self._tell(text, row)
         question = cell_text(cells.get(self._spec.columns.question)).split()
         published = cell_text(known.get(self._spec.columns.question)).split()
         self._reworded += bool(question) and question != published
@@ -281,12 +283,12 @@ class _RowReader:
         for field, names in needed.items():
             lacking = [name for name in map(self._spec.source_of, names) if name not in there]
             for column in dict.fromkeys(lacking):
-                text = f"{field}: the file has no column {column!r}, so that this is left out"
+                text = f"{field}: the file has no column {column!r}, so this is left out."
                 self._tell(text, blocks="nothing")
         for protocol in self._spec.protocols:
             figures = self._spec.figures_under(protocol, there)
             if not figures:
-                self._tell(f"the file has the columns of no figure of the protocol {protocol}")
+                self._tell(f"No figure of the protocol {protocol} has its columns in the file.")
 
     def _tell_of_rules(self, there: Container[str]) -> None:
         """Reports the missing columns that a rule needs or its prompt names."""
@@ -298,22 +300,22 @@ class _RowReader:
             if name == "truth" and not self._with_answers:
                 continue  # they may be with its authors
             if column is not None and column not in there:
-                place = f"columns.{name}" if name in roles else "rule"
+                place = f"columns.{name}" if name in roles else _RULE
                 self._tell_lacking(place, column, [*self._there])
         for name in dict.fromkeys(name for rule in rules for name in rule.mentioned):
             if name not in there:
-                text = f"rule: the file has no column {name!r}, which the prompt leaves empty"
+                text = f"{_RULE}: the file has no column {name!r}, so it stays empty in the prompt."
                 self._tell(text, blocks="nothing")
 
     def _tell_lacking(self, place: str, column: str, has: Sequence[str], row: int = 0) -> None:
         names = ", ".join(map(repr, has[:_SHOWN])) or "none"
-        self._tell(f"{place}: the file has no {column!r}; it has {names}", row)
+        self._tell(f"{place}: the file has no {column!r}. It has {names}.", row)
 
     def _tell_doubles(self) -> None:
         times = Counter(row.id for row in self._rows)
         for row in self._rows:
             if times[row.id] > 1:
-                text = f"{times[row.id]} rows have the id {row.id[:40]}. Keep one of them"
+                text = f"{times[row.id]} rows have the id {row.id[:40]}. Keep one of them."
                 self._tell(text, row.row)
 
     def _picture_cells(self) -> list[str]:
@@ -332,7 +334,7 @@ class _RowReader:
             picture_cells.append(picture_cell(spelled(cells), cells, image_columns))
         if image_columns and self._rows and not any(picture_cells):
             text = (
-                "nothing tells which questions share a picture, so that intervals may be too narrow; add a column "
+                "the file doesn't say which questions share a picture, so intervals may be too narrow; add a column "
                 "image_id, or give the question file"
             )
             self._tell(text, blocks="nothing")
@@ -343,9 +345,8 @@ class _RowReader:
         missing = [id for id in questions if id not in answered]
         if missing:
             ids = ", ".join(missing[:_SHOWN]) + (", ..." if missing[_SHOWN:] else "")
-            have = "has" if len(missing) == 1 else "have"
-            total = f"{len(questions):,} questions of the question file"
-            text = f"PARTIAL: {len(missing):,} of the {total} {have} no answer: {ids}"
+            total = len(questions)
+            text = f"PARTIAL: no answer to {len(missing):,} of the {total:,} questions of the question file: {ids}"
             self._tell(text, blocks="whole")
 
     def _tell(self, text: str, row: int = 0, blocks: Blocks = "scoring") -> None:

@@ -12,7 +12,7 @@ from arena.types import grouped
 from scoring.intervals import UNIT, Ends
 from scoring.judges.spec import ShownImage
 from scoring.multiple_choice.reader import Problem
-from scoring.no_answers import NO_ANSWER, no_answer
+from scoring.no_answers import no_answer, unscored_because
 from scoring.report import JudgeStamp, QuestionStamp, ScoreLine, line, mostly_unread, remembered
 from scoring.rules.base import TOOLKITS, Item, Judged, Reading, RuleKind, RuleProtocol
 from scoring.specs.derived import members
@@ -175,7 +175,7 @@ def _final_row(spec: Spec, row: ReadRow, item: Item) -> ReadRow:
 
 
 def _none_of_a_model(reason: str) -> Reading:
-    return Reading(None, "", f"{NO_ANSWER}: {reason}")
+    return Reading(None, "", unscored_because(reason))
 
 
 def lost_judging(report: SpecReport, unit: str = "answer") -> str:

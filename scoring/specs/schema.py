@@ -137,8 +137,8 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
 
-    name: Annotated[str, _filled("give the benchmark a name"), Field(max_length=80)]
-    about: Annotated[str, _filled("say in a sentence what is measured"), Field(max_length=200)]
+    name: Annotated[str, _filled("Give the benchmark a name."), Field(max_length=80)]
+    about: Annotated[str, _filled("Say in a sentence what is measured."), Field(max_length=200)]
     licence: Word = UNKNOWN
     cite: Word | None = None
     size: Word | None = None
@@ -285,7 +285,7 @@ def _spec_of(raw: Any) -> Spec:
         raise SpecError([SpecProblem("", f"{text}, found {quoted(raw)}")])
     fields = Spec.model_fields
     problems = [
-        SpecProblem("", f"{none_of(name, fields)}; delete or correct it")
+        SpecProblem("", f"{none_of(name, fields)}. Delete or correct it.")
         for name in raw
         if name not in fields
     ]

@@ -120,7 +120,7 @@ def _group_sheet(report: SpecReport, column: str, split: str) -> Iterator[Sheet]
         return
     head = head_figure(report) if head_figure(report) in figures else figures[0]
     rows = [_row(group, figures, head) for group in groups]
-    columns = [Column("name", column), Column("n", "n", "count")]
+    columns = [Column("name", column, has_words=True), Column("n", "n", "count")]
     for place, name in enumerate(figures):
         key = f"figure_{place}"
         figure = spec_of_report(report).figures[name]
@@ -176,7 +176,7 @@ def _rules_sheet(report: SpecReport) -> Sheet:
         for rule, count in [*most, *([("other rules", rest)] if rest else [])]
     ]
     columns = (
-        Column("rule", "Rule"),
+        Column("rule", "Rule", has_words=True),
         Column("answers", "Answers", "count"),
         Column("share", "Share", "percent", bar=True),
     )

@@ -8,6 +8,7 @@ import numpy as np
 from arena.io.csv_text import csv_text, plain_cell
 from arena.io.strict_json import PAGE, FileLimits, RowsError
 from arena.io.tables import read_records, require_columns
+from arena.locale import t
 from scoring.task_map.published import task_key
 from scoring.task_map.tree import TaskTree
 from scoring.task_map.types import Accuracies, TaskMap, TaskMapError, complete_map
@@ -44,12 +45,12 @@ def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAG
     records = list(read_records(path, limits, name=name))
     label = name or path.name
     if len(records) > MOST_TASKS:
-        raise TaskMapError(f"{label}: expected at most {MOST_TASKS} tasks, found {len(records):,}")
+        raise TaskMapError(f"{label} has {len(records):,} tasks. Keep {MOST_TASKS} at most.")
     tasks = [str(record.values.get("task") or "") for record in records]
     header = records[0].values if records else ()
     columns = sorted(column for column in header if column != "task")
     if not tasks or sorted(tasks) != columns:
-        problem = "expected a column task, and then one column for each of its tasks, as in a distances.csv from here"
+        problem = "The columns don't match the tasks. Write a column task, then one for each of its tasks."
         raise RowsError(problem, label, 1)
     for record in records:
         require_columns(record, tasks, label)
@@ -62,13 +63,14 @@ def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAG
     gap = np.abs(distances - distances.T)
     if np.nanmax(gap, initial=0) > 10**-_DIGITS * 2:
         row, column = divmod(int(np.nanargmax(gap)), len(tasks))
-        problem = f"expected one distance both ways, found {distances[row, column]:g} and {distances[column, row]:g}"
+        problem = f"The distance is {distances[row, column]:g} one way and {distances[column, row]:g} the other. Make "
+        "them equal."
         raise RowsError(problem, label, records[row].row, column=tasks[column])
     keys = [task_key(plain_cell(task)) for task in tasks]
     if len(set(keys)) < len(keys):
-        raise TaskMapError(f"{label}: two rows are of one task; name each once")
+        raise TaskMapError(f"{label} has two rows for one task. Name each task once.")
     np.fill_diagonal(distances, 0)
-    return complete_map(f"the file {label}", keys, distances)
+    return complete_map(t("taskmap.source_file", file=label), keys, distances)
 
 
 def _distance(cell: object, name: str, row: int, task: str) -> float:
@@ -80,5 +82,10 @@ def _distance(cell: object, name: str, row: int, task: str) -> float:
     except ValueError:
         value = np.nan
     if not 0 <= value <= 2:
-        raise RowsError("expected a distance from 0 to 2, or an empty cell", name, row, column=task)
+        raise RowsError(
+            "This isn't a distance. Write a number from 0 to 2, or leave the cell empty.",
+            name,
+            row,
+            column=task,
+        )
     return value

@@ -5,6 +5,7 @@ Accuracies have the shape (models, tasks), NaN if missing. A pair of tasks with 
 
 import numpy as np
 
+from arena.locale import t
 from scoring.task_map.types import (
     FEWEST_FOR_MAP,
     FEWEST_MODELS,
@@ -72,6 +73,6 @@ def tau_curve(task_map: TaskMap, accuracies: Accuracies) -> list[float | None]:
 
 def performance_map(accuracies: Accuracies) -> TaskMap:
     """The map of distances 1 - tau-b of the models' orders on two tasks. Raises TaskMapError below ten models."""
-    source = f"the orders of {len(accuracies.models)} models by accuracy (1 less Kendall's tau-b)"
+    source = t("taskmap.source_orders", count=len(accuracies.models))
     distances = 1 - taus(accuracies.values, FEWEST_FOR_MAP)
     return complete_map(source, accuracies.tasks, distances, of_accuracies=True)

@@ -133,7 +133,7 @@ def mantel(first: TaskMap, second: TaskMap) -> Mantel:
     """Mantel's test, one-sided, by permutations of the tasks. Raises TaskMapError below four shared tasks."""
     shared = [task for task in first.tasks if task in second.tasks]
     if len(shared) < 4:
-        raise TaskMapError(f"The maps share {len(shared)} tasks; to compare them takes four")
+        raise TaskMapError(f"The maps share {len(shared)} tasks. Comparing them takes four.")
     first_distances = _between(first, shared)
     second_distances = _between(second, shared)
     upper = np.triu_indices(len(shared), 1)

@@ -97,7 +97,7 @@ def complete_map(
         inner = distances[np.ix_(places, places)]
     if len(places) < 3:
         raise TaskMapError(
-            f"A map needs three tasks or more that have distances to each other; here are {len(places)}"
+            f"A map needs three tasks with distances to each other. Here: {len(places)}."
         )
     chosen = tuple(tasks[place] for place in places)
     left_out = tuple(task for task in tasks if task not in chosen)

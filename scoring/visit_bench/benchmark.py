@@ -23,7 +23,7 @@ from scoring.benchmarks.article import (
 from scoring.benchmarks.base import Benchmark, BenchmarkOptions, LazyFiles, read_table
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, JudgeSpec, Reply
-from scoring.no_answers import AS_THEY_ARE, NO_ANSWER, no_answer, no_answer_sentences
+from scoring.no_answers import AS_THEY_ARE, no_answer, no_answer_sentences, unscored_because
 from scoring.report import ScoreLine
 from scoring.score_sheets import sheet_files
 from scoring.serialize import record_json
@@ -36,6 +36,7 @@ from scoring.visit_bench.matches import (
     Context,
     Match,
     MatchReport,
+    Outcome,
     ReferenceUse,
     Verdict,
     listed,
@@ -96,7 +97,7 @@ class VisitBench(Benchmark[MatchReport]):
     def columns(self) -> Sequence[FileColumn]:
         return (
             FileColumn("instruction", "The item's instruction", "Describe the animal."),
-            FileColumn("image", "Its picture's name or address", "cat.jpg"),
+            FileColumn("image", "The name or address of its picture", "cat.jpg"),
             FileColumn("vlm-7b prediction", "The answer of the model vlm-7b", "A cat on a sofa."),
         )
 
@@ -166,7 +167,7 @@ class VisitBench(Benchmark[MatchReport]):
         caveats = [*super().caveats(report)]
         if not report.complete:
             caveats.append(
-                Caveat("Partial", "partial: it answers some items only, so no public board has it")
+                Caveat("Partial", "partial: it answers only some items, so it's on no public board")
             )
         answers = {
             response.item: response.text
@@ -221,7 +222,7 @@ class VisitBench(Benchmark[MatchReport]):
                     question=instance.instruction,
                     truth=instance.reference or "",
                     answer=report.texts[match.item, report.title],
-                    grade=f"{outcome or 'no verdict'} against {opponent}",
+                    grade=_grade(outcome, opponent),
                     score={"won": 1.0, "tied": 0.5, "lost": 0.0, None: None}[outcome],
                     groups=(family_words(instance.family),),
                     pictures=tuple(picture.name for picture in instance.pictures),
@@ -262,9 +263,9 @@ VISIT_BENCH = VisitBench(
     key="visit-bench",
     cited="bitton2023visitbench",
     name="VisIT-Bench",
-    about="Instructions on pictures, compared pair by pair: a judge says which model's answer is better.",
-    holds='a table or JSONL with item, or instruction and image, and the answers in "<model name> prediction" or '
-    "prediction",
+    about="Instructions about pictures. A judge says which of two models' answers is better.",
+    holds="a table or JSONL with item, or instruction and image, and the answers in prediction or "
+    "“<model name> prediction”",
     report=MatchReport,
     way="compare",
     protocols={"Hardened": "hardened", "As in the paper": "paper"},
@@ -272,15 +273,16 @@ VISIT_BENCH = VisitBench(
     unit="verdict",
     parts=frozenset({"stored", "opponents", "reference", "context"}),
     options=VisitOptions,
-    unpictured="the item bank of this server keeps none of these items",
+    unpictured="this server doesn't have these items",
     notes={
-        "paper": "Paper protocol: the authors' prompt and reading",
-        "hardened": "Hardened protocol: responses are fenced off; what cannot be read has no result",
+        "paper": "Paper protocol: the authors' prompt, with verdicts read as they do",
+        "hardened": "Hardened protocol: answers are fenced off from the judge's instructions, and an unreadable "
+        "verdict gives no result",
     },
 )
 
 
-NO_VERDICT = "Matches of such an answer have no result, and were not sent to the judge."
+NO_VERDICT = "Matches of such answers have no result and weren't sent to the judge."
 
 
 def _unanswered(contest: Contest) -> Callable[[], Generator[Ask, Reply, Verdict]] | None:
@@ -291,7 +293,7 @@ def _unanswered(contest: Contest) -> Callable[[], Generator[Ask, Reply, Verdict]
     if contest.protocol == "paper":
         return None
     reason = no_answer(contest.a) or no_answer(contest.b)
-    return partial(_no_verdict, f"{NO_ANSWER}: {reason}") if reason else None
+    return partial(_no_verdict, unscored_because(reason)) if reason else None
 
 
 def _no_verdict(reason: str) -> Generator[Ask, Reply, Verdict]:
@@ -328,6 +330,16 @@ def family_words(family: str) -> str:
     """A family's name for readers, from its key in the authors' files, such as `spot_the_diff`."""
     first, *others = family.split("_")
     return " ".join([_DATA_SETS.get(first, first.capitalize()), *others])
+
+
+def _grade(outcome: Outcome, opponent: str) -> str:
+    grades: Mapping[Outcome, str] = {
+        "won": f"won against {opponent}",
+        "lost": f"lost against {opponent}",
+        "tied": f"tied with {opponent}",
+        None: f"no verdict against {opponent}",
+    }
+    return grades[outcome]
 
 
 def _meets_reference(report: MatchReport) -> bool:

@@ -19,7 +19,7 @@ PREDICTION = "prediction"
 _NAMED = re.compile(r"(.*\S) prediction", re.DOTALL)
 IMAGE_COLUMNS = ("images", "image", "image_url", "file_name")
 """Columns of images in VisIT-Bench's files; the first that exists counts."""
-_WANTED = "expected an image's name, or a list of them; write it so"
+_WANTED = "This isn't an image's name or a list of them. Write it that way."
 
 
 @dataclass(frozen=True)
@@ -56,17 +56,17 @@ def read_submission(
     label = name or path.name
     records = list(read_records(path, limits, name=label))
     if not records:
-        raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
+        raise NoAnswersError("The file has no answers. Choose the one that has them.", label)
     columns = list(records[0].values)
     answers = [column for column in columns if column == PREDICTION or _NAMED.fullmatch(column)]
     if not answers:
         column_names = ", ".join(map(repr, columns[:20]))
-        problem = f'expected a column "<model name> prediction", found {column_names}; rename one'
+        problem = f'The file needs a column "<model name> prediction", and it has {column_names}. Rename one.'
         raise RowsError(problem, label, records[0].row)
     problems = []
     if len(answers) > 1:
         several = " and ".join(map(repr, answers))
-        problems.append(f"two prediction columns or more: {several}; delete all but one")
+        problems.append(f"Several prediction columns: {several}. Keep one of them.")
     entries = []
     for record in records:
         try:
@@ -100,12 +100,12 @@ def _entry(record: Record, column: str) -> Entry:
     instruction = _text(values.get("instruction"))
     if not item.strip() and not instruction.strip():
         raise RowsError(
-            "expected an item's key or an instruction; write it there", column="instruction"
+            "An item's key or instruction is missing. Write it there.", column="instruction"
         )
     text = values.get(column)
     if not isinstance(text, str):
         raise RowsError(
-            "expected the answer as text; put it in quotes as the model wrote it", column=column
+            "The answer is no text. Put it in quotes as the model wrote it.", column=column
         )
     image_column = next((name for name in IMAGE_COLUMNS if values.get(name)), None)
     return Entry(
@@ -148,16 +148,18 @@ def counted(names: Sequence[str]) -> str:
 def title_problems(title: str) -> list[str]:
     """The problems of a model's name by itself: missing or too long."""
     if not title:
-        return ['the model has no name; call the column "<model name> prediction", or give a title']
+        return [
+            "The model has no name. Enter it under Details, or call the column “<model name> prediction”."
+        ]
     if len(title) > _LONGEST:
-        return [f"the model's name has {len(title)} characters; shorten it to {_LONGEST}"]
+        return [f"The model's name has {len(title)} characters. Shorten it to {_LONGEST}."]
     return []
 
 
-UNKNOWN = "unknown instances: {}; import their items first, or correct the keys"
+UNKNOWN = "Unknown instances: {}. Import their items first, or correct the keys."
 """Not a problem beside known items: the item bank leaves out instances that VisIT-Bench's raters found incorrect."""
-DOUBLE = "instances that stand there more than once: {}; keep one of each"
-SHARED = "instructions that several items share: {}; add a column image, images or item"
+DOUBLE = "Instances that are there more than once: {}. Keep one of each."
+SHARED = "Instructions that several items share: {}. Add a column image, images or item."
 
 
 class ItemIndex:

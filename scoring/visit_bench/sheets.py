@@ -11,7 +11,7 @@ COLUMNS = (
     Column(
         "model",
         "Model",
-        meaning="A submission's variant says how often its submitter has tried on these items.",
+        meaning="Variant: how many times its submitter has entered answers to these items.",
     ),
     Column(
         "rank",
@@ -20,8 +20,8 @@ COLUMNS = (
         "rank_low",
         "rank_high",
         dash=True,
-        meaning="1 + the models whose interval lies wholly above, and the places it may have: in 95% of boards the "
-        "true places of all models lie within.",
+        meaning="1 plus the number of models whose interval is entirely above, and the places it may have. On 95% of "
+        "boards, the true places of all models are within these.",
     ),
     Column(
         "rating",
@@ -31,8 +31,8 @@ COLUMNS = (
         "rating_high",
         places=0,
         dash=True,
-        meaning="Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind; a tie is "
-        "half a win to each. Ratings describe the pairs as they were played.",
+        meaning="Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items like these. A tie is "
+        "half a win for each. Ratings describe the pairs that were played.",
     ),
     Column(
         "elo",
@@ -47,8 +47,8 @@ COLUMNS = (
         "matches",
         "Matches",
         "count",
-        meaning="Matches with a result; each is two verdicts, one in either order. While voters may be asked about "
-        "the items, a submission's matches with models of the bank do not count, but those with the reference do.",
+        meaning="Matches with a result. Each is two verdicts, one in either order. While people may still vote on "
+        "these items, a submission's matches with models of the item bank don't count. Those with the reference do.",
     ),
     Column("ties", "Tied", "count", meaning="Matches that neither won."),
     Column(
@@ -57,14 +57,14 @@ COLUMNS = (
         "percent",
         "win_rate_low",
         "win_rate_high",
-        meaning="Share of its matches against the references, verified by people, that it won, ties left out.",
+        meaning="Share of its matches against the human-verified references that it won, without ties.",
     ),
-    Column("decided", "Decided", "count", meaning="Those matches, ties left out."),
+    Column("decided", "Decided", "count", meaning="The number of those matches."),
     Column(
         "unscored",
         "Unscored",
         "count",
-        meaning="Matches in which the judge gave no verdict in an order; they count nowhere else.",
+        meaning="Matches without a verdict in one of the orders. They count nowhere else.",
     ),
 )
 PEOPLE = Column(
@@ -72,7 +72,7 @@ PEOPLE = Column(
     "People",
     "score",
     places=0,
-    meaning="The rating that people's votes give on the same items, on the official board.",
+    meaning="The rating by human votes on the same items, on the official board.",
 )
 
 

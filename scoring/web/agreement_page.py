@@ -12,13 +12,14 @@ from starlette.datastructures import UploadFile
 
 from arena.io.aside import AsideError, while_waited
 from arena.io.tables import RowsError
+from arena.locale import t, translated
 from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Reproduction
 from arena.web.addresses import AGREEMENT, NAME, RESULTS
 from arena.web.campaign_api import check_charset
 from arena.web.cookies import NO_STORE, cookie_hash, owner_of, sent_cookie
 from arena.web.events import still_there
 from arena.web.heads import Head
-from arena.web.layout import PageLayout
+from arena.web.layout import WHOLE, PageLayout
 from arena.web.results_view import Choice, ResultsTabs, picture_html
 from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.people.agreement import PeopleAgreement
@@ -26,15 +27,10 @@ from scoring.people.agreement_service import AgreementService
 from scoring.web.agreement_view import AGREEMENT as HTML
 from scoring.web.agreement_view import measures_html, people_html, reproduction_plot
 from scoring.web.citations import citations
+from scoring.web.scoring_problems import error_text
 
 PATH = f"/{AGREEMENT}"
-HEAD = Head(
-    f"Do people agree? · {NAME}",
-    "How far people agree about answers, and which judges and metrics choose as they do.",
-)
 PIECE = 64_000
-NO_COOKIE = "Your browser keeps no cookie for this page, so a file can't be yours. Allow cookies and send it again."
-NO_FILE = "Choose a file first."
 
 
 class OwnFile(NamedTuple):
@@ -63,18 +59,18 @@ class AgreementPage:
         source = request.query_params.get("source", "")
         cookie = sent_cookie(request.headers)
         if cookie is None:
-            return await self._says(request, source, NO_COOKIE, 403)
+            return await self._says(request, source, t("agreement.no_cookie"), 403)
         check_charset(request)
         async with request.form(max_files=1, max_fields=1) as form:
             file = form.get("file")
             if not isinstance(file, UploadFile) or not file.filename:
-                return await self._says(request, source, NO_FILE, 400)
+                return await self._says(request, source, t("agreement.no_file"), 400)
             try:
                 arrived = await self.uploads.receive(
                     cookie_hash(cookie), file.filename, _pieces(file), request.state.network
                 )
             except UploadStoreError as error:
-                return await self._says(request, source, f"{error}.", 400)
+                return await self._says(request, source, translated(f"{error}."), 400)
         query = urlencode({"source": source, "own": arrived.token})
         return RedirectResponse(f"{PATH}?{query}#own-metric", status_code=303, headers=NO_STORE)
 
@@ -100,7 +96,10 @@ class AgreementPage:
                 own = own._replace(problem=problem)
             html = HTML.page(tabs, choices, *self._parts(agreement, own))
         is_kept = status == 200 and not token
-        return self.layout.page(request, HEAD, html, RESULTS, status=status, is_kept=is_kept)
+        head = Head(f"{t('results.agreement')} · {NAME}", t("agreement.description"))
+        return self.layout.page(
+            request, head, html, RESULTS, languages=WHOLE, status=status, is_kept=is_kept
+        )
 
     def _agreement(
         self, source: str, token: str, request: Request
@@ -113,7 +112,7 @@ class AgreementPage:
             with while_waited(still_there(request)):
                 agreement, metrics = self.service.beside(source, owner_of(request.headers), token)
         except (UploadStoreError, RowsError, AsideError) as error:
-            return self.service.agreement(source), OwnFile(query, problem=str(error))
+            return self.service.agreement(source), OwnFile(query, problem=error_text(error))
         return agreement, OwnFile({**query, "own": token}, metrics)
 
     def _parts(self, agreement: PeopleAgreement, own: OwnFile) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from arena.drawings import ShareRow, shares_drawing
+from arena.locale import t, translated
 from arena.plots import Plot
 from arena.ratings.agreement import People
 from arena.templates import macros
@@ -34,17 +35,14 @@ def measures_html(agreement: PeopleAgreement) -> str:
 
 def reproduction_plot(agreement: PeopleAgreement) -> Plot:
     """Plot Figure 9, best measure first."""
-    note = (
-        "Share of the majorities that a measure reproduces, with 95% intervals. A measure at the line of 50% "
-        "does no better than a coin; the other one says how often a single vote went with the majority that it is part "
-        "of."
-    )
+    title = translated(TITLE)
+    note = t("agreement.plot_note")
     rows = [
         ShareRow(reproduction.measure, share.value, share.low, share.high, share.n)
         for reproduction in agreement.reproductions
         if (share := reproduction.overall).value is not None
     ]
-    guides = {"chance": 0.5}
+    guides = {t("agreement.chance"): 0.5}
     if agreement.people.with_majority.value is not None:
-        guides["a single vote"] = agreement.people.with_majority.value
-    return Plot(TITLE, note, shares_drawing(TITLE, note, rows, guides))
+        guides[t("agreement.single_vote")] = agreement.people.with_majority.value
+    return Plot(title, note, shares_drawing(title, note, rows, guides))

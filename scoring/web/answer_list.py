@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from arena.locale import t, translated
 from scoring.multiple_choice.types import PROTOCOL_WORDS
 from scoring.web.report_parts import REPORT, Listed
 
@@ -50,16 +51,19 @@ class AnswerList:
     """The list of answers of one kind of report."""
 
     title: str
+    """Key of its title."""
     shows: Iterable[str]
-    """Filters by outcome, the first of which shows all."""
+    """Filters by outcome, as addresses have them, the first of which shows all."""
     html: Callable[[Any, Chosen], Listed]
     group: str = ""
-    """Label of the other filter; "" without one."""
+    """Key of the other filter's label; "" without one."""
     groups: Callable[[Any], Sequence[Choice]] = no_groups
 
     def body(self, report: Any, chosen: Chosen) -> str:
         """Returns the filters and the list."""
-        shows = [("" if place == 0 else show, show) for place, show in enumerate(self.shows)]
+        shows = [
+            ("" if place == 0 else show, translated(show)) for place, show in enumerate(self.shows)
+        ]
         groups = self.groups(report)
         chosen = chosen._replace(
             show=_known(chosen.show, shows),
@@ -67,10 +71,10 @@ class AnswerList:
             protocol=_known(chosen.protocol, PROTOCOL_WORDS.items()),
         )
         filters: list[tuple[str, str, Sequence[Choice], str]] = [
-            ("show", "Show", shows, chosen.show)
+            ("show", t("report.show"), shows, chosen.show)
         ]
         if len(groups) > 2:
-            filters.append(("group", self.group, groups, chosen.group))
+            filters.append(("group", t(self.group), groups, chosen.group))
         listed = self.html(report, chosen)
         return REPORT.answer_list(chosen, filters, listed.html, _pager(chosen, listed))
 
@@ -82,8 +86,10 @@ def _known(value: str, choices: Iterable[Choice]) -> str:
 def _pager(chosen: Chosen, listed: Listed) -> list[Choice]:
     """Returns the links to other pages of the list, by address and words."""
     last = listed.pages
-    places = {"First": 1, "Previous": listed.page - 1, "Next": listed.page + 1, "Last": last}
-    there = {word: page for word, page in places.items() if 1 <= page <= last != 1}
+    places = {"first": 1, "previous": listed.page - 1, "next": listed.page + 1, "last": last}
+    there = {place: page for place, page in places.items() if 1 <= page <= last != 1}
     return [
-        (chosen.address(page=page), word) for word, page in there.items() if page != listed.page
+        (chosen.address(page=page), t(f"report.page_{place}"))
+        for place, page in there.items()
+        if page != listed.page
     ]

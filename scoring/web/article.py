@@ -8,11 +8,12 @@ from textwrap import wrap
 from arena.drawing_png import is_drawable
 from arena.drawings import BoxMark, Drawing, LineMark, Mark, TextMark, shortened, svg
 from arena.interval_text import interval_text, spanned
-from arena.templates import plural
+from arena.locale import t, translated
 from arena.web.addresses import NAME
 from scoring.benchmarks.article import (
     PublishedBoard,
     ScoredAnswer,
+    kinds_text,
     paired,
     paired_sheet,
     published_sheet,
@@ -46,9 +47,9 @@ def head_html(report: AnyReport, parts: Iterable[str] = (), share: str = "") -> 
     """
     benchmark = benchmark_of(report)
     lines = benchmark.totals(report)
-    totals = REPORT.totals(lines) if lines else REPORT.total("nothing scored")
+    totals = REPORT.totals(lines) if lines else REPORT.total(t("report.nothing_scored"))
     when = f"{report.created[:16].replace('T', ' ')} UTC"
-    limits = [PARTS.warning(caveat.text) for caveat in benchmark.caveats(report)]
+    limits = [PARTS.warning(translated(caveat.text)) for caveat in benchmark.caveats(report)]
     name = benchmark.edition(report)
     sentence = benchmark.sentence(report)
     return REPORT.head(
@@ -68,13 +69,18 @@ def figure_html(report: AnyReport) -> str:
     if board is None or head is None or head.mean is None:
         return ""
     drawing = published_drawing(board, report.title, head)
-    conditions = (
-        f"Not the same conditions: {'; '.join(board.apart)}."
-        if board.apart
-        else "The same conditions."
+    conditions = t("report.same_conditions")
+    if board.apart:
+        reasons = t("report.and_reason").join(map(translated, board.apart))
+        conditions = t("report.other_conditions", reasons=reasons)
+    description = t(
+        "report.in_table",
+        title=report.title,
+        source=translated(board.source),
+        column=translated(board.columns[0]),
     )
-    description = f"{report.title} in {board.source} ({board.columns[0]}), with its 95% interval."
-    caption = " ".join(filter(None, (description, conditions, board.note)))
+    texts = (description, conditions, translated(board.note))
+    caption = t("pages.gap").join(filter(None, texts))
     sheets = [published_sheet(board, report.title)]
     sheets += [
         published_sheet(other, report.title, f"published-{number}")
@@ -87,7 +93,9 @@ def figure_html(report: AnyReport) -> str:
 def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Drawing:
     """Lays out a published table as bars, best first; this report's bar is dark and has its interval."""
     rows, own = _ordered(board.ordered, title, head)
-    heading = f"{title} ({own[1]:{head.form}}) among the models of {board.source}"
+    score = f"{own[1]:{head.form}}"
+    source = translated(board.source)
+    heading = t("report.among", title=title, score=score, source=source)
     values = ", ".join(f"{name} {score:{head.form}}" for name, score in rows)
     bars = tuple(_bars(rows, own, head, _WIDTH, 0))
     return Drawing(heading, values, _WIDTH, _ROW * len(rows), bars, fluid=True)
@@ -99,7 +107,7 @@ def preview_drawing(report: AnyReport) -> Drawing:
     head = benchmark.headline(report)
     board = benchmark.published(report)
     edition = benchmark.edition(report)
-    title = shortened(report.title if is_drawable(report.title) else "A model", 44)
+    title = shortened(report.title if is_drawable(report.title) else t("report.a_model"), 44)
     score = score_text(report)
     kinds = _kinds(report)
     width, height = _PREVIEW
@@ -112,7 +120,9 @@ def preview_drawing(report: AnyReport) -> Drawing:
     ]
     if head is not None and head.mean is not None:
         beside = _EDGE + 25 * len(score)
-        marks.append(TextMark(beside, 104, shortened(head.name, 44), tone="quiet", size=14))
+        marks.append(
+            TextMark(beside, 104, shortened(translated(head.name), 44), tone="quiet", size=14)
+        )
         marks.append(
             TextMark(
                 beside,
@@ -122,10 +132,10 @@ def preview_drawing(report: AnyReport) -> Drawing:
                 size=14,
             )
         )
-        below = [f"Beside {_beside(board)}"] if board else []
+        below = [_beside(board)] if board else []
         if head.unscored:
             ends = spanned(head.worst, head.best, head.form)
-            below.append(f"{ends} with what is unscored")
+            below.append(t("report.with_unscored", span=ends))
         rows, own = _nearest(report, title, head, board, _NEAREST - max(len(below) - 1, 0))
         below = below if rows else wrap(benchmark.sentence(report), 66)[:5]
         marks += _bars(rows, own, head, width - 2 * _EDGE, 138, _EDGE)
@@ -148,7 +158,7 @@ def nearest_drawing(report: AnyReport) -> Drawing | None:
     if not rows:
         return None
     bars = tuple(_bars(rows, own, head, _WIDTH, 0))
-    heading = f"Beside {_beside(board)}" if board else "By group"
+    heading = _beside(board) if board else t("report.by_group")
     values = ", ".join(f"{name} {score:{head.form}}" for name, score in rows)
     return Drawing(heading, values, _WIDTH, _ROW * len(rows), bars, fluid=True)
 
@@ -165,9 +175,9 @@ def shared_drawing(report: AnyReport) -> Drawing:
 
 def _kinds(report: AnyReport) -> str:
     """Returns the limits of the number in a few words."""
-    kinds = [caveat.kind.lower() for caveat in benchmark_of(report).caveats(report) if caveat.kind]
-    kinds += [refusal.kind for refusal in stopped(refusals(report), "number")]
-    return ", ".join(dict.fromkeys(kinds)).capitalize()
+    kinds = [caveat.kind for caveat in benchmark_of(report).caveats(report) if caveat.kind]
+    kinds += [refusal.kind.capitalize() for refusal in stopped(refusals(report), "number")]
+    return kinds_text(kinds)
 
 
 Bar = tuple[str, float]
@@ -179,14 +189,17 @@ def _nearest(
     """Returns the bars around a report's own bar in the paper's table, else its first groups, and its own bar."""
     if board is None:
         groups = benchmark_of(report).groups(report)
-        return [(group.name, group.mean) for group in groups if group.mean is not None][:most], None
+        return [(translated(group.name), group.mean) for group in groups if group.mean is not None][
+            :most
+        ], None
     rows, own = _ordered(board.ordered, title, head)
     first = max(0, min(rows.index(own) - most // 2, len(rows) - most))
     return rows[first : first + most], own
 
 
 def _beside(board: PublishedBoard) -> str:
-    return f"{board.source}{', made under other conditions' if board.apart else ''}"
+    source = translated(board.source)
+    return t("report.beside_apart" if board.apart else "report.beside", source=source)
 
 
 def _ordered(rows: Iterable[Bar], title: str, head: ScoreLine) -> tuple[list[Bar], Bar]:
@@ -244,17 +257,19 @@ def trust_html(report: AnyReport) -> str:
 def trust_lines(report: AnyReport) -> list[str]:
     """Returns at most three lines on how far to trust a report."""
     benchmark = benchmark_of(report)
-    judge = judge_text(report.judge) if report.judge else "No judge was asked: rules alone decided"
-    lines = [f"{judge}. {benchmark.note(report)}."]
+    judge = judge_text(report.judge) if report.judge else t("report.no_judge")
+    lines = [t("report.judged", judge=judge, note=translated(benchmark.note(report)))]
     head = benchmark.headline(report)
     if head is not None and head.mean is not None:
-        sure = interval_text(head.low, head.high, head.form, missing="no interval")
-        between = f"{head.worst:{head.form}} and {head.best:{head.form}}"
-        unscored = f"; {head.unscored:,} unscored, so the mean lies between {between}"
-        lines.append(
-            f"{sure[0].upper()}{sure[1:]}, n {head.n:,}{unscored if head.unscored else ''}."
-        )
-    return [*lines, *filter(None, [" ".join(list(benchmark.checks(report))[:2])])]
+        sure = interval_text(head.low, head.high, head.form, missing=t("report.no_interval"))
+        line = t("report.interval_of", interval=sure, count=head.n)
+        if head.unscored:
+            ends = spanned(head.worst, head.best, head.form)
+            unscored = t("report.unscored_bounds", count=head.unscored, span=ends)
+            line = f"{line}{t('pages.gap')}{unscored}"
+        lines.append(line)
+    checks = map(translated, list(benchmark.checks(report))[:2])
+    return [*lines, *filter(None, [t("pages.gap").join(checks)])]
 
 
 def methods_html(report: AnyReport) -> str:
@@ -267,8 +282,8 @@ def methods_html(report: AnyReport) -> str:
         "Protocol": protocols.get(report.protocol, report.protocol),
     }
     if judge is not None:
-        facts |= {"Judge": judge.model, "Answered as": ", ".join(judge.versions) or "not told"}
-        facts |= {"Prompt (sha256)": judge.prompt or "not told", "Reading": judge.parser}
+        facts |= {"Judge": judge.model, "Answered as": ", ".join(judge.versions) or "unknown"}
+        facts |= {"Prompt (sha256)": judge.prompt or "unknown", "Reply parser": judge.parser}
     facts |= {**benchmark.methods(report), "File": report.file}
     if answers := benchmark.scored_answers(report):
         is_blind = any(answer.answer == NOT_SHOWN for answer in answers)
@@ -293,34 +308,48 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
     second_way = benchmark_of(second).counted_as(second)
     if first_way != second_way:
         return PARTS.alert(
-            f"{first.title!r} is {' · '.join(first_way)}, {second.title!r} is {' · '.join(second_way)}. "
-            "Choose two reports of one benchmark, one protocol and one way of counting."
+            t(
+                "report.other_way",
+                first=first.title,
+                first_way=_way(first_way),
+                second=second.title,
+                second_way=_way(second_way),
+            )
         )
     if benchmark.way == "hidden":
         sheets = benchmark.compared(first, second)
-        return REPORT.side_by_side(benchmark.unpaired, list(map(sheet_html, sheets)))
+        return REPORT.side_by_side(translated(benchmark.unpaired), list(map(sheet_html, sheets)))
     lines = paired(benchmark.scored_answers(first), benchmark.scored_answers(second))
     if not lines:
-        return PARTS.alert(benchmark.unpaired)
-    judges = {report.judge.model if report.judge else "rules alone" for report in (first, second)}
-    judged = f"Judged apart: {' and '.join(sorted(judges))}." if len(judges) > 1 else ""
-    differ = f"{judged} {benchmark.apart(first, second)}".strip()
+        return PARTS.alert(translated(benchmark.unpaired))
+    judges = [
+        report.judge.model if report.judge else t("report.rules_alone")
+        for report in (first, second)
+    ]
+    judged = ""
+    if judges[0] != judges[1]:
+        judged = t("report.two_judges", first=judges[0], second=judges[1])
+    differ = t("pages.gap").join(filter(None, (judged, translated(benchmark.apart(first, second)))))
     sheet = paired_sheet(f"{first.title} (this)", f"{second.title} (other)", lines)
     table = sheet_html(sheet)
     statement = difference_text(first.title, second.title, lines[0].difference)
     return REPORT.compared(statement, differ, table, len(lines))
 
 
+def _way(facts: Sequence[str]) -> str:
+    """Returns what a report counts, from its `counted_as`."""
+    return " · ".join(map(translated, facts))
+
+
 def difference_text(first: str, second: str, difference: ScoreLine) -> str:
     """Returns a sentence on the difference of two reports over all questions."""
-    over = f"over the {plural(difference.n, 'question')} that both reports score"
+    over = t("report.shared_questions", count=difference.n)
     if difference.mean is None or difference.low is None or difference.high is None:
-        return f"Too few questions to tell, {over}."
+        return t("report.too_few", questions=over)
     sure = interval_text(difference.low, difference.high)
     if difference.low <= 0 <= difference.high:
         points = f"{difference.mean:+z.1f}".replace("-", "−")
-        return f"No clear difference {over}: {points} points ({sure})."
-    better = "higher" if difference.mean > 0 else "lower"
-    return (
-        f"{second} scores {abs(difference.mean):.1f} points {better} than {first} {over} ({sure})."
-    )
+        return t("report.no_difference", questions=over, points=points, interval=sure)
+    key = "report.scores_higher" if difference.mean > 0 else "report.scores_lower"
+    points = f"{abs(difference.mean):.1f}"
+    return t(key, second=second, first=first, points=points, questions=over, interval=sure)

@@ -12,7 +12,7 @@
       group.hidden = !group.querySelector("li:not([hidden])");
     }
     const shown = lines.filter((line) => !line.hidden).length;
-    byId("benchmarks-said").textContent = words.length ? `${shown} of ${lines.length} benchmarks` : "";
+    byId("benchmarks-said").textContent = words.length ? word("benchmarks_found", { shown, count: lines.length }) : "";
   };
   document.addEventListener("input", ({ target }) => { if (target.id === "benchmark-search") search(); });
 })();

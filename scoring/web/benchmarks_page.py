@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request, Response
 
+from arena.locale import t, translated
 from arena.sheets import as_html
 from arena.templates import macros
 from arena.types import grouped
 from arena.web.addresses import NAME, SCORE
 from arena.web.heads import Head
-from arena.web.layout import PageLayout
+from arena.web.layout import WHOLE, PageLayout
 from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.listing import by_kind, facts_line
 from scoring.benchmarks.specified import SpecifiedBenchmark
@@ -23,10 +24,6 @@ from scoring.web.report_parts import sheet_html
 
 HTML = macros("benchmarks.html")
 PATH = "/benchmarks"
-HEAD = Head(
-    f"Benchmarks · {NAME}",
-    "The benchmarks that answers of vision-language models are scored on here, and what a file must hold.",
-)
 
 
 class ListedBenchmark(NamedTuple):
@@ -44,7 +41,8 @@ def about_html(benchmark: Benchmark[Any]) -> str:
 
 def columns_html(benchmark: Benchmark[Any]) -> str:
     """Return the columns of a benchmark's files with one made-up row; "" if they are unknown."""
-    return as_html(columns_sheet(benchmark.columns(), benchmark.columns_note))
+    columns = [column._replace(holds=translated(column.holds)) for column in benchmark.columns()]
+    return as_html(columns_sheet(columns, benchmark.columns_note))
 
 
 @dataclass(frozen=True)
@@ -60,14 +58,15 @@ class BenchmarksPage:
             heading: [
                 ListedBenchmark(
                     address=f"{PATH}/{benchmark.key}",
-                    name=benchmark.name,
+                    name=translated(benchmark.name),
                     facts=facts_line(benchmark, benchmark.key in here),
                 )
                 for benchmark in benchmarks
             ]
             for heading, benchmarks in by_kind(offered().values()).items()
         }
-        return self.layout.page(request, HEAD, HTML.listed(groups), here=SCORE)
+        head = Head(f"{t('benchmarks.title')} · {NAME}", t("benchmarks.description"))
+        return self.layout.page(request, head, HTML.listed(groups), here=SCORE, languages=WHOLE)
 
     def opens(self, key: str, request: Request) -> Response:
         benchmark = offered().get(key)
@@ -82,13 +81,13 @@ class BenchmarksPage:
             benchmark.spec.yaml if isinstance(benchmark, SpecifiedBenchmark) else "",
             citations().get(benchmark.cited, ""),
         )
-        head = Head(f"{benchmark.name} · {NAME}", benchmark.about)
-        return self.layout.page(request, head, html, here=SCORE)
+        head = Head(f"{translated(benchmark.name)} · {NAME}", translated(benchmark.about))
+        return self.layout.page(request, head, html, here=SCORE, languages=WHOLE)
 
     def _questions(self, key: str) -> Sequence[str]:
         """The names of a benchmark's question sets and files on this server."""
         sets = [
-            questions.name
+            translated(questions.name)
             for questions in self.service.question_sets.values()
             if questions.benchmark == key
         ]

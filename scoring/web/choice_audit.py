@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from unicodedata import normalize
 
+from arena.locale import t, translated
 from scoring.benchmarks import mmbench
 from scoring.multiple_choice.metrics import Difference, differences
 from scoring.multiple_choice.types import NONE, PROTOCOL_WORDS, Decided, Decision, Protocol, Rule
-from scoring.web.report_parts import CHOICE, REPORT, Listed, listed_answers
+from scoring.web.report_parts import CHOICE, REPORT, Listed, listed_answers, replies_of
 
 ALL = "all answers"
 DIFFERS = "differs by protocol"
@@ -23,7 +24,6 @@ SHOWS: Mapping[str, Callable[[Decided], bool]] = {
     ),
     "read by the judge": lambda row: bool(row.decision.replies),
 }
-_OUTCOMES = {True: ("right", "right"), False: ("wrong", "wrong"), None: ("open", "not scored")}
 _ALNUM = re.compile(r"[A-Za-z0-9]")
 
 
@@ -64,12 +64,24 @@ def _item(entry: Decided | Difference, other: Protocol, words_of: Callable[[str]
     about = " · ".join(filter(None, names))
     trails = _trail_html(decision)
     if isinstance(entry, Difference):
-        name = f"{PROTOCOL_WORDS[other]}: {_letter_words(entry.other.letter)}"
+        name = t(
+            "choices_report.under",
+            protocol=translated(PROTOCOL_WORDS[other]),
+            letter=_letter_words(entry.other.letter),
+        )
         trails = CHOICE.both(trails, name, _trail_html(entry.other))
-    words = "no answer of the model" if decision.step == "failed" else "undecided"
-    words = f"read {_letter_words(decision.letter)}" if decision.letter else words
-    kind, outcome = _OUTCOMES[row.right]
+    words = t("report.no_model_answer" if decision.step == "failed" else "report.undecided")
+    if decision.letter:
+        words = t("report.read_as", option=_letter_words(decision.letter))
+    kind, outcome = _outcome(row.right)
     return choice_html(row, about, words, kind, outcome, trails)
+
+
+def _outcome(is_right: bool | None) -> tuple[str, str]:
+    """Returns the kind of an outcome, as its style names it, and its words."""
+    if is_right is None:
+        return "open", t("report.not_scored")
+    return ("right", t("report.right")) if is_right else ("wrong", t("report.wrong"))
 
 
 def choice_html(
@@ -79,8 +91,9 @@ def choice_html(
     decision = row.decision
     text = marked_html(row.prediction, decision.span, decision.rule is Rule.STATEMENT)
     replies = list(map(REPORT.quoted, decision.replies))
+    heading = replies_of(decision.model) if replies else ""
     trails = trails or _trail_html(decision)
-    return CHOICE.item(row, about, kind, words, outcome, text, trails, replies)
+    return CHOICE.item(row, about, kind, words, outcome, text, trails, heading, replies)
 
 
 def _trail_html(decision: Decision) -> str:
@@ -92,7 +105,9 @@ def _trail_html(decision: Decision) -> str:
 
 
 def _letter_words(letter: str | None) -> str:
-    return {None: "undecided", NONE: "none of the options"}.get(letter, str(letter))
+    if letter is None:
+        return t("report.undecided")
+    return t("report.none_of_options") if letter == NONE else letter
 
 
 def _place(text: str, span: str, last: bool) -> tuple[int, int] | None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import gradio as gr
 
+from arena.locale import t, translated
 from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.mm_vet import OptionsError
 from scoring.jobs.files import Draft
@@ -27,13 +28,13 @@ class FileOffers:
         self._token = token
         self._stored = stored
 
-    def draft(self, owner: str, form: Benchmark[Any], values: Values, label: str) -> Draft:
-        """Makes a file's draft for one way to judge it, by label."""
+    def draft(self, owner: str, form: Benchmark[Any], values: Values, way: str) -> Draft:
+        """Makes a file's draft for one way to judge it."""
         token = str(values[self._token])
         title = self._settings.report_title(values)
         if form.way == "questions first":
             questions = self._settings.questions(values)
-            options = self._settings.options(form, values, label)
+            options = self._settings.options(form, values, way)
             return self._service.answers(owner, token, questions, options, title)
         if form.way == "sealed":
             protocol = self._settings.chosen_protocol(form, values)
@@ -42,11 +43,12 @@ class FileOffers:
             protocol = self._settings.chosen_protocol(form, values)
             chosen = self._settings.chosen(values)
             return self._service.whole_file(owner, token, chosen, protocol, title)
-        request = self._settings.comparison(form, values, label)
+        request = self._settings.comparison(form, values, way)
         if token:
             return self._service.comparison(owner, token, request)
         stored = {str(model): model for model in self._service.submissions.stored()}
-        return self._service.stored_comparison(forms.one_of(stored, values[self._stored]), request)
+        name = forms.one_of(stored, values[self._stored])
+        return self._service.stored_comparison(stored[name], request)
 
     def is_graded(self, owner: str, form: Benchmark[Any], values: Values) -> bool:
         if form.way != "questions first":
@@ -57,16 +59,16 @@ class FileOffers:
         """Returns the ways to judge a file, the cheapest first. Raises the problems that keep it from being judged."""
         judge = self._settings.own_judge(owner, values)
         offers = []
-        labels = [*forms.WAYS.get(form.way, [forms.ALL])]
-        drafts = [self.draft(owner, form, values, label) for label in labels]
+        ways = [*forms.WAYS.get(form.way, [forms.EVERY])]
+        drafts = [self.draft(owner, form, values, way) for way in ways]
         costs = self._service.costs(owner, drafts, judge)
-        for label, cost in zip(labels, costs, strict=True):
+        for way, cost in zip(ways, costs, strict=True):
             if isinstance(cost, OptionsError):
-                offers.append(forms.Offer(label, None, str(cost)))
+                offers.append(forms.Offer(way, None, translated(cost)))
                 continue
             hindrance = ""
             if judge is None and self._service.over(cost):
-                hindrance = f"Over the ${self._service.ceiling:,.2f} that this site pays for one file: use your own key"
+                hindrance = t("score.over", dollars=f"${self._service.ceiling:,.2f}")
             has_name = judge is None or judge.model
-            offers.append(forms.Offer(label, cost if has_name else None, hindrance))
+            offers.append(forms.Offer(way, cost if has_name else None, hindrance))
         return offers

@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from arena.templates import plural
+from arena.locale import t, translated
 from arena.web.events import Updates
 from scoring.jobs.service import JobService
 from scoring.jobs.store import STOPPED, Job
@@ -34,11 +34,11 @@ class JobPanel:
         self.progress = gr.HTML(elem_id="progress", padding=False)
 
     def build_buttons(self) -> None:
-        self.confirm = button("confirm", "Start")
-        self.rest = button("rest", "Ask a judge")
-        self.resume = button("resume", "Go on")
-        self.cancel = button("cancel", "Cancel", "secondary")
-        self.delete = button("delete", "Delete", "secondary")
+        self.confirm = button("confirm", t("score.start"))
+        self.rest = button("rest", t("score.ask_judge"))
+        self.resume = button("resume", t("score.resume"))
+        self.cancel = button("cancel", t("score.cancel"), "secondary")
+        self.delete = button("delete", t("score.delete"), "secondary")
 
     def build_list(self) -> None:
         self.mine = gr.HTML(elem_id="mine", padding=False)
@@ -87,13 +87,15 @@ class JobPanel:
         form = benchmark_of(job)
         if not left:
             return {}
-        text = form.rest.format(left=plural(left, form.unit))
+        text = translated(form.rest.format(left=forms.counted(left, form.unit)))
         if not self._service.unlent(owner):
             cost = self._service.price(owner, self._service.rest(owner, job.link), None)
             text = f"{text} · {forms.price_text(cost)}"
         return {
             **dict.fromkeys(settings.file_parts, HIDDEN),
-            settings.details: gr.update(visible=True, open=False, label="Details: judge"),
+            settings.details: gr.update(
+                visible=True, open=False, label=t("score.details_of", choices=t("score.judge_word"))
+            ),
             self.rest: gr.update(visible=True, value=text),
         }
 

@@ -10,13 +10,14 @@ from fastapi.responses import RedirectResponse
 from arena.drawings import Drawing, ratings_drawing, svg
 from arena.leaderboard.chart import MOST_BARS
 from arena.leaderboard.headline import ranks_in_words
+from arena.locale import t
 from arena.plots import Plot, WinRateCell, family_win_rate_plot
 from arena.ratings.report import BoardRow, bradley_terry_rows
 from arena.templates import macros
 from arena.web.addresses import JUDGES, NAME, RESULTS
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.heads import Head
-from arena.web.layout import PageLayout
+from arena.web.layout import WHOLE, PageLayout
 from arena.web.results_view import Choice, ResultsTabs, picture_html
 from scoring.jobs.owners import ReportOwners
 from scoring.jobs.submissions import PeoplesBoards, Submissions
@@ -33,8 +34,6 @@ from scoring.web.citations import citations
 from scoring.web.report_parts import sheet_html
 
 VISIT = macros("visit_bench.html")
-HEAD = Head(f"Judge models · {NAME}", "Vision-language models ranked by judge models.")
-NOT_YOURS = "Only the person who submitted these answers can withdraw them, in the same browser."
 
 
 class Beside(NamedTuple):
@@ -47,30 +46,46 @@ class Beside(NamedTuple):
 def board_html(
     board_key: JudgeBoardKey, standings: Standings, beside: Beside, variants: Mapping[str, int]
 ) -> str:
-    title = f"{board_key.title}: {standings.board.matches:,} matches"
-    table = sheet_html(board_sheet("board", title, standings.board, beside.ratings, variants))
+    title = board_title(board_key)
+    caption = t("judges.caption", title=title, count=standings.board.matches)
+    table = sheet_html(board_sheet("board", caption, standings.board, beside.ratings, variants))
     chart = board_chart(standings.board)
     drawn = svg(chart, "automatic-chart") if chart else ""
     cited = citations()[VISIT_BENCH.cited]
     return VISIT.board(
-        board_key, standings, board_sentence(standings.board), drawn, beside.agreement, table, cited
+        board_key,
+        title,
+        standings,
+        board_sentence(standings.board),
+        drawn,
+        beside.agreement,
+        table,
+        cited,
     )
+
+
+def board_title(board_key: JudgeBoardKey) -> str:
+    """Returns the board's items and their number of pictures, in words."""
+    pictures = t("board.several_pictures" if board_key.multi else "board.one_picture")
+    return t("board.title", source=board_key.source, pictures=pictures)
 
 
 def board_sentence(board: AutomaticBoard) -> str:
     """Returns a sentence with the models of the first ranks, which a board opens with."""
     ranked, groups = _first_group(board)
     if len(ranked) < 2:
-        return "No two models have a rank yet: these matches are too few to compare them."
+        return t("judges.no_ranks")
     ranks = {row.model: row.rank for row in ranked if row.rank is not None}
-    one_of = f"In one of {groups} groups that never met, " if groups > 1 else ""
-    return f"{one_of}{'; '.join(ranks_in_words(ranks))}."
+    sentence = t("headline.and").join(ranks_in_words(ranks))
+    if groups > 1:
+        sentence = t("headline.group", groups=groups, sentence=sentence)
+    return t("headline.stop", sentence=sentence[0].upper() + sentence[1:])
 
 
 def board_chart(board: AutomaticBoard) -> Drawing | None:
     """Returns a chart of the ratings with intervals; None while no model has both."""
     rows = list(bradley_terry_rows(row for row in _first_group(board)[0] if row.bt_low is not None))
-    title = "Elo ratings by the judge with 95% intervals, best first"
+    title = t("judges.chart")
     return ratings_drawing(title, board_sentence(board), rows, MOST_BARS) if rows else None
 
 
@@ -129,7 +144,7 @@ class JudgesPage:
             VISIT.submissions(self._submitted(request)),
             (*COLUMNS, PEOPLE) if boards else (),
         )
-        return self.layout.page(request, HEAD, html, here=RESULTS, is_kept=False)
+        return self._page(request, html)
 
     async def withdraws(self, request: Request) -> Response:
         """Deletes the texts of one of the visitor's submissions. Raises DatabaseError."""
@@ -142,17 +157,22 @@ class JudgesPage:
             if submission.source == source and submission.name == name and not submission.withdrawn
         ]
         if not chosen:
-            html = VISIT.not_withdrawn(NOT_YOURS)
-            return self.layout.page(request, HEAD, html, RESULTS, status=403, is_kept=False)
+            return self._page(request, VISIT.not_withdrawn(), status=403)
         self.submissions.store.withdraw(chosen[0].owner, source, name)
         return RedirectResponse(f"/{JUDGES}#submissions", status_code=303, headers=NO_STORE)
+
+    def _page(self, request: Request, body: str, status: int = 200) -> Response:
+        head = Head(f"{t('results.judges')} · {NAME}", t("judges.description"))
+        return self.layout.page(
+            request, head, body, RESULTS, languages=WHOLE, status=status, is_kept=False
+        )
 
     def _board(self, boards: Sequence[JudgeBoardKey], key: str) -> str:
         chosen = {board_key.key: board_key for board_key in boards}.get(key, boards[0])
         names = labels(board_key.judging for board_key in boards)
         choices = [
             Choice(
-                f"{board_key.title} · {names[board_key.judging.id]}",
+                f"{board_title(board_key)} · {names[board_key.judging.id]}",
                 f"/{JUDGES}?board={board_key.key}",
                 board_key is chosen,
             )

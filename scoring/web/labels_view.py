@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from arena.interval_text import interval_text
+from arena.locale import t, translated
 from arena.sheets import Sheet
-from arena.templates import plural
 from scoring.people.errors import ERROR_KINDS
 from scoring.people.label_sheets import (
     agreement_sheet,
@@ -30,30 +30,31 @@ def labels_line(results: LabelResults | None) -> str:
     shares = results.shares
     first = max(shares.kinds.values(), key=lambda kind: kind.weighted.value)
     share = first.weighted
-    labelled = f"People labelled {shares.labelled:,} of {plural(shares.wrong, 'wrong answer')}."
+    labelled = t("report.labelled", labelled=shares.labelled, count=shares.wrong)
     if shares.labelled == shares.right.sample.hits:
-        return f"{labelled} All of these are right after all."
-    return (
-        f"{labelled} Most common: {ERROR_KINDS[first.key].title.lower()}, {share.value:.0%} of all errors "
-        f"({interval_text(share.low, share.high, '.0%')})."
-    )
+        result = t("report.all_right")
+    else:
+        kind = translated(ERROR_KINDS[first.key].title)
+        interval = interval_text(share.low, share.high, ".0%")
+        result = t("report.most_common", kind=kind, share=share.value, interval=interval)
+    return f"{labelled}{t('pages.gap')}{result}"
 
 
 def labels_html(results: LabelResults, mmt_bench: bool) -> str:
     """Returns all results of labels; `mmt_bench`: whether the paper's shares are beside them."""
     sheets = label_sheets(results, mmt_bench)
-    return HTML.results("Labels", list(_sentences(results)), sheets_html(sheets))
+    return HTML.results(t("report.labels"), list(_sentences(results)), sheets_html(sheets))
 
 
 def _sentences(results: LabelResults) -> Iterator[str]:
     shares = results.shares
     yield labels_line(results)
     if shares.labelled < _FEWEST:
-        yield f"{plural(shares.labelled, 'label')} say little: their intervals are wide."
+        yield t("report.few_labels", count=shares.labelled)
     if shares.covered < shares.wrong:
-        yield f"Weighted shares are of errors among the {shares.covered:,} wrong answers in groups with labels."
+        yield t("report.weighted", count=shares.covered)
     if results.bounds:
-        yield bounds_text(shares, results.bounds)
+        yield translated(bounds_text(shares, results.bounds))
 
 
 def label_sheets(results: LabelResults, mmt_bench: bool) -> list[Sheet]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from arena.locale import t, translated
 from arena.templates import macros
 from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, truth_words
 from scoring.benchmarks.mm_vet_tables import capability_words, tabulate
@@ -10,7 +11,6 @@ from scoring.web.answer_list import AnswerList, Choice
 from scoring.web.report_parts import Listed, listed_answers
 
 TEMPLATE = macros("mm_vet.html")
-EVERY = "every capability"
 DISAGREEMENT = 0.2
 """Runs disagree when a question's best and worst scores differ by at least this."""
 SHOWS: Mapping[str, Callable[[Row], bool]] = {
@@ -27,7 +27,7 @@ SHOWS: Mapping[str, Callable[[Row], bool]] = {
 
 
 def list_questions(
-    report: Report, show: str = "all questions", group: str = EVERY, page: int = 1
+    report: Report, show: str = "all questions", group: str = "", page: int = 1
 ) -> Listed:
     """Returns one page of the matching questions; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all questions"])
@@ -36,20 +36,22 @@ def list_questions(
         for row in report.rows
         if fits(row) and (group not in ALL_CAPABILITIES or group in row.question.groups)
     ]
-    return listed_answers(rows, len(report.rows), page, _item, "questions", "audit")
+    return listed_answers(rows, len(report.rows), page, _item, "questions")
 
 
 def _groups(report: Report) -> list[Choice]:
     capabilities, _ = tabulate(report)
-    choices = [(line.name, capability_words(line.name)) for line in capabilities.lines[:-1]]
-    return [("", EVERY), *choices]
+    choices = [
+        (line.name, translated(capability_words(line.name))) for line in capabilities.lines[:-1]
+    ]
+    return [("", t("report.every_capability")), *choices]
 
 
 QUESTIONS = AnswerList(
-    "Every question",
+    "report.every_question",
     SHOWS,
     lambda report, chosen: list_questions(report, chosen.show, chosen.group, chosen.page),
-    "Capability",
+    "report.capability",
     _groups,
 )
 
@@ -67,10 +69,10 @@ def _scores(row: Row) -> list[float]:
 def _item(row: Row) -> str:
     scores = " ".join(_shown(grade, "–") for grade in row.grades) or "–"
     graded = [
-        TEMPLATE.grade(_shown(grade, "unscored"), grade.reason, grade.replies)
+        TEMPLATE.grade(_shown(grade, t("report.unscored")), grade.reason, grade.replies)
         for grade in row.grades
     ]
-    groups = list(map(capability_words, row.question.groups))
+    groups = [translated(capability_words(group)) for group in row.question.groups]
     return TEMPLATE.item(
         row, truth_words(row.question.truth), groups, flags_of(row), scores, graded
     )

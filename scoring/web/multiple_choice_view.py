@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from arena.locale import t, translated
 from arena.markdown import visible_name
 from scoring.benchmarks.choice_report import ChoiceReport, under_protocol
 from scoring.benchmarks.choice_sheets import change_sheets
@@ -13,7 +14,6 @@ from scoring.web.answer_list import AnswerList, Choice, Chosen
 from scoring.web.choice_audit import ALL, DIFFERS, SHOWS, list_choices
 from scoring.web.report_parts import CHOICE, Listed, folded_problems_html, sheet_html
 
-EVERY = "every ability"
 MOST_CATEGORIES = 300
 
 reread = remembered(under_protocol)
@@ -28,8 +28,10 @@ def file_notes(report: ChoiceReport) -> str:
 def _categories(report: ChoiceReport) -> list[Choice]:
     words = choice_benchmark(report).words
     names = {row.question.category for row in report.rows if row.question.category}
-    choices = [(name, visible_name(words(name))) for name in sorted(names)[:MOST_CATEGORIES]]
-    return [("", EVERY), *choices]
+    choices = [
+        (name, visible_name(translated(words(name)))) for name in sorted(names)[:MOST_CATEGORIES]
+    ]
+    return [("", t("report.every_ability")), *choices]
 
 
 def _listed(report: ChoiceReport, chosen: Chosen) -> Listed:
@@ -46,19 +48,19 @@ def _listed(report: ChoiceReport, chosen: Chosen) -> Listed:
         chosen.show or ALL,
         chosen.group,
         chosen.page,
-        choice_benchmark(report).words,
+        lambda name: translated(choice_benchmark(report).words(name)),
     )
     if other_report is None:
         return listed
     links = [
-        (chosen.address(protocol=other), PROTOCOL_WORDS[other], other == protocol)
+        (chosen.address(protocol=other), translated(PROTOCOL_WORDS[other]), other == protocol)
         for other in others
     ]
     changed = what_if_html(report, other_report, differences(report.rows, other_report.rows))
     return listed._replace(html=CHOICE.read_by(links, changed, listed.html))
 
 
-CHOICES = AnswerList("Every answer", SHOWS, _listed, "Ability", _categories)
+CHOICES = AnswerList("report.every_answer", SHOWS, _listed, "report.ability", _categories)
 
 
 def what_if_html(here: ChoiceReport, there: ChoiceReport, differing: Sequence[Difference]) -> str:

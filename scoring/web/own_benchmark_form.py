@@ -6,7 +6,8 @@ from typing import Any
 
 import gradio as gr
 
-from arena.templates import macros, plural
+from arena.locale import t, translated
+from arena.templates import macros
 from arena.web.events import Updates
 from scoring.benchmarks.file_check import PRICED
 from scoring.jobs.own_benchmarks import OwnCheck, OwnLook
@@ -15,7 +16,6 @@ from scoring.specs.own_fields import (
     JUDGE,
     MOST_GROUPS,
     MOST_NAME,
-    PROMPT_HELP,
     RULES,
     OwnFields,
     in_fields_words,
@@ -25,11 +25,12 @@ from scoring.specs.problems import SpecError
 from scoring.specs.schema import Spec
 from scoring.web import scoring_forms as forms
 from scoring.web.report_parts import MOST_PROBLEMS, REPORT, file_problems_html
+from scoring.web.scoring_problems import problem_text
 
 OWN_FORM = macros("own_benchmark.html")
 COUNTED = "(count the rows)"
 NONE = "(none)"
-_RULE_KEYS = {rule.label: key for key, rule in RULES.items()}
+"""Choices beside the columns of a file."""
 
 
 class OwnBenchmarkForm:
@@ -37,33 +38,40 @@ class OwnBenchmarkForm:
 
     def __init__(self) -> None:
         with gr.Column(visible=False, elem_id="own-benchmark") as self.fields:
-            self.name = gr.Textbox(label="Name", elem_id="own-name", max_length=MOST_NAME)
+            self.name = gr.Textbox(
+                label=t("score.own.name"), elem_id="own-name", max_length=MOST_NAME
+            )
             self.rule = gr.Dropdown(
-                [*_RULE_KEYS],
+                [(translated(rule.label), key) for key, rule in RULES.items()],
                 value=None,
-                label="Rule",
-                info="How an answer is read",
+                label=t("score.own.rule"),
+                info=t("score.own.rule_info"),
                 elem_id="own-rule",
             )
             with gr.Row():
-                self.id = _column("Id", "own-id")
-                self.question = _column("Question", "own-question")
-                self.truth = _column("Right answer", "own-truth")
-                self.answer = _column("Model's answer", "own-answer")
+                self.id = _column(t("score.own.id"), "own-id")
+                self.question = _column(t("score.own.question"), "own-question")
+                self.truth = _column(t("score.own.truth"), "own-truth")
+                self.answer = _column(t("score.own.answer"), "own-answer")
             self.groups = gr.Dropdown(
                 [],
                 multiselect=True,
                 max_choices=MOST_GROUPS,
-                label="Groups",
-                info="Each value of these columns gets a score of its own. The model's answer can't be one",
+                label=t("score.own.groups"),
+                info=t("score.own.groups_info"),
                 elem_id="own-groups",
             )
             with gr.Row(visible=False) as self.grades:
-                self.low = gr.Number(0, label="Lowest grade", elem_id="own-low")
-                self.high = gr.Number(10, label="Highest grade", elem_id="own-high")
+                self.low = gr.Number(0, label=t("score.own.low"), elem_id="own-low")
+                self.high = gr.Number(10, label=t("score.own.high"), elem_id="own-high")
             self.prompt = gr.Textbox(
-                label="Prompt",
-                info=PROMPT_HELP,
+                label=t("score.own.prompt"),
+                info=t(
+                    "score.own.prompt_info",
+                    question="{question}",
+                    truth="{truth}",
+                    answer="{answer}",
+                ),
                 elem_id="own-prompt",
                 lines=6,
                 max_lines=16,
@@ -107,7 +115,7 @@ class OwnBenchmarkForm:
         fields = look.fields
         return {
             self.name: fields.name,
-            self.rule: RULES[fields.rule].label,
+            self.rule: fields.rule,
             self.id: fields.id or COUNTED,
             self.question: fields.question or NONE,
             self.truth: fields.truth or NONE,
@@ -121,9 +129,10 @@ class OwnBenchmarkForm:
     def updates(self, look: OwnLook | None) -> Updates:
         """Returns the updates that fill the fields in, and empty the check."""
         columns = [*look.columns] if look else []
+        no_column = (t("score.own.none"), NONE)
         choices = {
-            self.id: [COUNTED, *columns],
-            **dict.fromkeys((self.question, self.truth, self.answer), [NONE, *columns]),
+            self.id: [(t("score.own.counted"), COUNTED), *columns],
+            **dict.fromkeys((self.question, self.truth, self.answer), [no_column, *columns]),
             self.groups: _groups(look, look.fields.answer) if look else [],
         }
         filled = {
@@ -157,10 +166,10 @@ class OwnBenchmarkForm:
 
     def refused(self, error: Exception) -> Updates:
         """Returns the update that shows the problems of the fields or of the file."""
-        lines = [str(error)]
+        lines = [translated(error)]
         if isinstance(error, SpecError):
-            lines = [str(problem) for problem in error.problems[:MOST_PROBLEMS]]
-        problems = REPORT.problems("scoring", "alert", "Correct this first:", lines)
+            lines = [*map(problem_text, error.problems[:MOST_PROBLEMS])]
+        problems = REPORT.problems("scoring", "alert", t("score.own.correct"), lines)
         return {self.check: OWN_FORM.refused(problems)}
 
     def checked(self, values: Any, spec: Spec, own_check: OwnCheck, is_named: bool) -> Updates:
@@ -183,7 +192,7 @@ class OwnBenchmarkForm:
         answer = _column_name(values[self.answer])
         return OwnFields(
             name=_text(values[self.name]),
-            rule=forms.one_of(_RULE_KEYS, values[self.rule]),
+            rule=forms.one_of(RULES, values[self.rule]),
             id=_column_name(values[self.id]),
             question=_column_name(values[self.question]),
             truth=_column_name(values[self.truth]),
@@ -228,12 +237,9 @@ def _price_text(spec: Spec, own_check: OwnCheck, is_named: bool) -> str:
     if check is None or not check.left:
         return ""
     if any(case.rule.is_compared for case in spec.rule):
-        left = f"{check.left:,} of {plural(check.answers, 'answer')}"
-        return f"The rule can't read {left}. A judge can, once the others are scored."
+        return t("score.own.left", left=check.left, count=check.answers)
     if not is_named:
-        return f"Name your judge below to see the price of {PRICED} answers."
-    trial = "The first six try the judge out: if it can't grade any of them, the job stops there."
+        return t("score.own.name_judge", count=PRICED)
     if check.dollars is None:
-        return f"The judge's price isn't known here, and so isn't the cost. {trial}"
-    dollars = f"${check.dollars:,.2f}" if check.dollars >= 0.005 else "under $0.01"
-    return f"{PRICED} answers like these cost about {dollars}. {trial}"
+        return t("score.own.cost_unknown")
+    return t("score.own.cost", count=PRICED, dollars=forms.dollars_text(check.dollars))

@@ -1,7 +1,7 @@
 """People's page of a report: results of marks, labels and readings, and for its owner the links to hand out."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -13,12 +13,12 @@ from starlette.exceptions import HTTPException
 
 from arena.io.strict_json import RowsError
 from arena.io.tables import SUFFIXES, Record, read_records, temporary_file
-from arena.templates import plural
+from arena.locale import t, translated
 from arena.web import campaign_api
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.heads import Head
-from arena.web.layout import PageLayout
+from arena.web.layout import WHOLE, PageLayout
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
@@ -42,12 +42,7 @@ from scoring.web.scoring_api import attachment, sent_file
 MARKS_UPLOAD = "/marks"
 MOST_MARKS = 2_000_000
 """Bytes of a file of marks."""
-HEAD = Head(f"Human ratings · {NAME}", "", is_private=True)
-KINDS: Mapping[MarkKind, str] = {
-    "marks": "Mark answers",
-    "readings": "Match answers to options",
-    "labels": "Label errors",
-}
+KINDS: Sequence[MarkKind] = ("marks", "readings", "labels")
 
 
 class _Results(NamedTuple):
@@ -89,11 +84,12 @@ class PeoplePages:
     def _owned(self, job: Job) -> str:
         """Returns the owner's part: begin, send links, bring a file, delete."""
         begun = {}
-        for kind, label in KINDS.items():
+        for kind in KINDS:
             campaign = self.marking.opened(job.link, kind)
             material = None if campaign else self.marking.material(kind, job.link)
             if campaign or (material and material.plan):
-                begun[kind] = (label, self.marking.links(campaign) if campaign else {})
+                links = self.marking.links(campaign) if campaign else {}
+                begun[kind] = (t(f"people.kinds.{kind}"), links)
         return HTML.owned(job.link, begun, OWNER)
 
     def _results(self, job: Job, report: AnyReport, is_owner: bool) -> _Results:
@@ -137,17 +133,22 @@ class PeoplePages:
             columns = next(iter(read_records(path)), Record(0, {})).values
             if "main" in columns:
                 count, problems = bring_labels(self.marking, job, report, path)
-                return ". ".join([f"{plural(count, 'label')} new or changed", *problems])
+                return _said(t("people.new_labels", count=count), problems)
             if "option" in columns:
                 count, problems = bring_readings(self.marking, job, report, path)
-                return ". ".join([f"{plural(count, 'matched answer')} new or changed", *problems])
+                return _said(t("people.new_readings", count=count), problems)
             if not isinstance(report, Report):
                 raise MarkError(
-                    "A file of labels has the columns item and main, one of readings item and option; marks are of "
-                    "judged MM-Vet reports."
+                    "Only judged MM-Vet reports take marks. A file of labels has the columns item and main, one of "
+                    "matched answers the columns item and option."
                 )
             count, problems = bring_marks(self.marking, job, report, path)
-        return ". ".join([f"{plural(count, 'mark')} new or changed", *problems])
+        return _said(t("people.new_marks", count=count), problems)
+
+
+def _said(counted: str, problems: Sequence[str]) -> str:
+    """Returns a message about an imported file: the number of ratings, and its problems."""
+    return " · ".join([counted, *map(translated, problems)])
 
 
 def _files(report: AnyReport, results: _Results) -> Mapping[str, Callable[[], str | bytes]]:
@@ -184,7 +185,8 @@ class _Routes:
             return RedirectResponse(
                 f"/report/{quote(link, safe='')}", status_code=303, headers=NO_STORE
             )
-        return self.layout.page(request, HEAD, body, status=status, is_kept=False)
+        head = Head(f"{t('people.title')} · {NAME}", "", is_private=True)
+        return self.layout.page(request, head, body, languages=WHOLE, status=status, is_kept=False)
 
     def _owner(self, request: Request) -> str:
         return self.pages.marking.jobs.owners.owner_of(owner_of(request.headers))
@@ -211,8 +213,7 @@ class _Routes:
         try:
             content, name = await sent_file(request)
         except HTTPException as error:
-            problem = "Expected a form with one file of ratings. Choose it on the report's page of people. "
-            problem += f"({error.detail})"
+            problem = f"{t('people.no_file')} ({error.detail})"
             return PlainTextResponse(problem, status_code=400, headers=NO_STORE)
         return await asyncio.to_thread(self._bring, report, content, name, request)
 
@@ -233,14 +234,12 @@ class _Routes:
     def _refused(self, link: str, request: Request, error: Exception) -> Response:
         job = self.pages.marking.jobs.find(link)
         is_stranger = job is not None and job.owner != self._owner(request)
-        return self._page(link, request, str(error), 403 if is_stranger else 409)
+        return self._page(link, request, translated(error), 403 if is_stranger else 409)
 
     def downloads(self, link: str, name: str, request: Request) -> Response:
         content = self.pages.file(link, name, self._owner(request))
         if content is None:
-            return PlainTextResponse(
-                "There is no such report or file.", status_code=404, headers=NO_STORE
-            )
+            return PlainTextResponse(t("people.no_such_file"), status_code=404, headers=NO_STORE)
         return attachment(name, content)
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from arena.interval_text import interval_text
+from arena.locale import t
 from arena.sheets import Sheet
-from arena.templates import macros, plural
+from arena.templates import macros
 from scoring.people.corrected_mean import CorrectedMean
 from scoring.people.mark_sheets import (
     calibration_rows,
@@ -26,35 +27,48 @@ def marks_line(results: MarkResults) -> str:
     """Returns a line on a report's judge by people's marks; empty without marks."""
     if not results.marked:
         return ""
-    line = f"People marked {results.marked:,} of these {results.answers:,} answers"
+    marked = t("people.marked", marked=results.marked, count=results.answers)
     if results.calibration is None:
-        return f"{line}; from {LEAST_MARKS} on this says how far the judge is from people."
+        return _joined([marked, t("people.too_few", least=LEAST_MARKS)])
     own = next(judge for judge in results.calibration.judges if judge.name == results.judge)
     bias = own.measures.bias
-    kinder = f"{abs(bias):.2f} too {'kind' if bias > 0 else 'strict'}"
     reach = own.measures.delta_interval
-    sure = f"no interval below {LEAST_INTERVAL} answers"
+    interval = t("people.no_interval", least=LEAST_INTERVAL)
     if reach:
-        sure = interval_text(reach.low, reach.high, ".2f")
-    line = f"{line}: the judge is {own.measures.delta:.2f} away on average ({sure}), {kinder}"
+        interval = interval_text(reach.low, reach.high, ".2f")
+    sentences = [
+        marked,
+        t(
+            "people.kind" if bias > 0 else "people.strict",
+            delta=own.measures.delta,
+            interval=interval,
+            bias=abs(bias),
+        ),
+    ]
     if results.calibration.people:
-        line = f"{line}; two people are {results.calibration.people.delta:.2f} apart"
-    mean = f" {mean_text(own.mean)}" if own.mean and results.is_random else ""
-    return f"{line}.{mean}"
+        sentences.append(t("people.apart", delta=results.calibration.people.delta))
+    if own.mean and results.is_random:
+        sentences.append(mean_text(own.mean))
+    return _joined(sentences)
 
 
 def mean_text(mean: CorrectedMean) -> str:
     """Returns a sentence on the mean grade that people would have given to all answers, in percent."""
+    judge = 100 * mean.judge
     if mean.is_whole:
-        people = f"{100 * mean.alone.value:.1f}"
-        return (
-            f"Every answer is marked: people give {people}, the judge gave {100 * mean.judge:.1f}."
-        )
-    marks = plural(mean.marks, "mark")
-    return (
-        f"People would have given {_percent(mean.corrected)} on average, the judge gave {100 * mean.judge:.1f}; "
-        f"{marks} alone say {_percent(mean.alone)}, with the judge's scores they were worth {mean.worth:,.0f}."
+        return t("people.mean_whole", people=100 * mean.alone.value, judge=judge)
+    return t(
+        "people.mean",
+        people=_percent(mean.corrected),
+        judge=judge,
+        count=mean.marks,
+        alone=_percent(mean.alone),
+        worth=mean.worth,
     )
+
+
+def _joined(sentences: list[str]) -> str:
+    return t("pages.gap").join(sentences)
 
 
 def _percent(mean: Interval) -> str:
@@ -64,17 +78,17 @@ def _percent(mean: Interval) -> str:
 def marks_html(results: MarkResults) -> str:
     """Returns all results of marks."""
     sheets = [*mark_sheets(results), *published_sheets()]
-    return HTML.results("Marks", list(_sentences(results)), sheets_html(sheets))
+    return HTML.results(t("people.marks"), list(_sentences(results)), sheets_html(sheets))
 
 
 def _sentences(results: MarkResults) -> Iterator[str]:
-    yield marks_line(results) or f"Nobody has marked any of these {results.answers:,} answers yet."
+    yield marks_line(results) or t("people.unmarked", count=results.answers)
     if results.cannot:
-        yield f"{plural(results.cannot, 'answer')} could not be judged: in no number below."
+        yield t("people.cannot", count=results.cannot)
     if not results.is_random:
-        yield "Some marks were brought from a file: nobody here knows how their answers were chosen."
+        yield t("people.brought")
     if results.calibration and not results.calibration.is_ranked:
-        yield f"Below {LEAST_RANKED} marked answers judges are not put in an order."
+        yield t("people.unranked", least=LEAST_RANKED)
 
 
 def mark_sheets(results: MarkResults) -> list[Sheet]:
@@ -95,6 +109,6 @@ def mark_sheets(results: MarkResults) -> list[Sheet]:
     if results.differences:
         sheets.append(difference_sheet(results.differences))
     if results.between:
-        title = "Judge beside judge, over all answers, without marks"
+        title = "Judges compared with each other, over all answers"
         sheets.append(distance_sheet("judges", title, paired_rows(results.between)))
     return sheets

@@ -16,6 +16,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse, RedirectResponse
 
 from arena.items.fact_store import FactStore
+from arena.locale import t, translated
 from arena.model_facts import is_repository
 from arena.server.hub_evaluations import eval_results, model_index
 from arena.server.hub_pull_request import TROUBLES, HubModels, Proposal, PullRequestError
@@ -33,7 +34,7 @@ from arena.web.cookies import (
     sent_cookie,
 )
 from arena.web.heads import Head
-from arena.web.layout import PageLayout
+from arena.web.layout import WHOLE, PageLayout
 from arena.web.oauth import PUBLISH_SCOPES, Grant
 from arena.web.signer import Signer
 from scoring.jobs.published import PublishedJobs
@@ -47,10 +48,10 @@ from scoring.web.share_texts import share_record
 
 HTML: Any = macros("hub.html")
 LOGIN = "/login/publish"
-CHANGED = "The report has changed. Look at it again."
-UNSEEN = "Look at the preview in this window, then open the pull request."
-GONE = "This report is not public."
-REPOSITORY = "Name the model's repository: add ?repo=OWNER/NAME to this address."
+CHANGED = "The report has changed. Check the preview again."
+UNSEEN = "Check the preview in this window, then open the pull request."
+GONE = "This report isn't public."
+REPOSITORY = "The model's repository is missing. Add ?repo=OWNER/NAME to this address."
 PROBLEMS = {**TROUBLES, "changed": CHANGED, "unseen": UNSEEN}
 """Texts of the page after an attempt, by the word in its address."""
 _DOWNLOAD = {"cache-control": "no-cache", "x-robots-tag": "noindex"}
@@ -142,11 +143,11 @@ class HubPages:
     ) -> Response:
         published = self._at(slug, request)
         if published is None:
-            return PlainTextResponse(GONE, status_code=404, headers=NO_STORE)
+            return PlainTextResponse(translated(GONE), status_code=404, headers=NO_STORE)
         try:
             name, content = make(published)
         except PublishError as error:
-            return PlainTextResponse(str(error), status_code=409, headers=NO_STORE)
+            return PlainTextResponse(translated(error), status_code=409, headers=NO_STORE)
         disposition = f'attachment; filename="{name}"'
         return Response(content, 200, {**_DOWNLOAD, "content-disposition": disposition}, kind)
 
@@ -170,20 +171,20 @@ class HubPages:
         try:
             score = hub_score(published.report, published.url)
         except PublishError as error:
-            return self._says(request, HTML.page(record, refused=str(error)))
+            return self._says(request, HTML.page(record, refused=translated(error)))
         repository = query.get("repo", "").strip()[:_MOST_REPOSITORY]
         number = query.get("pull", "")
         if is_repository(repository) and _NUMBER.fullmatch(number):
             address = self.hub.address(repository, int(number))
             return self._says(request, HTML.page(record, opened=address, repository=repository))
-        problem = PROBLEMS.get(query.get("problem", ""), "").format(repository)
+        problem = translated(PROBLEMS.get(query.get("problem", ""), "").format(repository))
         proposal = None
         edition = edition_of(published.report)
         if repository:
             try:
                 proposal = await self._ask_hub(self.hub.propose, repository, score)
             except (PullRequestError, ModelCardError) as error:
-                problem = problem or str(error)
+                problem = problem or translated(error)
         body = HTML.page(
             record,
             repository=repository or self._known(published.report),
@@ -272,8 +273,8 @@ class HubPages:
         return self.facts.snapshot().of(report.title).text("repository") or ""
 
     def _says(self, request: Request, body: str, status: int = 200) -> Response:
-        head = Head(f"Add to a model card · {NAME}", "", is_private=True)
-        return self.layout.page(request, head, body, status=status, is_kept=False)
+        head = Head(f"{t('hub.title')} · {NAME}", "", is_private=True)
+        return self.layout.page(request, head, body, languages=WHOLE, status=status, is_kept=False)
 
 
 @dataclass(frozen=True)

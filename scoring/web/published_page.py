@@ -17,7 +17,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from arena.cache import Cache
 from arena.drawing_png import png
 from arena.drawings import shortened, svg, svg_file
-from arena.locale import t
+from arena.locale import ENGLISH, current_locale, speaking, t, translated
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE
 from arena.web.facts_view import NamedLink
@@ -60,11 +60,12 @@ class PublishedReports:
         return cls(jobs, published, Cache(2_000, 3_600))
 
     def record(self, job: Job, until: float = math.inf) -> ShareRecord | None:
-        """Returns the record of a published job's report; None if the report can't be read any more.
+        """Returns the record of a published job's report in the current language; None if it can't be read any more.
 
         Raises LateError if it would have to be read after `until`, by the monotonic clock.
         """
-        return self.cache.get((job.link, job.slug), lambda: self._read_record(job, until))
+        key = (job.link, job.slug, current_locale().language)
+        return self.cache.get(key, lambda: self._read_record(job, until))
 
     def _read_record(self, job: Job, until: float) -> ShareRecord | None:
         if time.monotonic() > until:
@@ -84,13 +85,18 @@ class PublishedReports:
     def head(self, job: Job) -> Head:
         record = self.record(job)
         if record is None:
-            return Head(f"Report · {NAME}", "", is_private=True)
+            return Head(f"{t('report.report')} · {NAME}", "", is_private=True)
         image = f"/r/{record.slug}.png"
         return Head(f"{title_of(record)} · {NAME}", record.sentence, image=image)
 
 
 def title_of(record: ShareRecord) -> str:
-    return f"{record.title}: {record.value} on {record.edition}"
+    return t(
+        "published.title",
+        title=record.title,
+        score=translated(record.value),
+        benchmark=record.edition,
+    )
 
 
 class ListedReport(NamedTuple):
@@ -106,7 +112,7 @@ class ListedReport(NamedTuple):
 
 @dataclass(frozen=True)
 class PublishedPages:
-    """The pages and pictures of one server's published reports."""
+    """The pages and pictures of one server's published reports. Pictures and badges are English."""
 
     jobs: Jobs
     reports: PublishedReports
@@ -122,7 +128,8 @@ class PublishedPages:
     def badge(self, slug: str, request: Request) -> Response:
         """Returns the badge; a grey one with status 404 if nothing is public, since READMEs keep broken images long."""
         job = self.reports.published.at(slug)
-        record = self.reports.record(job) if job else None
+        with speaking(ENGLISH):
+            record = self.reports.record(job) if job else None
         if record is None:
             return Response(badge_svg(WITHDRAWN), 404, FRESH, SVG)
         badge = Badge(record.edition, record.value, record.title)
@@ -136,13 +143,13 @@ class PublishedPages:
         record = self.reports.record(job) if job else None
         report = self.jobs.report(slug) if job else None
         if record is None or report is None:
-            gone = "This report is not public any more."
-            return PlainTextResponse(gone, status_code=404, headers=EMBEDDED)
+            return PlainTextResponse(t("published.gone"), status_code=404, headers=EMBEDDED)
         drawing = nearest_drawing(report)
         page = PUBLISHED.embedded(
             replace(record, base=self.layout.at(request)),
             drawing,
             svg(drawing, "figure") if drawing else "",
+            current_locale().language,
         )
         return _answer(request, page.encode(), "text/html", EMBEDDED)
 
@@ -192,9 +199,9 @@ class PublishedPages:
         job = self.reports.published.at(slug)
         report = self.jobs.report(slug) if job else None
         if report is None:
-            text = "There is no such picture."
-            return PlainTextResponse(text, status_code=404, headers=NO_STORE)
-        content = draw(report)
+            return PlainTextResponse(t("published.no_picture"), 404, headers=NO_STORE)
+        with speaking(ENGLISH):
+            content = draw(report)
         return _answer(
             request, content if isinstance(content, bytes) else content.encode(), kind, FRESH
         )

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from arena.interval_text import interval_text
+from arena.locale import t
 from arena.sheets import Sheet
-from arena.templates import plural
 from scoring.people.reading_results import ReadingResults
 from scoring.people.reading_sheets import alignment_sheet
 from scoring.people.readings import NO_OPTION, PairedChoice
@@ -20,14 +20,24 @@ def readings_line(results: ReadingResults | None) -> str:
     """Returns a line on the results of readings; empty without readings."""
     if results is None:
         return ""
-    line = f"People matched {results.read:,} of {plural(results.open, 'answer')} that rules leave open to an option"
+    matched = t("report.matched", matched=results.read, count=results.open)
+    return f"{matched}{t('pages.gap')}{_judges_result(results)}"
+
+
+def _judges_result(results: ReadingResults) -> str:
     if not results.alignments:
-        return f"{line}. No judge has read these answers here."
+        return t("report.nobody_read")
     own = results.alignments[0]
     if own.same.value is None:
-        return f"{line}. {own.extractor} could read none of these."
-    sure = interval_text(own.same.low, own.same.high, ".1%")
-    return f"{line}. {own.extractor} chose the same in {own.same.value:.1%} of {own.answers:,} ({sure})."
+        return t("report.judge_read_none", judge=own.extractor)
+    interval = interval_text(own.same.low, own.same.high, ".1%")
+    return t(
+        "report.judge_agrees",
+        judge=own.extractor,
+        share=own.same.value,
+        count=own.answers,
+        interval=interval,
+    )
 
 
 def readings_html(results: ReadingResults) -> str:
@@ -41,10 +51,10 @@ def readings_html(results: ReadingResults) -> str:
             choice_html(reading.row, "", _read(reading.pair), "open", _people(reading.pair))
             for reading in differing
         ]
-        status = f"{len(differing):,} of {plural(len(results.apart), 'answer')}, case II first"
+        status = t("report.apart_listed", shown=len(differing), count=len(results.apart))
         listed = REPORT.answers("audit", status, items)
-        tables += REPORT.folded("Where people and the extractor differ", listed)
-    return HTML.results("Answers matched to options", list(_sentences(results)), tables)
+        tables += REPORT.folded(t("report.where_apart"), listed)
+    return HTML.results(t("report.readings"), list(_sentences(results)), tables)
 
 
 def reading_sheets(results: ReadingResults) -> list[Sheet]:
@@ -55,16 +65,16 @@ def reading_sheets(results: ReadingResults) -> list[Sheet]:
 def _sentences(results: ReadingResults) -> Iterator[str]:
     yield readings_line(results)
     if results.cannot:
-        yield f"{plural(results.cannot, 'answer')} could not be judged: in no number below."
+        yield t("report.not_judged", count=results.cannot)
 
 
 def _read(pair: PairedChoice) -> str:
-    return f"read {_words(pair.other)}"
+    return t("report.read_as", option=_words(pair.other))
 
 
 def _people(pair: PairedChoice) -> str:
-    return f"people: {_words(pair.people)}"
+    return t("report.people_chose", option=_words(pair.people))
 
 
 def _words(option: str | None) -> str:
-    return "none of the options" if option == NO_OPTION else str(option)
+    return t("report.none_of_options") if option == NO_OPTION else str(option)

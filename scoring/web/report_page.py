@@ -8,11 +8,12 @@ from urllib.parse import quote, urlsplit
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
+from arena.locale import ENGLISH, speaking, t, translated
 from arena.markdown import visible_name
 from arena.web.addresses import NAME, SCORE
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.heads import Head
-from arena.web.layout import PageLayout
+from arena.web.layout import WHOLE, PageLayout
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.spec_benchmark import is_own
@@ -62,17 +63,6 @@ LISTS: Mapping[str, AnswerList] = {
 def list_of(report: AnyReport) -> AnswerList | None:
     """Returns the list of a report's answers; None if there is none."""
     return READINGS if isinstance(report, SpecReport) else LISTS.get(report.benchmark)
-
-
-NOT_YOURS = "Only its owner can change a report. Open it in the browser in which you scored it."
-NO_OTHER = (
-    "There is no report under this link. Paste the address of another report, as in …/report/…"
-)
-NO_PEOPLE = "Nobody has marked these answers yet."
-CALIBRATION = f"{NO_PEOPLE} How far this judge is from people here isn't known."
-
-
-PRIVATE = Head(f"Report · {NAME}", "A scored model's report.", is_private=True)
 
 
 class Opened(NamedTuple):
@@ -184,22 +174,23 @@ class ReportPages:
         try:
             report = self.jobs.report(link)
         except ReportError as error:
-            return self._says(request, REPORT.refused(link, str(error)), 500)
+            return self._says(request, REPORT.refused(link, translated(error)), 500)
         if report is None:
             return self._says(request, REPORT.unfinished(job.title), 200)
         opened = Opened(job, report, link)
         html = body(opened, request)
         if html is None:
             return self.layout.nothing_here(request)
-        head = PRIVATE
+        head = _head(t("report.description"))
         if opened.is_public:
             head = self.published.head(job)
             head = head if is_listed else head._replace(is_private=True)
-        return self.layout.page(request, head, html, is_kept=opened.is_public)
+        return self.layout.page(request, head, html, languages=WHOLE, is_kept=opened.is_public)
 
     def _share(self, opened: Opened, request: Request) -> str:
         job = opened.job
-        record = self.published.record(job) if job.published else None
+        with speaking(ENGLISH):
+            record = self.published.record(job) if job.published else None
         return share_html(
             at=_address(opened.name),
             record=replace(record, base=self.layout.at(request)) if record else None,
@@ -217,7 +208,7 @@ class ReportPages:
             figure_of(report),
             scores_of(opened),
             wrong_html(report, self.pictures.addresses(job.link, name)),
-            REPORT.every(name, listed.title) if listed else "",
+            REPORT.every(name, t(listed.title)) if listed else "",
             trust_html(report),
             *self._beside(opened, request),
             methods_html(report),
@@ -246,7 +237,7 @@ class ReportPages:
             opened.name,
             report.title,
             benchmark_of(report).edition(report),
-            listed.title,
+            t(listed.title),
             listed.body(report, chosen),
         )
 
@@ -257,7 +248,9 @@ class ReportPages:
             return self._gone(request)
         reports = [opened for opened in (first, second) if opened]
         comparison = (
-            comparison_html(first.report, second.report) if second else PARTS.alert(NO_OTHER)
+            comparison_html(first.report, second.report)
+            if second
+            else PARTS.alert(t("report.no_other"))
         )
         body = REPORT.compare_page(
             [(opened.name, opened.report.title) for opened in reports],
@@ -265,12 +258,12 @@ class ReportPages:
             comparison,
             REPORT.compare(link, self._others(first.job, request)),
         )
-        head = Head(f"Two reports · {NAME}", "", is_private=True)
+        head = Head(f"{t('report.two_reports')} · {NAME}", "", is_private=True)
         is_public = all(opened.is_public for opened in reports)
         if is_public and second:
-            title = f"{second.report.title} compared with {first.report.title} · {NAME}"
-            head = Head(title, "Two reports, question by question.")
-        return self.layout.page(request, head, body, is_kept=is_public)
+            title = t("report.compared", second=second.report.title, first=first.report.title)
+            head = Head(f"{title} · {NAME}", t("report.compared_more"))
+        return self.layout.page(request, head, body, languages=WHOLE, is_kept=is_public)
 
     def _find(self, name: str) -> Opened | None:
         job = self.jobs.find(name)
@@ -302,10 +295,10 @@ class ReportPages:
         labels = labels_line(label_results(self.marking, job, report, beside=False))
         line = marks or readings
         if not line and report.judge:
-            line = CALIBRATION
+            line = t("report.nobody_marked_judge")
         elif not line and not labels:
-            line = NO_PEOPLE
-        return f"{line} {labels}".strip()
+            line = t("report.nobody_marked")
+        return t("pages.gap").join(filter(None, (line, labels)))
 
     def _changed(self, name: str, request: Request, change: Callable[[str, str], str]) -> Response:
         """Does an act of a report's owner: `change` gets owner and link, and returns the address to go to."""
@@ -314,11 +307,11 @@ class ReportPages:
         if job is None:
             return self._gone(request)
         if job.owner != owner:
-            return self._says(request, REPORT.refused(name, NOT_YOURS), 403)
+            return self._says(request, REPORT.refused(name, t("report.not_yours")), 403)
         try:
             return _sent_to(change(owner, job.link))
         except JobError as error:
-            return self._says(request, REPORT.refused(name, f"{error}."), 409)
+            return self._says(request, REPORT.refused(name, translated(f"{error}.")), 409)
 
     def _publish(self, owner: str, link: str) -> str:
         slug = self.jobs.publish(owner, link, True).slug or ""
@@ -339,8 +332,14 @@ class ReportPages:
         return self._says(request, REPORT.gone(KEPT_FREE.days), 404)
 
     def _says(self, request: Request, body: str, status: int) -> Response:
-        head = Head(f"Report · {NAME}", "", is_private=True)
-        return self.layout.page(request, head, body, status=status, is_kept=False)
+        return self.layout.page(
+            request, _head(), body, languages=WHOLE, status=status, is_kept=False
+        )
+
+
+def _head(description: str = "") -> Head:
+    """Returns the head of a page that search engines may not find."""
+    return Head(f"{t('report.report')} · {NAME}", description, is_private=True)
 
 
 def _address(name: str) -> str:

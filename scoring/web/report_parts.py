@@ -1,10 +1,11 @@
 """Parts that reports share: headline numbers, the judge, the file's problems, pages of answers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import ceil
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from arena.inference.endpoint import place_of
+from arena.locale import t, translated
 from arena.sheets import Place, Sheet, as_html
 from arena.templates import macros
 from arena.types import grouped
@@ -18,12 +19,7 @@ ROWS_A_PAGE = 25
 MOST_PROBLEMS = 100
 _MOST_ROWS = 5
 """Rows of one problem that are named."""
-BLOCKS: Mapping[Blocks, str] = {
-    "scoring": "This keeps the file from being scored",
-    "whole": "What is missing: the score is partial",
-    "circular": "This keeps the file from CircularEval",
-    "nothing": "Good to know",
-}
+BLOCKS: Sequence[Blocks] = ("scoring", "whole", "circular", "nothing")
 T = TypeVar("T")
 
 
@@ -51,8 +47,17 @@ def sheets_html(sheets: Sequence[Sheet]) -> str:
 
 def judge_text(judge: JudgeStamp) -> str:
     versions = ", ".join(version for version in judge.versions if version != judge.model)
-    at = f" at {place_of(judge.address)}" if judge.address else ""
-    return f"Judge: {judge.model}{at}{f' (answered as {versions})' if versions else ''}"
+    name = judge.model
+    if judge.address:
+        name = t("report.judge_at", model=name, place=translated(place_of(judge.address)))
+    if versions:
+        name = t("report.judge_versions", judge=name, versions=versions)
+    return t("report.judge_name", judge=name)
+
+
+def replies_of(model: str) -> str:
+    """Returns the heading of a judge's replies; `model`: its name, "" if unknown."""
+    return t("report.replies_of", judge=model) if model else t("report.replies")
 
 
 def file_problems_html(problems: Sequence[Problem]) -> str:
@@ -69,28 +74,28 @@ def folded_problems_html(problems: Sequence[Problem]) -> str:
         return ""
     # partial: said above it
     unfolded = any(problem.blocks in ("scoring", "circular") for problem in problems)
-    return REPORT.folded("What to know about the file", file_problems_html(problems), unfolded)
+    return REPORT.folded(t("report.about_file"), file_problems_html(problems), unfolded)
 
 
 def _problems(blocks: Blocks, problems: Sequence[Problem]) -> str:
     if not problems:
         return ""
     by_text = grouped((problem.text, problem.row) for problem in problems)
-    texts = [f"{_rows(rows)}{text}" for text, rows in [*by_text.items()][:MOST_PROBLEMS]]
+    texts = [_in_rows(translated(text), rows) for text, rows in [*by_text.items()][:MOST_PROBLEMS]]
     if len(by_text) > MOST_PROBLEMS:
-        texts.append(f"and {len(by_text) - MOST_PROBLEMS:,} more")
-    return REPORT.problems(
-        blocks, "note" if blocks == "nothing" else "alert", f"{BLOCKS[blocks]}:", texts
-    )
+        texts.append(t("report.more", count=len(by_text) - MOST_PROBLEMS))
+    role = "note" if blocks == "nothing" else "alert"
+    return REPORT.problems(blocks, role, t(f"report.blocks_{blocks}"), texts)
 
 
-def _rows(rows: Sequence[int]) -> str:
-    """Returns the rows of a problem as the beginning of its text; "" for the whole file."""
+def _in_rows(text: str, rows: Sequence[int]) -> str:
+    """Returns the text of a problem after its rows; alone if it is about the whole file."""
     if not any(rows):
-        return ""
-    numbers = ", ".join(f"{row:,}" for row in rows[:_MOST_ROWS])
-    more = f" and {len(rows) - _MOST_ROWS:,} more" if len(rows) > _MOST_ROWS else ""
-    return f"Row{'s' if rows[1:] else ''} {numbers}{more}: "
+        return text
+    numbers = t("names.comma").join(f"{row:,}" for row in rows[:_MOST_ROWS])
+    if len(rows) > _MOST_ROWS:
+        return t("report.many_rows", rows=numbers, more=len(rows) - _MOST_ROWS, text=text)
+    return t("report.rows", rows=numbers, count=len(rows), text=text)
 
 
 class Listed(NamedTuple):
@@ -109,7 +114,7 @@ def paged(rows: Sequence[T], page: int, size: int = ROWS_A_PAGE) -> tuple[Sequen
 
 
 def place_text(page: int, pages: int) -> str:
-    return f"page {page:,} of {pages:,}"
+    return t("report.page", page=page, pages=pages)
 
 
 def listed_answers(
@@ -117,12 +122,12 @@ def listed_answers(
     total: int,
     page: int,
     item: Callable[[T], str],
-    noun: str = "answers",
-    kind: str = "audit",
+    unit: Literal["answers", "questions"] = "answers",
 ) -> Listed:
     """Returns a page of answers, each made by `item`; `total`: the number of answers without filters."""
     if not rows:
-        return Listed(PARTS.empty(f"No {noun[:-1]} fits."), 1, 1)
+        return Listed(PARTS.empty(t(f"report.no_{unit}")), 1, 1)
     page_rows, page, pages = paged(rows, page)
-    status = f"{len(rows):,} of {total:,} {noun}; {place_text(page, pages)}"
-    return Listed(REPORT.answers(kind, status, list(map(item, page_rows))), page, pages)
+    place = place_text(page, pages)
+    status = t(f"report.listed_{unit}", shown=len(rows), total=total, page=place)
+    return Listed(REPORT.answers("audit", status, list(map(item, page_rows))), page, pages)

@@ -10,6 +10,7 @@ from starlette.datastructures import UploadFile
 from arena.drawing_png import png
 from arena.drawings import Drawing, svg_file
 from arena.io.tables import RowsError
+from arena.locale import ENGLISH, speaking, translated
 from arena.plots import Plot
 from arena.sheets import as_csv
 from arena.web.campaign_api import check_charset
@@ -66,13 +67,14 @@ def upload_routes(upload_store: UploadStore, owners: ReportOwners) -> APIRouter:
     async def upload(request: Request, name: str = "", beside: str = "") -> PlainTextResponse:
         cookie = sent_cookie(request.headers)
         if cookie is None:
-            return PlainTextResponse("Your browser keeps no cookie for this page.", status_code=403)
+            problem = translated("Your browser keeps no cookie for this page.")
+            return PlainTextResponse(problem, status_code=403)
         owner = await asyncio.to_thread(owners.owner_of, cookie_hash(cookie))
         network = request.state.network
         try:
             arrived = await upload_store.receive(owner, name, request.stream(), network, beside)
         except UploadStoreError as error:
-            return PlainTextResponse(str(error), status_code=400)
+            return PlainTextResponse(translated(error), status_code=400)
         return PlainTextResponse(arrived.token)
 
     @router.get("/sample-predictions.json")
@@ -89,7 +91,8 @@ def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
     @router.get("/reports/{link}/{name}")
     def download(link: str, name: str) -> Response:
         report = jobs.report(link)
-        content = benchmark_of(report).files(report).get(name) if report else None
+        with speaking(ENGLISH):
+            content = benchmark_of(report).files(report).get(name) if report else None
         if content is None:
             return PlainTextResponse("There is no such report or file.", status_code=404)
         return attachment(name, content)

@@ -1,98 +1,99 @@
-"""Forms of "Score a model": the choices of each setting, by label, and the price of each way to judge a file."""
+"""Forms of "Score a model": the choices of each setting, by key, and the price of each way to judge a file.
 
-from collections.abc import Iterable, Mapping, Sequence
+The browser sends keys. Their words are in the locales: `score.way`, `score.gives`, `score.missing` and so on.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from arena.locale import t, translated
 from scoring.benchmarks.base import Workflow
 from scoring.jobs.files import JobServiceError
 from scoring.jobs.submissions import Opponents
 from scoring.judges.run import Quote
 
-VANILLA = "Score it as vanilla (free)"
-"""Label of the button for a file that cannot be scored as circular."""
-GRADED = "Make the report (free)"
-"""Label of the button for a file of grades, which no judge reads."""
-OWN = "My own key"
-MISSING = {"Stop and tell me": "stop", "Leave them unscored": "unscored"}
-RUNS = {"1 run": (1, False), "5 samples": (5, True), "5 runs": (5, False)}
-"""Ways to judge by label, as below: the cheapest first."""
-OPPONENTS: Mapping[str, Opponents] = {
-    "The reference alone": "reference",
-    "3 models an item": 3,
-    "All models": "all",
-}
+OWN = "own key"
+"""The choice of a visitor's own judge, beside the name of the site's; a name of a model has no blank."""
+MISSING = ("stop", "unscored")
+RUNS = {"once": (1, False), "samples": (5, True), "runs": (5, False)}
+"""Ways to judge, as below: the cheapest first. Each has a number of runs, and whether they are samples of one call."""
+OPPONENTS: Mapping[str, Opponents] = {"reference": "reference", "three": 3, "all": "all"}
 WAYS: Mapping[Workflow, Iterable[str]] = {
     "questions first": RUNS,
     "compare": OPPONENTS,
-    "sealed": ["The reference alone"],
+    "sealed": ["reference"],
 }
-"""The labels of the ways to judge a file, where there is more than `ALL`."""
-ALL = "Every answer"
+"""The ways to judge a file, where there is more than `EVERY`."""
+EVERY = "every"
 """The one way to judge a file of a benchmark without such a choice."""
-GIVES = {
-    "1 run": "each answer graded once",
-    "5 samples": "five grades an answer, asked for in one call",
-    "5 runs": "each answer graded five times, and how far the runs differ",
-    "The reference alone": "each answer beside the one that people verified",
-    "3 models an item": "each answer beside three others, drawn by lot",
-    "All models": "each answer beside all others, and a place among the judge models",
-    ALL: "graded once",
-}
-REFERENCES = {"Reference-free, as in the paper": "free", "Shown the reference": "backed"}
-CONTEXTS = {"Captions": "captions", "The images (a vision judge)": "images"}
-"""Judge's context by label."""
+REFERENCES = ("free", "backed")
+CONTEXTS = ("captions", "images")
+"""The judge's context."""
 
 
 class Offer(NamedTuple):
     """A way to judge a file; `hindrance` says why it cannot be started as it is."""
 
-    label: str
+    way: str
     cost: Quote | None
     hindrance: str = ""
 
     @property
     def text(self) -> str:
-        """Its label and price, and below them what it gives, or what hinders it."""
-        head = self.label if self.cost is None else f"{self.label} · {price_text(self.cost)}"
-        return "\n".join(filter(None, (head, GIVES[self.label], self.hindrance)))
+        """Its name and price, and below them what it gives, or what hinders it."""
+        name = t(f"score.way.{self.way}")
+        head = name if self.cost is None else f"{name} · {price_text(self.cost)}"
+        return "\n".join(filter(None, (head, t(f"score.gives.{self.way}"), self.hindrance)))
 
 
 def prices_text(offers: Sequence[Offer]) -> str:
     """Returns the offers' known prices as the browser keeps them, in millionths of a US dollar."""
-    prices = {offer.label: offer.cost.dollars for offer in offers if offer.cost}
+    prices = {offer.way: offer.cost.dollars for offer in offers if offer.cost}
     return "\n".join(
-        f"{label}@{round(dollars * 1e6)}"
-        for label, dollars in prices.items()
-        if dollars is not None
+        f"{way}@{round(dollars * 1e6)}" for way, dollars in prices.items() if dollars is not None
     )
 
 
-def quoted_dollars(prices: object, label: object) -> float | None:
+def quoted_dollars(prices: object, way: object) -> float | None:
     """Returns the dollars that an offer was shown with, from the prices that the browser kept."""
     for line in str(prices or "").splitlines():
         name, _, micros = line.partition("@")
-        if name == label and micros.isdecimal() and len(micros) < 15:
+        if name == way and micros.isdecimal() and len(micros) < 15:
             return int(micros) / 1e6
     return None
 
 
 def price_text(cost: Quote) -> str:
     if cost.dollars is None:
-        return "price unknown"
+        return t("score.price_unknown")
     if cost.dollars == 0:
-        return "free: all known already"
-    return f"${cost.dollars:,.2f}" if cost.dollars >= 0.005 else "under $0.01"
+        return t("score.price_free")
+    return dollars_text(cost.dollars)
 
 
-def one_of(choices: Mapping[str, Any], word: object) -> Any:
-    """Returns the value of a label. Raises JobServiceError for another word."""
-    if not isinstance(word, str) or word not in choices:
-        raise JobServiceError(f"Choose one of: {', '.join(choices)}.")
-    return choices[word]
+def dollars_text(dollars: float) -> str:
+    return f"${dollars:,.2f}" if dollars >= 0.005 else t("score.under_a_cent")
+
+
+def counted(number: int, unit: str) -> str:
+    """Returns a number with a benchmark's noun for what a judge reads, as in "3 answers"."""
+    return t("score.counted", count=number, unit=translated(unit))
+
+
+def choices(table: str, keys: Iterable[str]) -> list[tuple[str, str]]:
+    """Returns the choices of a setting: their words in the current language, with their keys."""
+    return [(t(f"score.{table}.{key}"), key) for key in keys]
+
+
+def one_of(keys: Collection[str], sent: object) -> Any:
+    """Returns a key that the browser sent. Raises JobServiceError for one that isn't offered."""
+    if not isinstance(sent, str) or sent not in keys:
+        raise JobServiceError(f"Choose one of: {', '.join(keys)}.")
+    return sent
 
 
 def chosen(offers: Sequence[Offer], sent: object) -> Offer:
     """Returns the chosen offer if it can be started; else the last that can be, or the first."""
     startable = [offer for offer in offers if not offer.hindrance]
-    same = [offer for offer in startable if offer.label == sent]
+    same = [offer for offer in startable if offer.way == sent]
     return (same or startable[-1:] or offers)[0]

@@ -7,7 +7,9 @@ from typing import Any
 from arena.database import DatabaseError
 from arena.inference.endpoint import EndpointError
 from arena.io.aside import AsideError, while_waited
+from arena.io.data_urls import without_data_urls
 from arena.io.tables import RowsError
+from arena.locale import t, translated
 from arena.web.events import Updates, shows_errors, still_there
 from arena.web.visitor_api import NoVisitorError
 from scoring.benchmarks.base import ChoicesError
@@ -19,7 +21,7 @@ from scoring.jobs.store import JobError
 from scoring.jobs.trials import TrialError
 from scoring.jobs.uploads import UploadStoreError
 from scoring.judges.client import JudgeError
-from scoring.specs.problems import SpecError
+from scoring.specs.problems import SpecError, SpecProblem
 from scoring.web.report_parts import MOST_PROBLEMS, REPORT
 
 FILE_ERRORS = (UploadError, ChoicesError, OptionsError, RowsError, FileRolesError, SpecError)
@@ -39,13 +41,37 @@ ERRORS = (
 
 def problem_html(error: Exception, *_: object) -> str:
     if isinstance(error, UploadError):
-        return REPORT.problems("", "alert", f"{error.file} cannot be scored yet:", error.problems)
+        title = t("score.not_scored", file=error.file)
+        return REPORT.problems("", "alert", title, [*map(translated, error.problems)])
     if isinstance(error, SpecError) and error.file:
-        lines = [str(problem) for problem in error.problems[:MOST_PROBLEMS]]
-        if error.problems[MOST_PROBLEMS:]:
-            lines.append(f"and {len(error.problems) - MOST_PROBLEMS:,} more")
-        return REPORT.problems("", "alert", f"{error.file} cannot be used yet:", lines)
-    return REPORT.problems("", "alert", error, ())
+        lines = [*map(problem_text, error.problems[:MOST_PROBLEMS])]
+        more = len(error.problems) - MOST_PROBLEMS
+        if more > 0:
+            lines.append(t("score.more", count=more))
+        return REPORT.problems("", "alert", t("score.not_used", file=error.file), lines)
+    return REPORT.problems("", "alert", error_text(error), ())
+
+
+def problem_text(problem: SpecProblem) -> str:
+    """Returns a problem with its place, both in the current language."""
+    text = translated(problem.text)
+    if not problem.place:
+        return text
+    return t("score.placed", place=translated(problem.place), text=text)
+
+
+def error_text(error: Exception) -> str:
+    """Returns an error in the current language, that of a file's row with its place."""
+    if not isinstance(error, RowsError):
+        return translated(error)
+    text = translated(error.problem)
+    place = [error.file]
+    if error.row:
+        place.append(t("score.row", number=error.row))
+    if error.column:
+        place.append(t("score.column", name=without_data_urls(error.column)[:80]))
+    where = t("score.comma").join(filter(None, place))
+    return t("score.placed", place=where, text=text) if where else text
 
 
 def shows_problems(handler: Callable[..., Updates]) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 
 from arena.inference.endpoint import Endpoint
-from arena.templates import plural
+from arena.locale import t, translated
 from arena.types import Secret
 from arena.web.events import Updates
 from scoring.benchmarks.base import Benchmark
@@ -14,7 +14,7 @@ from scoring.benchmarks.listing import benchmark_line, by_kind
 from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.files import FileChoice
-from scoring.jobs.service import TRY_OUT, JobService, OwnJudge
+from scoring.jobs.service import JobService, OwnJudge
 from scoring.jobs.store import Job
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.registry import BENCHMARKS, OWN_BENCHMARK, offered
@@ -25,9 +25,6 @@ from scoring.web.scoring_view import SCORING
 
 MOST_IDS = 12_000
 """Letters of a list of ids: MM-Vet v2 has 517, and a program may put each on a line of its own."""
-ONLY_INFO = "A list of ids, such as MM-Vet's bard_set.json. Empty: all questions."
-BENCHMARK_INFO = "Not what the file was taken for? Choose here. Typing searches the list."
-OWN_LINE = f"{OWN_BENCHMARK.name}: your own questions and rule"
 MOST_TITLE = 120
 """Most letters of a model's name, which the page takes; a file's name may have more."""
 Values = Mapping[Any, object]
@@ -45,51 +42,53 @@ class ScoringSettings:
         self._names = {benchmark.name: benchmark.key for benchmark in self._listed}
         with gr.Column(visible=False, elem_id="own") as self.own:
             self._build_own_judge()
-        with gr.Accordion("Details", open=False, visible=False, elem_id="details") as self.details:
+        with gr.Accordion(
+            t("score.details"), open=False, visible=False, elem_id="details"
+        ) as self.details:
             self._build_details()
 
     def _build_own_judge(self) -> None:
         address = "https://api.openai.com/v1"
-        self.url = gr.Textbox(
-            address, label="Address (OpenAI-compatible)", elem_id="own-url", max_length=300
+        self.url = gr.Textbox(address, label=t("score.own_url"), elem_id="own-url", max_length=300)
+        self.model = gr.Textbox(label=t("score.own_model"), elem_id="own-model", max_length=120)
+        self.key = gr.Textbox(
+            label=t("score.own_key"), type="password", elem_id="own-key", max_length=500
         )
-        self.model = gr.Textbox(label="Judge model", elem_id="own-model", max_length=120)
-        self.key = gr.Textbox(label="Key", type="password", elem_id="own-key", max_length=500)
         gr.HTML(SCORING.key_note())
-        self.try_out = gr.Checkbox(False, label="Test this judge first", info=TRY_OUT)
+        self.try_out = gr.Checkbox(False, label=t("score.try_out"), info=t("score.try_out_info"))
 
     def _build_details(self) -> None:
         service = self._service
-        judges: list[Any] = [forms.OWN]
+        judges = [(t("score.my_own_key"), forms.OWN)]
         self._lent = service.operator.spec.model if service.operator else forms.OWN
         """The choice of the site's judge; that of an own one where none is lent."""
         if service.operator:
-            judges = [(f"{self._lent}, paid by this site", self._lent), forms.OWN]
+            judges = [(t("score.lent_judge", model=self._lent), self._lent), *judges]
         self.benchmark = gr.Dropdown(
             self._choices(frozenset()),
             value=_FIRST.name,
-            label="Benchmark",
-            info=BENCHMARK_INFO,
+            label=t("score.benchmark"),
+            info=t("score.benchmark_info"),
             elem_id="benchmark",
         )
         self.about = gr.HTML(elem_id="about-benchmark", padding=False)
-        questions = _radio("questions", "Questions", service.question_sets)
+        questions = _radio("questions", _translated(service.question_sets))
         self.only = gr.Textbox(
-            label="Only these questions",
-            info=ONLY_INFO,
+            label=t("score.only"),
+            info=t("score.only_info"),
             elem_id="only",
             lines=2,
             max_lines=4,
             max_length=MOST_IDS,
         )
         gr.HTML(SCORING.list_file("only"), padding=False)
-        self.protocol = _radio("protocol", "Protocol", _FIRST.protocols)
-        missing = _radio("missing", "Questions without an answer", forms.MISSING)
-        reference = _radio("reference", "The judge is", forms.REFERENCES)
-        context = _radio("context", "The judge reads", forms.CONTEXTS)
-        self.judge = gr.Radio(judges, value=self._lent, label="Judge", elem_id="judge")
+        self.protocol = _radio("protocol", _translated(_FIRST.protocols))
+        missing = _radio("missing", forms.choices("missing", forms.MISSING))
+        reference = _radio("reference", forms.choices("reference", forms.REFERENCES))
+        context = _radio("context", forms.choices("context", forms.CONTEXTS))
+        self.judge = gr.Radio(judges, value=self._lent, label=t("score.judge"), elem_id="judge")
         self.title = gr.Textbox(
-            label="Model name on the report", elem_id="report-title", max_length=MOST_TITLE
+            label=t("score.title"), elem_id="report-title", max_length=MOST_TITLE
         )
         self.parts: Mapping[str, Any] = {
             part.elem_id or "": part for part in (questions, missing, reference, context)
@@ -103,7 +102,7 @@ class ScoringSettings:
             for benchmarks in groups.values()
             for benchmark in benchmarks
         ]
-        return [(OWN_LINE, OWN_BENCHMARK.name), *listed]
+        return [(t("score.own_line"), OWN_BENCHMARK.name), *listed]
 
     def list_benchmarks(self, **update: Any) -> Updates:
         """Return the update that shows the list of benchmarks, with where their questions are now."""
@@ -133,21 +132,23 @@ class ScoringSettings:
                 value="" if is_own(form.key) else about_html(form), visible=not is_own(form.key)
             ),
             self.title: gr.update(visible=True),
-            self.only: gr.update(value="", visible="questions" in form.parts, info=ONLY_INFO),
+            self.only: gr.update(
+                value="", visible="questions" in form.parts, info=t("score.only_info")
+            ),
             **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
             **{
                 field: gr.update(value=defaults[field], visible=field.elem_id in form.parts)
                 for field in defaults
             },
             self.protocol: gr.update(
-                choices=list(form.protocols), value=defaults[self.protocol], visible=True
+                choices=_translated(form.protocols), value=defaults[self.protocol], visible=True
             ),
         }
 
     def of_sets(self, names: Sequence[str], chosen: str) -> Updates:
         """Returns the updates that show the question sets or files of these names."""
         value = chosen if chosen in names else None
-        update = gr.update(visible=bool(names), choices=[*names], value=value)
+        update = gr.update(visible=bool(names), choices=_translated(names), value=value)
         return {self.parts["questions"]: update}
 
     def defaults(self, form: Benchmark[Any]) -> Values:
@@ -163,7 +164,7 @@ class ScoringSettings:
         return OWN_BENCHMARK.name if is_own(form.key) else form.name
 
     def chosen_benchmark(self, values: Values) -> str:
-        return forms.one_of(self._names, values[self.benchmark])
+        return self._names[forms.one_of(self._names, values[self.benchmark])]
 
     def chosen(self, values: Values) -> FileChoice:
         """Returns the chosen benchmark and question file, or the spec of the owner's fields. Raises SpecError."""
@@ -174,7 +175,7 @@ class ScoringSettings:
         return FileChoice(benchmark, spec=spec.json_text if spec else "")
 
     def chosen_protocol(self, form: Benchmark[Any], values: Values) -> Any:
-        return forms.one_of(form.protocols, values[self.protocol])
+        return form.protocols[forms.one_of(form.protocols, values[self.protocol])]
 
     def questions(self, values: Values) -> str:
         return str(values[self.parts["questions"]] or "")
@@ -187,29 +188,30 @@ class ScoringSettings:
         only = self.only_ids(values)
         has_sets = "questions" in form.parts
         if not has_sets or not only.strip():
-            return {self.only: gr.update(info=ONLY_INFO, visible=has_sets)}
+            return {self.only: gr.update(info=t("score.only_info"), visible=has_sets)}
         chosen = self._service.chosen(self.questions(values), only)
-        count = plural(len(chosen.questions), "question")
-        return {self.only: gr.update(info=f"Scores {count}: {chosen.name}.")}
+        count = len(chosen.questions)
+        info = t("score.only_chosen", count=count, name=translated(chosen.name))
+        return {self.only: gr.update(info=info)}
 
     def report_title(self, values: Values) -> str:
         return str(values[self.title] or "")
 
-    def options(self, form: Benchmark[Any], values: Values, label: str) -> Options:
-        """Returns how answers are judged, with as many runs as the way of this label has."""
+    def options(self, form: Benchmark[Any], values: Values, way: str) -> Options:
+        """Returns how answers are judged, with as many runs as this way has."""
         protocol = self.chosen_protocol(form, values)
-        count, sampled = forms.one_of(forms.RUNS, label)
-        missing = self._part("missing", forms.MISSING, values)
+        count, sampled = forms.RUNS[forms.one_of(forms.RUNS, way)]
+        missing = forms.one_of(forms.MISSING, values[self.parts["missing"]])
         return Options(protocol, count, sampled, missing, only=self.only_ids(values))
 
-    def comparison(self, form: Benchmark[Any], values: Values, label: str) -> SubmissionRequest:
-        """Returns how answers are compared, with the opponents of the way of this label."""
+    def comparison(self, form: Benchmark[Any], values: Values, way: str) -> SubmissionRequest:
+        """Returns how answers are compared, with the opponents of this way."""
         protocol = self.chosen_protocol(form, values)
         return SubmissionRequest(
-            opponents=forms.one_of(forms.OPPONENTS, label),
+            opponents=forms.OPPONENTS[forms.one_of(forms.OPPONENTS, way)],
             protocol=protocol,
-            reference=self._part("reference", forms.REFERENCES, values),
-            context=self._part("context", forms.CONTEXTS, values),
+            reference=forms.one_of(forms.REFERENCES, values[self.parts["reference"]]),
+            context=forms.one_of(forms.CONTEXTS, values[self.parts["context"]]),
             title=self.report_title(values),
         )
 
@@ -238,18 +240,22 @@ class ScoringSettings:
             self.judge: gr.update(visible=True, value=forms.OWN if is_own else self._lent),
             self.own: gr.update(visible=is_own),
             self.details: gr.update(
-                visible=True, open=False, label="Details: choose another judge"
+                visible=True,
+                open=False,
+                label=t("score.details_of", choices=t("score.other_judge")),
             ),
         }
-
-    def _part(self, part: str, choices: Mapping[str, Any], values: Values) -> Any:
-        return forms.one_of(choices, values[self.parts[part]])
 
 
 def endpoint(owner: str, url: object, key: object) -> Endpoint:
     return Endpoint(str(url or "").strip(), Secret(str(key or "").strip()), owner)
 
 
-def _radio(elem_id: str, label: str, choices: Iterable[str]) -> gr.Radio:
-    labels = list(choices)
-    return gr.Radio(labels, value=labels[0], label=label, elem_id=elem_id)
+def _translated(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Returns names as choices: in the current language, with the names themselves as values."""
+    return [(translated(name), name) for name in names]
+
+
+def _radio(elem_id: str, choices: list[tuple[str, str]]) -> gr.Radio:
+    first = choices[0][1]
+    return gr.Radio(choices, value=first, label=t(f"score.{elem_id}_label"), elem_id=elem_id)

@@ -10,6 +10,7 @@ import gradio as gr
 
 from arena.battles.quotas import Networks
 from arena.inference.endpoint import EndpointError
+from arena.locale import t, translated
 from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, still_there
 from arena.web.visitor_api import sent_hash
 from scoring.benchmarks.base import Benchmark, FileBenchmark
@@ -26,16 +27,15 @@ from scoring.web.own_benchmark_form import OwnBenchmarkForm
 from scoring.web.report_parts import REPORT, file_problems_html
 from scoring.web.scoring_problems import ERRORS, FILE_ERRORS, problem_html, shows_problems
 from scoring.web.scoring_settings import MOST_TITLE, ScoringSettings, Values, endpoint
-from scoring.web.scoring_view import (
-    SCORING,
-)
+from scoring.web.scoring_view import SCORING
 from scoring.web.trial_watch import TrialWatch, waits_for_trial
 
 SHOWN = gr.update(visible=True)
 _LEEWAY = 1.02
 """A job draws canaries anew, so that its cost is never quite the one that was shown."""
-_UNFOLDED = gr.update(visible=True, open=True, label="Details")
-_NAME_IT = JobServiceError("Give your judge's address, model and key above, and press again")
+_NAME_IT = JobServiceError(
+    "Your judge has no name. Enter its address, model and key above, then press again."
+)
 
 
 class ScoringTab:
@@ -50,7 +50,7 @@ class ScoringTab:
         self.prices = gr.Textbox(visible="hidden", elem_id="told-prices")
         self.watch = TrialWatch()
         # clicked by upload.js; hidden by CSS
-        self.arrived = gr.Button("Read the file", elem_id="arrived")
+        self.arrived = gr.Button(t("score.read_file"), elem_id="arrived")
         with gr.Column(elem_id="scoring"):
             self._build(copied)
 
@@ -64,22 +64,20 @@ class ScoringTab:
     def _build(self, copied: bool) -> None:
         gr.HTML(SCORING.lead(), padding=False)
         self.drop = gr.HTML(SCORING.drop(copied, ",".join(TAKEN)), padding=False)
-        self.bank = gr.Button(
-            "Score a model that is already here", elem_id="of-bank", size="sm", visible=False
-        )
+        self.bank = gr.Button(t("score.of_bank"), elem_id="of-bank", size="sm", visible=False)
         self.file_summary = gr.HTML(elem_id="found", padding=False)
-        self.make_own = button("make-own", "Use your own questions and rule", "secondary")
-        self.stored = gr.Dropdown([], label="Answers of", elem_id="stored", visible=False)
+        self.make_own = button("make-own", t("score.make_own"), "secondary")
+        self.stored = gr.Dropdown([], label=t("score.stored"), elem_id="stored", visible=False)
         self.own_form = OwnBenchmarkForm()
-        self.offers = gr.Radio([], label="How it is judged", elem_id="offers", visible=False)
+        self.offers = gr.Radio([], label=t("score.offers"), elem_id="offers", visible=False)
         self.jobs.build_progress()
         self.settings = ScoringSettings(self._service, self.own_form)
         self._files = FileOffers(self._service, self.settings, self.token, self.stored)
         with gr.Row(elem_id="actions"):
-            self.check = button("check", "Start")
+            self.check = button("check", t("score.start"))
             self.jobs.build_buttons()
         self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
-        gr.HTML(REPORT.heading("Your reports", "mine-heading"), padding=False)
+        gr.HTML(REPORT.heading(t("score.mine"), "mine-heading"), padding=False)
         self.jobs.build_list()
         gr.HTML(SCORING.more(), padding=False)
 
@@ -187,9 +185,8 @@ class ScoringTab:
                     self.settings.details: HIDDEN,
                     self.problem: "",
                 }
-            mend = gr.update(
-                visible=True, open=False, label="Details: choose the benchmark yourself"
-            )
+            label = t("score.details_of", choices=t("score.choose_benchmark"))
+            mend = gr.update(visible=True, open=False, label=label)
             return {
                 **self.jobs.blank(),
                 **gone,
@@ -223,7 +220,7 @@ class ScoringTab:
         form = BENCHMARKS["visit-bench"]
         if not names:
             raise JobServiceError(
-                "This bank holds no answers yet. Drop a file of your outputs instead"
+                "No model here has answers yet. Upload a file of your model's answers instead."
             )
         defaults = {
             **values,
@@ -283,8 +280,8 @@ class ScoringTab:
     def on_check(self, values: Values, request: gr.Request) -> Updates:
         owner = self._owner(request)
         form = self._benchmark(values, request)
-        label = str(values[self.offers] or "")
-        dollars = forms.quoted_dollars(values[self.prices], label)
+        way = str(values[self.offers] or "")
+        dollars = forms.quoted_dollars(values[self.prices], way)
         token = str(values[self.token])
         title = self.settings.report_title(values)
         if form.way == "rules first":
@@ -293,13 +290,13 @@ class ScoringTab:
             job = self._service.extract(owner, token, chosen, protocol, title)
         elif self._files.is_graded(owner, form, values):
             questions = self.settings.questions(values)
-            options = self.settings.options(form, values, "1 run")
+            options = self.settings.options(form, values, "once")
             job = self._service.report_grades(owner, token, questions, options, title)
         else:
             judge = self.settings.own_judge(owner, values)
             network = self._networks.of(request)
             self._service.check_judge(owner, judge, network)
-            draft = self._files.draft(owner, form, values, label)
+            draft = self._files.draft(owner, form, values, way)
             job = self._service.quote(owner, draft, judge, network)
             return self._started(job, dollars, values, request)
         return self._begun(job.link, request)
@@ -343,7 +340,9 @@ class ScoringTab:
         address = (values[self.settings.url], values[self.settings.key])
         own = endpoint(owner, *address) if job and job.own_key else None
         if own and not own.key.reveal():
-            raise JobServiceError("Give the key of your judge, which is not kept, and press again")
+            raise JobServiceError(
+                "Your judge's key isn't stored. Enter it again above, then press again."
+            )
         self._service.start(owner, link, own, self._networks.of(request))
         return self._begun(link, request)
 
@@ -430,7 +429,7 @@ class ScoringTab:
 
     def _form(self, form: Benchmark[Any]) -> Updates:
         return {
-            self.check: gr.update(value=form.check, interactive=True, visible=True),
+            self.check: gr.update(value=translated(form.check), interactive=True, visible=True),
             self.bank: HIDDEN,
             self.stored: gr.update(visible=False, value=None),
             **self.settings.of_benchmark(form),
@@ -464,14 +463,16 @@ class ScoringTab:
         choice: Updates = {
             self.offers: HIDDEN,
             self.settings.own: HIDDEN,
-            self.settings.details: _UNFOLDED,
+            self.settings.details: _unfolded(),
         }
         if recognised.scorable:
             choice = self._priced(form, sent, request)
         if any(problem.blocks == "circular" for problem in recognised.problems):
-            choice[self.check] = gr.update(value=forms.VANILLA, visible=True, interactive=True)
+            choice[self.check] = gr.update(value=t("score.vanilla"), visible=True, interactive=True)
         if not recognised.scorable:
-            choice[self.check] = gr.update(value=form.check, visible=True, interactive=False)
+            choice[self.check] = gr.update(
+                value=translated(form.check), visible=True, interactive=False
+            )
         return {
             **self.jobs.blank(),
             **self.watch.over(),
@@ -520,7 +521,7 @@ class ScoringTab:
             chosen = self.settings.chosen(values)
             own_check = self._service.own_check(owner, str(values[self.token]), chosen, judge)
         except FILE_ERRORS as error:
-            folded = gr.update(visible=True, open=False, label="Details")
+            folded = gr.update(visible=True, open=False, label=t("score.details"))
             return {**unpriced, **self.own_form.refused(error), self.settings.details: folded}
         is_named = bool(judge.model) if judge else self._service.operator is not None
         check_updates = self.own_form.checked(values, form.spec, own_check, is_named)
@@ -538,20 +539,21 @@ class ScoringTab:
         """Returns the choices for a file with their prices, or the problems that keep it from being judged."""
         owner = self._owner(request)
         operator = self._service.operator
-        details = [form.name, str(values[self.settings.protocol] or "")]
+        details = [translated(form.name), translated(str(values[self.settings.protocol] or ""))]
         try:
             listed = self.settings.listed(form, values)
             if form.way == "rules first" or self._files.is_graded(owner, form, values):
-                check = form.check if form.way == "rules first" else forms.GRADED
+                check = translated(form.check)
                 free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
-                if check == forms.GRADED:  # they were given by a protocol already
+                if form.way != "rules first":  # the grades were given by a protocol already
+                    check = t("score.graded")
                     free[self.settings.protocol] = HIDDEN
                     details = details[:1]
-                label = gr.update(visible=True, open=False, label=f"Details: {', '.join(details)}")
+                label = _details_label(details)
                 return {
                     **free,
                     **listed,
-                    self.settings.details: label,
+                    self.settings.details: gr.update(visible=True, open=False, label=label),
                     self.check: gr.update(value=check, visible=True, interactive=True),
                 }
             unlent = self._service.unlent(owner)
@@ -561,26 +563,34 @@ class ScoringTab:
             judge = forms.OWN if chosen.hindrance else judge
         except (*FILE_ERRORS, JobServiceError) as error:
             hidden = dict.fromkeys((self.offers, self.settings.own, self.check), HIDDEN)
-            return {**hidden, self.settings.details: _UNFOLDED, self.problem: problem_html(error)}
+            return {**hidden, self.settings.details: _unfolded(), self.problem: problem_html(error)}
         own = judge == forms.OWN
-        details.append(
-            "judged by your own judge"
-            if own or not operator
-            else f"judged by {operator.spec.model}"
-        )
-        info = unlent if operator else "This site doesn't pay for a judge. Use your own key."
+        named = t("score.judged_by_own")
+        if operator and not own:
+            named = t("score.judged_by", model=operator.spec.model)
+        details.append(named)
+        info = translated(unlent) if operator else t("score.no_lent_judge")
         choice: dict[str, Any] = {
-            "choices": [(offer.text, offer.label) for offer in offers],
+            "choices": [(offer.text, offer.way) for offer in offers],
             "info": info or None,
         }
-        if chosen.label != values[self.offers]:  # else what was chosen since stays
-            choice["value"] = chosen.label
+        if chosen.way != values[self.offers]:  # else what was chosen since stays
+            choice["value"] = chosen.way
         return {
             **listed,
             self.offers: gr.update(visible=True, **choice),
             self.prices: forms.prices_text(offers),
             self.settings.own: gr.update(visible=own),
             self.settings.judge: gr.update(visible=True, value=judge),
-            self.settings.details: gr.update(visible=True, label=f"Details: {', '.join(details)}"),
-            self.check: gr.update(value=form.check, visible=True, interactive=True),
+            self.settings.details: gr.update(visible=True, label=_details_label(details)),
+            self.check: gr.update(value=translated(form.check), visible=True, interactive=True),
         }
+
+
+def _unfolded() -> Any:
+    return gr.update(visible=True, open=True, label=t("score.details"))
+
+
+def _details_label(choices: list[str]) -> str:
+    """Returns the label of the folded settings, with the choices in them."""
+    return t("score.details_of", choices=t("score.comma").join(choices))

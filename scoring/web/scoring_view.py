@@ -3,22 +3,14 @@
 from collections.abc import Sequence
 
 from arena.database import now
-from arena.templates import macros, plural
+from arena.locale import t, translated
+from arena.templates import macros
 from arena.web.backup_status import ago
 from scoring.jobs.store import KEPT_FREE, Job, Jobs
 from scoring.registry import benchmark_of
+from scoring.web.scoring_forms import counted
 
 SCORING = macros("scoring.html")
-STATE_WORDS = {
-    "quoted": "not started",
-    "waiting": "waiting",
-    "judging": "being judged",
-    "needs_key": "needs its key",
-    "done": "done",
-    "failed": "stopped",
-    "cancelled": "cancelled",
-}
-
 _OF_SECRETS = ("compare", "sealed")
 """Ways of judging texts that the owner may not read, nor learn the length of."""
 
@@ -28,27 +20,28 @@ def quote_html(job: Job, ceiling: float) -> str:
     dollars."""
     quote = job.quote
     if quote.dollars is None or quote.most_dollars is None:
-        price = "Its price is not in the table, so the cost is unknown: your account at the judge is the limit."
+        price = t("score.quote.unknown")
     elif quote.dollars == 0:
-        price = "It costs nothing."
+        price = t("score.quote.free")
     else:
         most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
         if benchmark_of(job).way in _OF_SECRETS and not job.own_key:
             most = ceiling  # the lengths of answers would reveal their models
-        stop = "; calls that fail come on top." if job.own_key else ": there it stops."
-        price = SCORING.price(f"${quote.dollars:,.2f}", f"at most ${most:,.2f}{stop}")
+        values = {"dollars": f"${quote.dollars:,.2f}", "most": f"${most:,.2f}"}
+        key = "score.quote.price_own" if job.own_key else "score.quote.price"
+        price = t(key, **values)
     form = benchmark_of(job)
-    grades = plural(quote.grades, form.unit)
-    sent = f": about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
+    grades = counted(quote.grades, form.unit)
     if form.way in _OF_SECRETS:
-        grades = f"{plural(quote.grades // 2, 'pair')} x 2 orders = {grades}"
-        sent = ""
-    cached = (
-        f" Replies that are here already, at no cost: {quote.cached:,}." if quote.cached else ""
-    )
-    return SCORING.quote(
-        plural(quote.calls, "call"), f"to {job.model} for {grades}{sent}.{cached}", price
-    )
+        grades = t("score.quote.pairs", count=quote.grades // 2, grades=grades)
+    calls = t("score.quote.calls", count=quote.calls, model=job.model, grades=grades)
+    texts = [calls]
+    if form.way not in _OF_SECRETS:
+        sent = _tokens(quote.prompt_tokens)
+        texts.append(t("score.quote.tokens", sent=sent, received=_tokens(quote.completion_tokens)))
+    if quote.cached:
+        texts.append(t("score.quote.cached", count=quote.cached))
+    return SCORING.quote(t("pages.gap").join(texts), price)
 
 
 def waits_text(job: Job | None, jobs: Jobs) -> str:
@@ -56,45 +49,54 @@ def waits_text(job: Job | None, jobs: Jobs) -> str:
     if job is None or job.state not in ("waiting", "judging"):
         return ""
     if job.state == "judging":
-        return job.problem
+        return translated(job.problem)
     return _turn_text(jobs.ahead(job.link), jobs.judged(job.own_key))
 
 
 def _turn_text(ahead: int, judged: Sequence[Job]) -> str:
     """Returns the time of a waiting job's turn; `judged` are the jobs that have the places."""
-    turn = f"{ahead} ahead of yours" if ahead else "next"
+    turn = t("score.turn.ahead", count=ahead) if ahead else t("score.turn.next")
     if not judged:
         return turn
     known = [seconds for seconds in map(_seconds_left, judged) if seconds is not None]
-    free = f"in {_duration(min(known))}" if known else "when one of the jobs under way ends"
-    return f"{turn}; a place is free {free}"
+    if not known:
+        return t("score.turn.free", turn=turn)
+    return t("score.turn.free_in", turn=turn, time=_duration(min(known)))
 
 
 def progress_html(job: Job, waits: str, first: Sequence[tuple[str, str]]) -> str:
     """Returns a job's progress and the reason why it `waits`, with the outcomes of its `first` questions."""
     if not job.model:
-        expiry = [f"Kept until {job.finished + KEPT_FREE:%Y-%m-%d}."] if job.finished else []
-        return SCORING.progress(job, "read by rules alone", None, expiry, ())
-    host = "" if job.own_key else " If it stops again, tell whoever runs this site."
-    words = {
-        "waiting": f"Waiting: {waits}.",
-        "judging": f"It waits {waits}." if waits else _pace(job),
-        "needs_key": "The server was restarted and keeps no keys: give yours again to go on. What is judged stays.",
-        "failed": f"It stopped: {job.problem.rstrip('.')}. What is judged stays; Go on asks for the rest, "
-        f"or begins anew with another judge, whom you choose under Details.{host}",
-        "cancelled": "Cancelled. What is judged stays; it can go on from here.",
-    }.get(job.state, "")
+        expiry = [t("score.kept_until", day=job.finished + KEPT_FREE)] if job.finished else []
+        return SCORING.progress(job, t("score.by_rules"), None, expiry, ())
     share = job.done / job.total if job.total else 0
-    text = f"{job.done:,} of {plural(job.total, benchmark_of(job).unit)}. {words}"
+    done = t("score.done_of", done=job.done, total=counted(job.total, benchmark_of(job).unit))
     cost = job.quote.dollars or 0
-    used = (
-        f"About ${cost * share:,.2f} of ${cost:,.2f} used."
-        if share < 1
-        else f"It cost about ${cost:,.2f}."
-    )
-    return SCORING.progress(
-        job, STATE_WORDS[job.state], share, [text, *([used] if cost else [])], first
-    )
+    texts = [t("pages.gap").join(filter(None, (done, _state_text(job, waits))))]
+    if cost and share < 1:
+        used = f"${cost * share:,.2f}"
+        texts.append(t("score.used", used=used, dollars=f"${cost:,.2f}"))
+    elif cost:
+        texts.append(t("score.cost", dollars=f"${cost:,.2f}"))
+    return SCORING.progress(job, t(f"score.state.{job.state}"), share, texts, first)
+
+
+def _state_text(job: Job, waits: str) -> str:
+    """Returns what a job waits for, or how to go on with it; empty for one that is done."""
+    match job.state:
+        case "waiting":
+            return t("score.waiting", reason=waits)
+        case "judging":
+            return t("score.waits", reason=waits) if waits else _pace(job)
+        case "needs_key":
+            return t("score.needs_key")
+        case "failed":
+            stopped = t("score.stopped", reason=translated(job.problem).rstrip(".。"))
+            host = "" if job.own_key else t("score.stopped_host")
+            return t("pages.gap").join(filter(None, (stopped, t("score.go_on"), host)))
+        case "cancelled":
+            return t("score.cancelled")
+    return ""
 
 
 def mine_html(jobs: Sequence[Job], waits: str) -> str:
@@ -102,16 +104,19 @@ def mine_html(jobs: Sequence[Job], waits: str) -> str:
 
     `waits` is the reason why the job under way waits; there is one such job at most.
     """
-    words = {**STATE_WORDS, "waiting": f"waiting: {waits}"}
-    if waits:
-        words["judging"] = f"waits {waits}"
     listed = []
     for job in jobs:
         if job.state == "quoted":
             continue
-        judge = job.model or "rules alone"
-        about = (job.benchmark_name, judge, f"{ago(now() - job.created)} ago")
-        listed.append((job, job.score or words[job.state], about))
+        state = t(f"score.state.{job.state}")
+        if job.state == "waiting":
+            state = t("score.row_waiting", reason=waits)
+        elif job.state == "judging" and waits:
+            state = t("score.row_waits", reason=waits)
+        judge = job.model or t("score.rules")
+        age = t("score.ago", age=ago(now() - job.created))
+        score = translated(job.score) if job.score else state
+        listed.append((job, score, (translated(job.benchmark_name), judge, age)))
     return SCORING.mine(listed, followed(jobs) is not None)
 
 
@@ -130,8 +135,8 @@ def followed(jobs: Sequence[Job]) -> Job | None:
 def _pace(job: Job) -> str:
     left = _seconds_left(job)
     if left is None:
-        return "Judging."
-    return f"{_rate(job) * 60:.0f} a minute, {_duration(left)} left."
+        return t("score.judging")
+    return t("score.pace", rate=_rate(job) * 60, time=_duration(left))
 
 
 def _rate(job: Job) -> float:
@@ -147,13 +152,11 @@ def _seconds_left(job: Job) -> float | None:
 
 def _duration(seconds: float) -> str:
     if seconds < 90:
-        return f"about {max(5, round(seconds / 5) * 5)} seconds"
-    return (
-        f"about {round(seconds / 60)} minutes"
-        if seconds < 5400
-        else f"about {seconds / 3600:.1f} hours"
-    )
+        return t("score.seconds", count=max(5, round(seconds / 5) * 5))
+    if seconds < 5400:
+        return t("score.minutes", count=round(seconds / 60))
+    return t("score.hours", count=seconds / 3600)
 
 
 def _tokens(count: int) -> str:
-    return f"{count / 1_000_000:.2f} million" if count >= 1_000_000 else f"{count:,}"
+    return t("score.million", count=count / 1_000_000) if count >= 1_000_000 else f"{count:,}"

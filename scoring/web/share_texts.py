@@ -1,7 +1,8 @@
 """Share texts: a published report in READMEs, papers and frames, and its page's button for them, from one record.
 
 Titles, models' and benchmarks' names are anybody's words: they are cut, and escaped for where they go. A score that
-should not be trusted never appears without the reason.
+should not be trusted never appears without the reason. A record is in the language that is current when it is made;
+texts to copy are made of an English one.
 """
 
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from typing import NamedTuple
 
 from arena.drawings import shortened
 from arena.interval_text import bracketed, spanned
+from arena.locale import ENGLISH, speaking, t
 from arena.sheets import latex_text, markdown_text
-from arena.templates import macros, plural
+from arena.templates import macros
 from scoring.jobs.written import score_text
 from scoring.publish.hub_files import is_open
 from scoring.publish.refusals import Refusal, refusals, stopped
@@ -65,8 +67,8 @@ class ShareRecord:
     @property
     def how(self) -> str:
         """The conditions of the score: "as in the paper; judge gpt-4, 3 runs; n 218"."""
-        judge = f"judge {', '.join(self.judge)}" if self.judge else ""
-        return "; ".join(filter(None, (self.protocol, judge, self.n)))
+        judge = t("share.judge", judge=t("names.comma").join(self.judge)) if self.judge else ""
+        return t("share.and").join(filter(None, (self.protocol, judge, self.n)))
 
     @property
     def kind(self) -> str:
@@ -96,7 +98,7 @@ def share_record(report: AnyReport, slug: str) -> ShareRecord:
         edition=shortened(benchmark.edition(report), EDITION_LETTERS),
         score=score_text(report),
         interval=bracketed(head.low, head.high, head.form) if head else "",
-        protocol="as in the paper" if report.protocol == "paper" else f"{report.protocol} protocol",
+        protocol=_protocol(report.protocol),
         judge=_judge(report),
         n=_n(head) if head and head.mean is not None else "",
         sentence=benchmark.sentence(report),
@@ -104,16 +106,22 @@ def share_record(report: AnyReport, slug: str) -> ShareRecord:
     )
 
 
+def _protocol(protocol: str) -> str:
+    return t("share.as_in_paper") if protocol == "paper" else t("share.protocol", name=protocol)
+
+
 def _judge(report: AnyReport) -> tuple[str, ...]:
     if report.judge is None:
         return ()
     name = shortened(report.judge.model, EDITION_LETTERS)
-    return (name, plural(report.runs, "run")) if isinstance(report, Report) else (name,)
+    return (name, t("share.runs", count=report.runs)) if isinstance(report, Report) else (name,)
 
 
 def _n(head: ScoreLine) -> str:
+    if not head.unscored:
+        return f"n {head.n}"
     ends = spanned(head.worst, head.best, head.form)
-    return f"n {head.n}" + (f"; {ends} with what is unscored" if head.unscored else "")
+    return t("share.and").join((f"n {head.n}", t("report.with_unscored", span=ends)))
 
 
 def markdown(record: ShareRecord) -> str:
@@ -156,12 +164,13 @@ def share_html(
 ) -> str:
     """Returns the button with its sheet.
 
-    `at`: path of the report; `record`: None for a private report; `is_own`: whether its benchmark is its owner's own,
-    which keeps it private; `withdrawn`: why the operators made it private, for its owner to read.
+    `at`: path of the report; `record`: an English one, None for a private report; `is_own`: whether its benchmark is
+    its owner's own, which keeps it private; `withdrawn`: why the operators made it private, for its owner to read.
     """
     if record is None:
         can_publish = is_owner and not is_own and withdrawn is None
         reason = withdrawn if is_owner else None
         return SHARE.sheet(at, None, is_owner, can_publish, is_own, False, None, reason)
-    texts = ShareTexts(markdown(record), latex(record), badge_markdown(record))
+    with speaking(ENGLISH):
+        texts = ShareTexts(markdown(record), latex(record), badge_markdown(record))
     return SHARE.sheet(at, record, is_owner, False, is_own, not is_open(record.base), texts)

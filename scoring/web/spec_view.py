@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from arena.locale import t, translated
 from arena.markdown import visible_name
 from scoring.benchmarks.spec_benchmark import outcome_words, unit_score
 from scoring.rules.base import Item
@@ -9,7 +10,7 @@ from scoring.specs.derived import cell_text, members
 from scoring.specs.reading import case_of
 from scoring.specs.report import ReadRow, SpecReport, has_truth, report_items, spec_of_report
 from scoring.web.answer_list import AnswerList, Choice, Chosen
-from scoring.web.report_parts import CHOICE, REPORT, Listed, listed_answers
+from scoring.web.report_parts import CHOICE, REPORT, Listed, listed_answers, replies_of
 
 SHOWS: Mapping[str, Callable[[ReadRow, float | None], bool]] = {
     "all answers": lambda row, score: True,
@@ -45,7 +46,7 @@ def _item(report: SpecReport, row: ReadRow, item: Item) -> str:
     names = [cell_text(row.row.cells.get(column)) for column in spec.groups]
     about = " · ".join(filter(None, map(visible_name, names)))
     replies = list(map(REPORT.quoted, row.replies))
-    heading = f"Replies of {row.model or 'the judge'}" if replies else ""
+    heading = replies_of(row.model) if replies else ""
     case = case_of(spec, row.row.cells)
     baseline = case.rule.baseline_of(item) if case else None
     score = unit_score(spec, row)
@@ -53,7 +54,7 @@ def _item(report: SpecReport, row: ReadRow, item: Item) -> str:
         kind, outcome = _against_baseline(score)
     else:
         kind, outcome = _outcome(row, has_truth(spec, item))
-    words = outcome_words(row.reading)
+    words = translated(outcome_words(row.reading))
     return CHOICE.read_item(
         item, row.row.answer, baseline, about, kind, words, outcome, heading, replies
     )
@@ -62,22 +63,22 @@ def _item(report: SpecReport, row: ReadRow, item: Item) -> str:
 def _against_baseline(score: float) -> tuple[str, str]:
     """The kind and words of a comparison; `score` is 0.5 for answers that are equally good."""
     if abs(score - 0.5) < 1e-9:
-        return "open", "as good"
+        return "open", t("report.as_good")
     if score > 0.5:
-        return "right", "better"
-    return "wrong", "worse"
+        return "right", t("report.better")
+    return "wrong", t("report.worse")
 
 
 def _outcome(row: ReadRow, can_be_scored: bool) -> tuple[str, str]:
     """The kind of an outcome, as its style names it, and its words."""
     score = row.reading.score
     if not can_be_scored:
-        return "open", "no right answer"
+        return "open", t("report.no_right_answer")
     if score is None:
-        return "open", "unscored"
+        return "open", t("report.unscored")
     if score in (0, 1):
-        return ("right", "right") if score else ("wrong", "wrong")
-    return "open", f"score {score:.2f}"
+        return ("right", t("report.right")) if score else ("wrong", t("report.wrong"))
+    return "open", t("report.partly", score=score)
 
 
 def _groups(report: SpecReport) -> Sequence[Choice]:
@@ -85,7 +86,7 @@ def _groups(report: SpecReport) -> Sequence[Choice]:
     cells = (row.row.cells.get(column) for row in report.rows) if column else ()
     names = dict.fromkeys(name for cell in cells for name in members(cell) if name)
     listed = [(name, visible_name(name)) for name in sorted(names)[:_MOST_GROUPS]]
-    return [("", "every group"), *listed]
+    return [("", t("report.every_group")), *listed]
 
 
-READINGS = AnswerList("Every answer", SHOWS, _listed, "Group", _groups)
+READINGS = AnswerList("report.every_answer", SHOWS, _listed, "report.group", _groups)

@@ -3,7 +3,7 @@
   const byId = (id) => document.getElementById(id);
   const slider = byId("clusters"), heat = byId("heat");
   if (!slider) return;
-  const { names, far } = JSON.parse(byId("map-data").value);  // far: thousandths, row by row below the diagonal; null: none
+  const { names, far, pair, none } = JSON.parse(byId("map-data").value);  // far: thousandths, row by row below the diagonal; null: none
 
   slider.addEventListener("input", () => {
     const clusters = Number(slider.value);
@@ -24,7 +24,8 @@
     [row, column] = [Math.min(Math.max(down, 0), last), Math.min(Math.max(across, 0), last)];
     const [high, low] = [Math.max(row, column), Math.min(row, column)];
     const distance = high === low ? 0 : far[high * (high - 1) / 2 + low] ?? null;
-    byId("heat-said").textContent = `${names[row]} and ${names[column]}: ${distance === null ? "no distance" : (distance / 1000).toFixed(3)}`;
+    const values = { first: names[row], second: names[column], distance: distance === null ? none : (distance / 1000).toFixed(3) };
+    byId("heat-said").textContent = pair.replace(/\{(\w+)\}/g, (place, name) => values[name]);
     heat.append(at);
     at.style.left = `${100 * column / names.length}%`;
     at.style.top = `${100 * row / names.length}%`;

@@ -12,12 +12,12 @@ from starlette.exceptions import HTTPException
 from arena.cache import Cache
 from arena.io.aside import Aside, AsideError, while_waited
 from arena.io.strict_json import RowsError
-from arena.templates import plural
+from arena.locale import ENGLISH, LOCALES, current_locale, speaking, t, translated
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE
 from arena.web.events import still_there
 from arena.web.heads import Head
-from arena.web.layout import PageLayout
+from arena.web.layout import WHOLE, PageLayout
 from scoring.benchmarks.mmt_bench import subtasks
 from scoring.task_map.files import FILES
 from scoring.task_map.published import paper_accuracies
@@ -25,27 +25,23 @@ from scoring.task_map.reports import PooledReport, ReportAccuracies
 from scoring.task_map.tree import CLUSTERS, MOST_CLUSTERS, Linkage
 from scoring.task_map.types import Accuracies, TaskMapError
 from scoring.web.scoring_api import attachment, sent_file
+from scoring.web.scoring_problems import error_text
 from scoring.web.task_map_view import (
-    LINKAGES,
     MapForm,
     MapPage,
     body_html,
     brought_html,
+    linkage_name,
     map_file,
     map_html,
     title_of,
 )
 
 TASK_MAP = "/task-map"
-ABOUT = "Which of MMT-Bench's tasks rank vision-language models alike: heat map, tree and clusters."
-_MAP = (TASK_MAP, "The map of accuracies")
 MOST_MAP = 2_000_000
 """Bytes of a file of distances."""
-_PAPER = {
-    "20": "the paper's 20, columns as headed",
-    "32": "the paper's 32, columns put back",
-    "0": "none of the paper",
-}
+_PAPER = ("20", "32", "0")
+"""Models of the paper: those whose printed columns are right, all of them with their columns put right, or none."""
 _Pools: TypeAlias = Mapping[str, tuple[PooledReport, ...]]
 
 
@@ -108,9 +104,9 @@ class TaskMapPages:
         files = {
             name: f"{_report(link) if link else ''}{TASK_MAP}/{name}?{address}" for name in FILES
         }
-        back = ("/score", "Score a model")
+        back = ("/score", t("pages.door_score"))
         if own is not None:
-            back = (_report(link), f"{own.accuracies.model} on MMT-Bench")
+            back = (_report(link), t("taskmap.back_report", model=own.accuracies.model))
         map_page = MapPage(
             map_request.accuracies,
             clusters=chosen.clusters,
@@ -122,7 +118,7 @@ class TaskMapPages:
             downloads=files,
         )
         body = self._cache.get(
-            ("page", link, map_request.cache_key),
+            ("page", current_locale().language, link, map_request.cache_key),
             lambda: self._run_aside(network, map_html, map_page, chosen.linkage),
         )
         return title_of(map_page), body
@@ -135,19 +131,20 @@ class TaskMapPages:
         if map_request is None:
             return None
         chosen = map_request.chosen
-        return self._cache.get(
-            (name, link, map_request.cache_key),
-            lambda: self._run_aside(
-                network, map_file, name, map_request.accuracies, chosen.linkage, chosen.clusters
-            ),
-        )
+        with speaking(ENGLISH):
+            return self._cache.get(
+                (name, link, map_request.cache_key),
+                lambda: self._run_aside(
+                    network, map_file, name, map_request.accuracies, chosen.linkage, chosen.clusters
+                ),
+            )
 
     def brought(self, content: bytes, name: str, network: str | None = None) -> str:
         """Returns the page of a visitor's own distances. Raises RowsError, TaskMapError, AsideError."""
         page = MapPage(
             paper_accuracies(),
-            sentences=(f"Accuracies: {_PAPER['20']}.",),
-            back=_MAP,
+            sentences=(t("taskmap.accuracies", models=t("taskmap.paper_20")),),
+            back=_back_to_map(),
         )
         return self._run_aside(network, brought_html, content, name, page)
 
@@ -156,7 +153,8 @@ class TaskMapPages:
     ) -> str:
         if self._aside is None:
             return function(*arguments)
-        return self._aside.run(function, *arguments, network=network)
+        language = current_locale().language
+        return self._aside.run(_run_in, language, function, *arguments, network=network)
 
     def _request(self, query: Mapping[str, str], link: str) -> _MapRequest | None:
         own = self._reports.report(link) if link else None
@@ -168,6 +166,16 @@ class TaskMapPages:
         if own is not None:
             reports = [own, *(report for report in reports if report.link != own.link)]
         return _MapRequest(chosen, pools, own, tuple(reports))
+
+
+def _run_in(language: str, function: Callable[..., str], *arguments: object) -> str:
+    """Calls a function in this language; a process aside does not know that of the request."""
+    with speaking(LOCALES[language]):
+        return function(*arguments)
+
+
+def _back_to_map() -> tuple[str, str]:
+    return TASK_MAP, t("taskmap.back_map")
 
 
 def _joined(paper: str, reports: tuple[PooledReport, ...]) -> Accuracies:
@@ -205,15 +213,18 @@ def _chosen(query: Mapping[str, str], pools: _Pools) -> _MapChoice:
 
 def _form(map_request: _MapRequest) -> MapForm:
     here = {
-        name: f"{plural(len(reports), 'report')}: {name}"
+        name: t("taskmap.pool_reports", count=len(reports), pool=name)
         for name, reports in map_request.pools.items()
     }
+    no_reports = t("taskmap.none" if here else "taskmap.none_published")
+    paper = {number: t(f"taskmap.paper_{number}") for number in _PAPER}
+    linkages = {linkage: linkage_name(linkage) for linkage in get_args(Linkage)}
     tasks = {key: subtask.name for key, subtask in subtasks().items()}
     choices: Mapping[str, tuple[str, Mapping[str, str]]] = {
-        "paper": ("Models of the paper", _PAPER),
-        "here": ("Published reports here", {"": "none" if here else "none are published", **here}),
-        "linkage": ("Linkage of the tree", {**LINKAGES}),
-        "task": ("Nearest tasks of", {"": "–", **tasks}),
+        "paper": (t("taskmap.form_paper"), paper),
+        "here": (t("taskmap.form_here"), {"": no_reports, **here}),
+        "linkage": (t("taskmap.form_linkage"), linkages),
+        "task": (t("taskmap.form_task"), {"": "–", **tasks}),
     }
     return MapForm(choices, map_request.chosen._asdict())
 
@@ -223,20 +234,19 @@ def _sentences(map_request: _MapRequest) -> tuple[str, ...]:
     chosen = map_request.chosen
     own = map_request.own
     published = len(map_request.reports) - (own is not None)
-    parts = [f"this report ({own.pool})"] if own else []
-    parts += [f"{plural(published, 'published report')} ({chosen.here})"] if published else []
+    parts = [t("taskmap.this_report", pool=own.pool)] if own else []
+    if published:
+        parts.append(t("taskmap.published_reports", count=published, pool=chosen.here))
     if chosen.paper != "0":
-        parts.append(
-            f"{_PAPER[chosen.paper]} (Tables A19 to A37: the whole benchmark, letters read by its own protocol)"
-        )
-    sentences = [f"Models: {'; '.join(parts) or 'none'}."]
+        parts.append(t("taskmap.paper_models", models=t(f"taskmap.paper_{chosen.paper}")))
+    models = t("headline.and").join(parts) or t("taskmap.none")
+    sentences = [t("taskmap.models", models=models)]
     pools = {str(report.pool) for report in map_request.reports}
     if len(pools) + (chosen.paper != "0") > 1:
-        sentences.append(
-            "Not all were read alike, or on the same questions: some of what lies between them is that."
-        )
+        sentences.append(t("taskmap.read_apart"))
     if chosen.strange:
-        sentences.append(f"Not understood in this address: {', '.join(chosen.strange)}.")
+        strange = t("names.comma").join(chosen.strange)
+        sentences.append(t("pages.not_understood", parts=strange))
     return tuple(sentences)
 
 
@@ -278,27 +288,25 @@ class _MapRoutes:
             return RedirectResponse(_report(link), status_code=303, headers=NO_STORE)
         title, body = page
         # a report's model may be private, and its map has no preview
-        head = Head(f"{title} · {NAME}", "" if link else ABOUT, is_private=bool(link))
-        return self._layout.page(request, head, body, is_kept=not link)
+        about = "" if link else t("taskmap.about")
+        head = Head(f"{title} · {NAME}", about, is_private=bool(link))
+        return self._layout.page(request, head, body, languages=WHOLE, is_kept=not link)
 
     def _downloaded(self, request: Request, name: str, link: str) -> Response:
         try:
             content = self._pages.file(name, request.query_params, link, request.state.network)
         except TaskMapError as error:
-            return PlainTextResponse(
-                f"There is no map: {error}.", status_code=409, headers=NO_STORE
-            )
+            problem = t("taskmap.no_map", reason=translated(error))
+            return PlainTextResponse(problem, status_code=409, headers=NO_STORE)
         if content is None:
-            return PlainTextResponse(
-                "There is no such map or file.", status_code=404, headers=NO_STORE
-            )
+            return PlainTextResponse(t("taskmap.no_file"), status_code=404, headers=NO_STORE)
         return attachment(name, content)
 
     async def brings(self, request: Request) -> Response:
         try:
             content, name = await sent_file(request)
         except HTTPException as error:
-            problem = f"Expected a form with one file, a distances.csv. Choose it on the task map. ({error.detail})"
+            problem = t("taskmap.not_sent", detail=error.detail)
             return PlainTextResponse(problem, status_code=400, headers=NO_STORE)
         network = request.state.network
         return await self._in_turn(request, lambda: self._brought(request, content, name, network))
@@ -310,12 +318,12 @@ class _MapRoutes:
             body = self._pages.brought(content, name[-80:] or "distances.csv", network)
             return self._own_map(request, body, 200)
         except (RowsError, TaskMapError, AsideError) as error:
-            page = MapPage(paper_accuracies(), problem=str(error), back=_MAP)
+            page = MapPage(paper_accuracies(), problem=error_text(error), back=_back_to_map())
             return self._own_map(request, body_html(page), 409)
 
     def _own_map(self, request: Request, body: str, status: int) -> Response:
-        head = Head(f"Your task map · {NAME}", "", is_private=True)
-        return self._layout.page(request, head, body, status=status, is_kept=False)
+        head = Head(f"{t('taskmap.own_title')} · {NAME}", "", is_private=True)
+        return self._layout.page(request, head, body, languages=WHOLE, status=status, is_kept=False)
 
 
 def routes(pages: TaskMapPages, layout: PageLayout) -> APIRouter:

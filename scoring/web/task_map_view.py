@@ -11,6 +11,7 @@ import numpy as np
 from arena.drawing_png import pixels_png
 from arena.drawings import lines_drawing, svg
 from arena.io.tables import temporary_file
+from arena.locale import t, translated
 from arena.templates import macros, script
 from arena.web import layout
 from scoring.benchmarks.mmt_bench import MMTBenchScores, meta_task_words, subtasks
@@ -45,16 +46,10 @@ _STYLE = (
     _HERE / "task_map.css",
 )
 """The style sheets of a map's file."""
-TITLE = "Task map"
-_NO_SUBSTITUTE = (
-    "Two tasks are near where they rank models alike. A map of accuracies is no substitute for the paper's, which is "
-    "of task vectors: its clusters have little in common with the published ones."
-)
 _STOPS = (0.0, 0.35, 0.7, 1.0)
 _RAMP = np.array([(49, 46, 129), (99, 102, 241), (199, 210, 254), (248, 250, 252)])
 """Colours at these shares of the largest distance; `task_map.css` has them too."""
 _GREY = (156, 163, 175)
-LINKAGES: Mapping[Linkage, str] = {"average": "average", "ward": "Ward", "complete": "complete"}
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,11 @@ class MapPage:
 
 
 def title_of(page: MapPage) -> str:
-    return f"{TITLE}: {page.own.model}" if page.own else TITLE
+    return t("taskmap.title_of", model=page.own.model) if page.own else t("taskmap.title")
+
+
+def linkage_name(linkage: Linkage) -> str:
+    return t(f"taskmap.linkage_{linkage}")
 
 
 def document_html(page: MapPage) -> str:
@@ -119,7 +118,8 @@ def map_html(page: MapPage, linkage: Linkage) -> str:
         task_map = performance_map(page.accuracies)
         tree = task_tree(task_map, linkage)
     except TaskMapError as error:
-        return body_html(replace(page, problem=f"There is no map: {error}.", downloads={}))
+        problem = t("taskmap.no_map", reason=translated(error))
+        return body_html(replace(page, problem=problem, downloads={}))
     return body_html(replace(page, task_map=task_map, tree=tree))
 
 
@@ -163,12 +163,11 @@ def clusters_html(scores: MMTBenchScores, link: str) -> str:
 
 
 def _head(title: str, page: MapPage) -> str:
-    source = (
-        f"Distances between tasks, made of {page.task_map.source}."
-        if page.task_map
-        else "Tasks and their clusters."
-    )
-    notes = [_NO_SUBSTITUTE] if page.task_map is None or page.task_map.of_accuracies else []
+    source = t("taskmap.tasks_alone")
+    if page.task_map:
+        source = t("taskmap.source", source=page.task_map.source)
+    is_of_accuracies = page.task_map is None or page.task_map.of_accuracies
+    notes = [t("taskmap.no_substitute")] if is_of_accuracies else []
     sentences = [*notes, *page.sentences, *(page.task_map.notices if page.task_map else ())]
     return MAP.head(
         title, page.back, source, _names(page.task_map.left_out if page.task_map else ()), sentences
@@ -212,7 +211,9 @@ def _heat(task_map: TaskMap, tree: TaskTree, cut: int) -> str:
     png = base64.b64encode(pixels_png(_pixels(distances / most), size, size)).decode()
     below = distances[np.tril_indices(size, -1)]
     far = [None if np.isnan(value) else round(1000 * value) for value in below.tolist()]
-    data = {"names": _names([*tree.tasks, *task_map.left_out]), "far": far}
+    names = _names([*tree.tasks, *task_map.left_out])
+    words = {"pair": t("taskmap.pair"), "none": t("taskmap.no_distance")}
+    data = {"names": names, "far": far, **words}
     lines = [(_path(branch, tree), branch.most) for branch in reversed(tree.merges)]
     return MAP.heat(
         png=png,
@@ -222,7 +223,7 @@ def _heat(task_map: TaskMap, tree: TaskTree, cut: int) -> str:
         boxes=_of_cuts(tree),
         clusters=cut,
         most=_most(tree),
-        linkage=LINKAGES[tree.linkage],
+        linkage=linkage_name(tree.linkage),
         least="0",
         far=f"{most:.2f}",
         data=data,
@@ -252,7 +253,9 @@ def _middle(branch: Branch) -> float:
 
 def _subtask_table(page: MapPage, tree: TaskTree) -> str:
     means = page.own.accuracies if page.own else _means(page.accuracies, tree.tasks)
-    source = f"the accuracy of {page.own.model}" if page.own else "the models' mean accuracy"
+    source = t("taskmap.mean_accuracy")
+    if page.own:
+        source = t("taskmap.accuracy_of", model=page.own.model)
     known = subtasks()
     rows = [
         (
@@ -279,23 +282,24 @@ def _mean(own: Mapping[str, float], tasks: Sequence[str]) -> float | None:
 def _curve(accuracies: Accuracies, task_map: TaskMap) -> str:
     values = tau_curve(task_map, accuracies)
     if all(value is None for value in values):
-        reason = (
-            "no accuracies of these tasks"
-            if accuracies.are_enough
-            else f"{len(accuracies.models)} models, not five"
-        )
-        return MAP.note_lines([f"There is no tau here: {reason}."])
+        if accuracies.are_enough:
+            return MAP.note_lines([t("taskmap.no_tau_tasks")])
+        return MAP.note_lines([t("taskmap.no_tau_models", count=len(accuracies.models))])
     paper = published_curve()
     deltas: list[Fraction] = list(paper)
     rows = list(zip(deltas, values, paper.values(), strict=True))
-    title = "Kendall's tau of tasks within delta of each other"
-    values_text = "; ".join(
-        f"delta {delta}: {number(own, 3)} here, {there:.2f} in the paper"
+    values_text = t("headline.and").join(
+        t("taskmap.tau_at", delta=delta, own=number(own, 3), paper=there)
         for delta, own, there in rows
     )
-    lines = {"This map": values, "The paper's Table 3": list(paper.values())}
+    lines = {t("taskmap.this_map"): values, t("taskmap.papers_table"): list(paper.values())}
     drawing = lines_drawing(
-        title, values_text, [f"delta {delta}" for delta in deltas], lines, least=0.1, decimals=3
+        t("taskmap.curve_title"),
+        values_text,
+        [f"delta {delta}" for delta in deltas],
+        lines,
+        least=0.1,
+        decimals=3,
     )
     return MAP.curve(svg(drawing, "tau-delta"), rows, task_map.of_accuracies)
 
@@ -314,7 +318,7 @@ def _compared(task_map: TaskMap, tree: TaskTree, other: TaskMap, cut: int) -> st
         agreement = adjusted_rand(tree.groups(cut), there.groups(min(cut, len(there.tasks))))
         return MAP.compared(other.source, mantel(task_map, other), agreement, cut)
     except TaskMapError as error:
-        return MAP.note_lines([f"{error}."])
+        return MAP.note_lines([translated(error)])
 
 
 def _published(page: MapPage) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from arena.locale import translated
 from arena.web.events import Updates
 from scoring.jobs.trials import TrialRuns
 from scoring.web.scoring_settings import Values
@@ -47,6 +48,9 @@ def waits_for_trial(handler: Handler) -> Handler:
         try:
             return {**tab.watch.over(), **handler(tab, *values)}
         except TrialRuns as runs:
-            return {**tab.watch.begun(handler.__name__), tab.problem: SCORING.trying(runs)}
+            return {
+                **tab.watch.begun(handler.__name__),
+                tab.problem: SCORING.trying(translated(runs)),
+            }
 
     return tried

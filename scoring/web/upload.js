@@ -27,9 +27,9 @@
       const { status, responseText: text } = request;
       const isOurs = request.getResponseHeader("content-type")?.startsWith("text/plain");  // a page in HTML is a proxy's
       if (status === 200) resolve(text);
-      else refuse((isOurs && text) || `Refused (${status}). Choose the file again.`);
+      else refuse((isOurs && text) || word("upload_refused", { status }));
     });
-    request.addEventListener("error", () => refuse("The server was not reached. Choose the file again."));
+    request.addEventListener("error", () => refuse(word("upload_lost")));
     request.send(file);
   });
   const send = async (zone, files) => {
@@ -38,11 +38,11 @@
     const names = files.map(({ name }) => name).join(", ");
     const total = files.reduce((sum, { size }) => sum + size, 0);
     let token = "", done = 0;
-    say(zone, `${names}: sending`);
+    say(zone, word("sending", { names }));
     try {
       for (const file of [...files].sort((one, other) => one.size - other.size)) {  // a refusal comes early
         token = await sent(file, token, sending.signal, (loaded) =>
-          say(zone, `${names}: ${Math.min(100, Math.floor((100 * (done + loaded)) / (total || 1)))}% sent`));
+          say(zone, word("sent", { names, percent: Math.min(100, Math.floor((100 * (done + loaded)) / (total || 1))) })));
         done += file.size;
       }
       say(zone, names, "ready");
@@ -95,12 +95,12 @@
     if (!zone) return;
     zone.sending?.abort();
     const asked = zone.sending = new AbortController(), { sample } = button.dataset;
-    say(zone, `${sample}: fetching`);
+    say(zone, word("fetching", { name: sample }));
     const blob = await fetch(sample).then((answer) => answer.ok ? answer.blob() : null).catch(() => null);
     if (zone.sending !== asked) return;  // a file was chosen meanwhile
     if (blob) send(zone, [new File([blob], sample)]);
     else {
-      say(zone, "The sample did not come. Try again.", "problem");
+      say(zone, word("sample_lost"), "problem");
       tell(zone, asked, "");
     }
   });

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from arena.drawings import svg
+from arena.locale import t, translated
 from arena.markdown import answer_html, instruction_html, plain_html, visible_name
 from scoring.visit_bench.benchmark import boards, family_words
 from scoring.visit_bench.matches import (
@@ -27,21 +28,20 @@ SHOWS: Mapping[str, Callable[[Outcome, bool], bool]] = {
     "decided by order": lambda outcome, steady: outcome is not None and not steady,
     "without a result": lambda outcome, steady: outcome is None,
 }
-EVERY = "every opponent"
-BLIND = (
-    "While voters may be asked to choose between answers of this bank, these are not shown, nor how each fared, nor "
-    "which of them an uploaded answer met."
-)
 MATCHES_A_PAGE = 10
 
 
 def match_notes(report: MatchReport, own_key: bool) -> list[str]:
     """Returns notes on the matches and the judge's steadiness; with an own key the report is on no public board."""
-    private = "private: it was judged with its owner's key, so no public board has it"
     steady = VISIT.steady(steadiness(match.winners for match in report.matches))
     played = VISIT.played(len(report.matches))
-    warned = [PARTS.warning(private)] if own_key else []
-    return [*warned, played, steady, *([PARTS.note(BLIND)] if _is_blind(report) else [])]
+    warned = [PARTS.warning(t("matches.own_key"))] if own_key else []
+    return [
+        *warned,
+        played,
+        steady,
+        *([PARTS.note(t("matches.hidden"))] if _is_blind(report) else []),
+    ]
 
 
 def _is_blind(report: MatchReport) -> bool:
@@ -58,10 +58,10 @@ def families_html(report: MatchReport) -> str:
 
 
 def list_matches(
-    report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: int = 1
+    report: MatchReport, show: str = "all matches", opponent: str = "", page: int = 1
 ) -> Listed:
     """Returns one page of the matching matches; a filter that does not exist counts as not chosen."""
-    blind = [PARTS.note(BLIND)] if _is_blind(report) else []
+    blind = [PARTS.note(t("matches.hidden"))] if _is_blind(report) else []
     report = listed(report)
     fits = SHOWS.get(show, SHOWS["all matches"])
     everyone = opponent not in {model for model, _ in _opponents(report)}
@@ -73,7 +73,7 @@ def list_matches(
     items = [
         _match(match, report.title, report.by_item[match.item], report.texts) for match in matches
     ]
-    status = f"{len(fit):,} matches; {place_text(page, pages)}"
+    status = t("matches.listed", count=len(fit), page=place_text(page, pages))
     html = REPORT.together([*blind, VISIT.matches(status, items)])
     return Listed(html, page, pages)
 
@@ -85,11 +85,11 @@ def _opponents(report: MatchReport) -> list[Choice]:
 
 
 MATCHES = AnswerList(
-    "Every match",
+    "matches.every",
     SHOWS,
     lambda report, chosen: list_matches(report, chosen.show, chosen.group, chosen.page),
-    "Opponent",
-    lambda report: [("", EVERY), *_opponents(listed(report))],
+    "matches.opponent",
+    lambda report: [("", t("matches.every_opponent")), *_opponents(listed(report))],
 )
 
 
@@ -99,8 +99,8 @@ def _match(
     names: Mapping[Winner | None, str] = {
         "a": match.a,
         "b": match.b,
-        "tie": "a tie",
-        None: "no verdict",
+        "tie": t("matches.tie"),
+        None: t("matches.no_verdict"),
     }
     winner = match.winner and names[match.winner]
     models = (match.a, match.b) if match.a == title else (match.b, match.a)
@@ -110,5 +110,8 @@ def _match(
         for verdict, first in zip(match.verdicts, (match.a, match.b), strict=False)
     ]
     return VISIT.match(
-        instruction_html(instance.instruction), family_words(instance.family), sides, verdicts
+        instruction_html(instance.instruction),
+        translated(family_words(instance.family)),
+        sides,
+        verdicts,
     )

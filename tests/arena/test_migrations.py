@@ -80,7 +80,7 @@ def test_a_program_ends_with_one_sentence_at_a_file_of_a_development_version(old
     sentence = f"{old_file} was made by a development version. Start with an empty folder\n"
     with pytest.raises(RuntimeError) as ended:
         AppServer(old_file.parent)
-    assert str(ended.value) == f"the server ended with 2: Stereoscope did not start: {sentence}"
+    assert str(ended.value) == f"the server ended with 2: Stereoscope didn't start: {sentence}"
     own = {"DATA_DIR": str(old_file.parent)}
     command = run("arena", "votes", "export", "--out", "votes.jsonl", environ=own)
     assert command == Done(2, "", sentence)

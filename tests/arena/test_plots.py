@@ -146,7 +146,7 @@ def test_a_heat_map_says_how_much_of_it_is_drawn_and_listed(models, note):
     plot = battle_count_plot([f"m{number}" for number in range(models)], np.ones((models, models)))
     assert sum(mark.kind == "cell" for mark in plot.drawing.marks) == MOST_COLUMNS**2
     assert len(plot.table.frame) == len(plot.table.columns) - 1 == min(models, MOST_LISTED)
-    assert plot.note.endswith(note or "blank: never.")
+    assert plot.note.endswith(note or "Blank: never.")
 
 
 def test_more_lines_than_colours_are_in_the_table_alone():

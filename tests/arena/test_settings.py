@@ -198,17 +198,20 @@ def test_without_a_provider_nobody_can_log_in_and_everybody_counts():
 @pytest.mark.parametrize(
     ("environ", "told"),
     [
-        ({"COUNTS": "logged-in"}, "nobody can log in here .a login would be a mock"),
-        ({"COUNTS": "logged-in", "SPACE_ID": "a/b"}, "set hf_oauth: true"),
-        ({"OPERATORS": "anna"}, "elsewhere use the link that is printed at start"),
-        ({"COUNTS": "campaign"}, "COUNTS=campaign and CAMPAIGNS go together"),
-        ({"COUNTS": "counted"}, "nobody can be: name CAMPAIGNS, or set hf_oauth"),
+        ({"COUNTS": "logged-in"}, "but nobody can log in here"),
+        (
+            {"COUNTS": "logged-in", "SPACE_ID": "a/b"},
+            "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: true",
+        ),
+        ({"OPERATORS": "anna"}, "Or use the link that is printed at start"),
+        ({"COUNTS": "campaign"}, "COUNTS is campaign, but CAMPAIGNS is empty. Name"),
+        ({"COUNTS": "counted"}, "nobody can be counted. Name CAMPAIGNS, or set OAUTH_CLIENT_ID"),
         (
             {"COUNTS": "logged-in", "CAMPAIGNS": "spring", **LOGIN},
-            "set COUNTS=counted to count both",
+            "CAMPAIGNS. Set COUNTS=counted to count both.",
         ),
         ({"COUNTS": "campaign", "CAMPAIGNS": "spring time"}, "CAMPAIGNS holds 'spring time'"),
-        ({"OAUTH_CLIENT_SECRET": SECRET}, "needs OAUTH_CLIENT_ID"),
+        ({"OAUTH_CLIENT_SECRET": SECRET}, "without OAUTH_CLIENT_ID"),
     ],
 )
 def test_a_login_that_would_be_a_mock_is_refused(environ, told):
@@ -271,7 +274,7 @@ def test_the_data_folder_is_absolute_with_the_home_filled_in(monkeypatch, tmp_pa
 def test_a_key_is_read_by_the_name_of_its_variable():
     assert secret("SOME_KEY", {"SOME_KEY": f" {SECRET} "}) == Secret(SECRET)
     for environ in ({}, {"SOME_KEY": " "}):
-        with pytest.raises(SettingError, match="SOME_KEY, which is not set"):
+        with pytest.raises(SettingError, match="SOME_KEY, which isn't set"):
             secret("SOME_KEY", environ)
 
 
@@ -384,11 +387,11 @@ QUOTED = {
 def test_a_value_in_quotes_is_refused_and_not_shown(name, value, quote):
     """As Docker's --env-file hands it on: votes would lie in a folder of that name, on the container's own disk."""
     with pytest.raises(
-        SettingError, match=f"^{name} stands in quotes.*; write it without them"
+        SettingError, match=f"^{name} is in quotes.* Write it without quotes"
     ) as caught:
         Settings.from_env({**LOGIN, name: f"{quote}{value}{quote}"})
     assert SECRET not in str(caught.value)
-    with pytest.raises(SettingError, match="SOME_KEY stands in quotes"):
+    with pytest.raises(SettingError, match="SOME_KEY is in quotes"):
         secret("SOME_KEY", {"SOME_KEY": f"{quote}{SECRET}{quote}"})
     Settings.from_env({"PROMPT": '"anything"'})
 
@@ -457,7 +460,7 @@ def test_models_is_a_file_or_the_name_of_a_preset_which_hides_no_file(tmp_path, 
     for wrong in ("smal", "small.toml", "./small", "presets/small", "../presets/small"):
         with pytest.raises(SettingError, match="there is no such file"):
             Settings.from_env({"MODELS": wrong})
-    with pytest.raises(SettingError, match="the presets are: .*small"):
+    with pytest.raises(SettingError, match="file or preset. Presets: .*small"):
         Settings.from_env({"MODELS": "smal"})
     (tmp_path / "small").touch()
     assert Settings.from_env({"MODELS": "small"}).models == tmp_path / "small"

@@ -86,7 +86,7 @@ def test_sqlite_refuses_a_network_file_system(kind, mounts):
     mounts.write_text(f"{TABLE}share /srv {kind} rw 0 0\n")
     with pytest.raises(
         StorageError,
-        match=rf"/srv/votes/arena.db lies on /srv, .*\({kind}\).*Set DATA_DIR .* local",
+        match=rf"/srv/votes/arena.db is on /srv, .*\({kind}\).*Set DATA_DIR .* local",
     ) as no:
         storage_line(at("/srv/votes"), mounts)
     assert "\n" not in str(no.value)
@@ -157,7 +157,7 @@ def test_the_file_is_the_one_that_the_database_opens(tmp_path, name):
 def test_every_program_refuses_to_open_the_file(tmp_path):
     table = tmp_path / "mounts"
     table.write_text(f"share {tmp_path.resolve()} virtiofs rw 0 0\n")
-    with pytest.raises(DatabaseError, match="cannot be opened: .*virtiofs"):
+    with pytest.raises(DatabaseError, match="can't be opened: .*virtiofs"):
         Database(f"sqlite:///{tmp_path / 'new' / 'arena.db'}", table)
     assert not (tmp_path / "new").exists()
 
@@ -199,4 +199,4 @@ def test_a_start_without_a_place_for_pictures_says_so_in_one_line(tmp_path, monk
     monkeypatch.setenv("DATABASE_URL", f"sqlite:///{tmp_path}/arena.db")
     assert app.main() == 2
     told = capsys.readouterr().err
-    assert re.fullmatch(r"Stereoscope did not start: .*Not a directory: .*file/pictures'\n", told)
+    assert re.fullmatch(r"Stereoscope didn't start: .*Not a directory: .*file/pictures'\n", told)

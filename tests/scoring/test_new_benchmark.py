@@ -195,7 +195,7 @@ def test_a_judged_toy_is_quoted_judged_shown_and_downloaded(person, riddles):
     report = person.bench.jobs.report(link)
     assert [row.grades[0].score for row in report.rows] == [0.5] * 3 and report.judge.versions
     shown = person.opened(link)
-    assert "All riddles" in shown and "reaches 50.0 on Riddles (All riddles" in shown
+    assert "All riddles" in shown and "scores 50.0 on Riddles (All riddles" in shown
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_what_costs_more_than_was_told_is_asked_about_once_more(person, told, st
 def test_a_toy_in_yaml_is_read_shown_and_its_rest_judged(person, animals):
     link = person.checks(animals, "animals")
     shown = person.opened(link)
-    assert "reaches 75.0 on Animals (Overall" in shown and "pets" in shown and "wild" in shown
+    assert "scores 75.0 on Animals (Overall" in shown and "pets" in shown and "wild" in shown
     assert "read as A (" in shown
     listed = person.web.get(f"/report/{link}/answers?show=not+read").text
     assert "1 of 5 answers" in listed and "Cat or dog, hard to say" in listed
@@ -238,5 +238,5 @@ def test_the_command_line_scores_toys(name, headline, judge, tmp_path, request):
     report = found.report(next(iter(BENCHMARKS[name].protocols.values())))
     assert set(command.files()) == set(BENCHMARKS[name].files(report))
     assert command("score", file, "--protocol", "none").err.startswith(
-        f"{'none'!r} is none of the protocols here"
+        f"{'none'!r} is not a protocol here"
     )

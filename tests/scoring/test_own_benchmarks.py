@@ -70,7 +70,7 @@ def test_an_own_benchmark_goes_all_the_way_and_survives_a_restart(person, tmp_pa
     assert "50.0" in person.opened(kit[person.tab.link])
     link = person.in_thread(person.tab.on_check, sent, person.request)[person.tab.link]
     shown = person.opened(link)
-    assert "reaches 66.7 on Zoo (Overall" in shown and "wild" in shown
+    assert "scores 66.7 on Zoo (Overall" in shown and "wild" in shown
     assert "Publish</button>" not in shown and "stay private" in shown
     jobs = person.bench.jobs
     job = jobs.find(link)
@@ -79,13 +79,13 @@ def test_an_own_benchmark_goes_all_the_way_and_survives_a_restart(person, tmp_pa
     assert "Zoo · rules alone" in mine_html(jobs.of_owner(person.owner), "")
 
     again = Person(tmp_path, judge)
-    assert "reaches 66.7 on Zoo" in again.opened(link) and again.service.left(job) == 1
+    assert "scores 66.7 on Zoo" in again.opened(link) and again.service.left(job) == 1
     rest = again.service.quote(person.owner, again.service.rest(person.owner, link), None)
     assert "1 answer" in again.tab.on_look(rest.link, "", again.request)[again.tab.jobs.progress]
     again.service.start(person.owner, rest.link, None)
     with running(again.bench):
         assert ended(again.bench, rest.link).state == "done"
-    assert "reaches 50.0 on Zoo" in again.opened(rest.link)
+    assert "scores 50.0 on Zoo" in again.opened(rest.link)
     again.service.delete(person.owner, link)
     assert [*(tmp_path / "uploads").iterdir()] == []
     assert again.web.get(f"/report/{link}").status_code == 404
@@ -107,7 +107,7 @@ def test_an_own_rubric_is_judged_by_the_operators_judge_and_goes_on_after_a_stop
     with running(person.bench):
         assert ended(person.bench, link).state == "done"
     shown = person.opened(link)
-    assert "reaches 50.0 on Refusals (Overall" in shown and "1.00 on the rubric" in shown
+    assert "scores 50.0 on Refusals (Overall" in shown and "1.00 on the rubric" in shown
 
 
 def says(number: int) -> str:
@@ -185,5 +185,5 @@ def test_answers_to_questions_of_the_server_are_dropped_alone(person, tmp_path):
     answers = tmp_path / "sample.json"
     answers.write_text(json.dumps({"own_0": "a dog", "own_1": "a cat"}))
     token = person.brings(answers, questions)
-    with pytest.raises(FileRolesError, match="questions are on this server already. Drop it with"):
+    with pytest.raises(FileRolesError, match="this server has its questions already. Drop it with"):
         person.service.recognise(person.owner, token, FileChoice("mm-vet"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scoring.specs.own_fields import JUDGE, NO_TRUTH_PROMPT, RULES
+from scoring.specs.own_fields import JUDGE, NO_TRUTH_PROMPT
 from scoring.specs.schema import read_spec
 from scoring.web.own_benchmark_form import COUNTED, NONE
 from tests.support.openai_server import OpenAIServer
@@ -57,10 +57,10 @@ def test_a_file_that_nothing_recognises_fills_the_fields_in_and_is_checked(perso
     shown, sent = filled(person, clinic(tmp_path))
     form = person.tab.own_form
     assert shown[form.fields]["visible"] and shown[form.prompt]["visible"]
-    assert sent[form.rule] == RULES[JUDGE].label
+    assert sent[form.rule] == JUDGE
     assert [sent[form.id], sent[form.question]] == ["case", "request"]
     assert [sent[form.truth], sent[form.answer]] == ["expected", "reply"]
-    assert shown[form.truth]["choices"] == [NONE, *COLUMNS.split()]
+    assert shown[form.truth]["choices"] == [(NONE, NONE), *COLUMNS.split()]
     assert sent[form.groups] == ["topic"]
     check = shown[form.check]
     assert "Your benchmark clinic: 6 answers; 6 can be scored" in check
@@ -76,7 +76,7 @@ def test_a_file_that_nothing_recognises_fills_the_fields_in_and_is_checked(perso
 def test_a_changed_field_changes_the_check_and_its_spec(person, tmp_path):
     _, sent = filled(person, clinic(tmp_path, "No"))
     form = person.tab.own_form
-    shown = changed(person, sent, rule=RULES["contains"].label, groups=[], name="Other")
+    shown = changed(person, sent, rule="contains", groups=[], name="Other")
     check = shown[form.check]
     assert not shown[form.prompt]["visible"] and not shown[form.grades]["visible"]
     assert "Read as" in check and "<dd>1.00</dd>" in check and "BEGIN" not in check
@@ -84,7 +84,7 @@ def test_a_changed_field_changes_the_check_and_its_spec(person, tmp_path):
     assert shown[person.tab.check]["value"] == "Score by rules (free)"
     assert (downloaded(check).name, downloaded(check).groups) == ("Other", ())
     link = person.tab.on_check(sent, person.request)[person.tab.link]
-    assert "reaches 100.0 on Other" in person.opened(link)
+    assert "scores 100.0 on Other" in person.opened(link)
 
 
 def test_our_prompt_follows_the_column_of_right_answers_and_yours_stays(person, tmp_path):
@@ -117,8 +117,8 @@ def test_a_brought_spec_is_told_of_by_its_places(person, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"answer": NONE, "name": ""}, ["Name: give the", "Model&#39;s answer: choose the"]),
-        ({"prompt": "Grade it"}, ["Prompt: the prompt has no {answer}"]),
+        ({"answer": NONE, "name": ""}, ["Name: Give the", "Model&#39;s answer: Choose the"]),
+        ({"prompt": "Grade it"}, ["Prompt: The prompt has no {answer}"]),
         ({"prompt": "{answer} {nurse}"}, ["Prompt: the file has no column &#39;nurse&#39;"]),
         ({"answer": "no such column"}, ["Model&#39;s answer: the file has no"]),
         ({"id": "topic"}, ["3 rows have the id a"]),
@@ -140,13 +140,13 @@ def test_rows_without_ids_are_counted(person, tmp_path):
 @pytest.mark.parametrize("sent_rule", ["no rule", 7, ["x"]])
 def test_a_rule_that_the_form_does_not_offer_is_refused(person, tmp_path, sent_rule):
     _, sent = filled(person, clinic(tmp_path))
-    assert "Choose one of: A letter" in changed(person, sent, rule=sent_rule)[person.tab.problem]
+    assert "Choose one of: letter" in changed(person, sent, rule=sent_rule)[person.tab.problem]
 
 
 def test_an_own_judge_is_named_before_its_price_is_told(person, tmp_path):
     _, sent = filled(person, clinic(tmp_path))
     form = person.tab.own_form
-    sent[person.tab.settings.judge] = "My own key"
+    sent[person.tab.settings.judge] = "own key"
     assert "Name your judge below" in changed(person, sent)[form.check]
     sent[person.tab.settings.model] = "gpt-4o"
     assert "100 answers like these cost about $0." in changed(person, sent)[form.check]

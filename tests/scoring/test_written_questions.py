@@ -82,7 +82,7 @@ def test_a_models_answers_in_circular_passes_are_scored_by_the_kept_table(
     assert main(["score", *map(str, (answers, *score))]) == 0
     out = capsys.readouterr().out
     assert "4 questions with rotated passes; 16 can be scored" in out
-    assert "model reaches 100.0 on Multiple choice test (CircularEval" in out
+    assert "model scores 100.0 on Multiple choice test (CircularEval" in out
 
     lines = answers.read_text("utf-8").splitlines(keepends=True)
     answers.write_text("".join(lines[:-1]), "utf-8")
@@ -90,6 +90,4 @@ def test_a_models_answers_in_circular_passes_are_scored_by_the_kept_table(
     assert "lacks pass 3" in capsys.readouterr().out
     answers.write_text("".join(lines).replace(ANSWERS[1], "Nine balls", 1), "utf-8")
     assert main(["score", *map(str, (answers, *score))]) == 2
-    assert (
-        "has other options or another answer than in the question file" in capsys.readouterr().err
-    )
+    assert "has other options or another answer in the question file" in capsys.readouterr().err

@@ -58,7 +58,7 @@ class FolderHub:
             self.files.pop(path, None)
         self.commits.append(time.monotonic())
         if self._fault():
-            raise HubError("the Hub cannot be reached (ReadTimeout)")
+            raise HubError("the Hub can't be reached (ReadTimeout)")
 
 
 def bank(database: Database) -> Database:

@@ -31,16 +31,19 @@ def acts(database) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("test", "nothing"), "source is 'nothing'; there are: test"),
+        (("test", "nothing"), "There is no source 'nothing'. Sources: test"),
         (
             ('source = "test"', 'source = "test"\nmodels = ["m9"]'),
-            "models: 'm9' is none of this source's",
+            "models: 'm9' isn't in this source",
         ),
-        (('source = "test"', 'source = "test"\ndesign = "fixed"'), "no tuples are given"),
-        (("pay = 5.0", "pay = -1"), "seat.pay is '-1'; it must be a number from 0 to 10000"),
+        (('source = "test"', 'source = "test"\ndesign = "fixed"'), "no tuples. Run"),
+        (("pay = 5.0", "pay = -1"), "seat.pay is '-1'. It must be a number from 0 to 10000"),
         (("votes = 1000", "votess = 1000"), "votes is missing"),
-        (("votes = 3", "votes = 7"), "seat.votes is 7, and a worker gets each of the 6 items once"),
-        (("name =", "name =" * 2), "The file isn't TOML in UTF-8"),
+        (
+            ("votes = 3", "votes = 7"),
+            "seat.votes is 7, but there are 6 items and a worker gets each once. Lower it.",
+        ),
+        (("name =", "name =" * 2), "The file isn't valid TOML in UTF-8"),
     ],
 )
 def test_a_wrong_campaign_is_refused_in_one_line(bank, change, told):
@@ -104,7 +107,7 @@ def test_tuples_come_from_a_table_or_from_visits_own_file(bank):
     )
     plain = [Record(2, {"item": items[0].key, "model_a": "m1", "model_b": "m2"})]
     made = admin.make("ada", fixed.encode(), plain)
-    assert "fixed: 3 models, 1 tuple, 1 vote at most. It stops at 1,000." in admin.summary(made)
+    assert "fixed: 3 models, 1 tuple, at most 1 vote. It stops at 1,000." in admin.summary(made)
     visit = {
         "instruction": "What is in picture 4?",
         "image_url": "key-4-0",
@@ -116,7 +119,7 @@ def test_tuples_come_from_a_table_or_from_visits_own_file(bank):
         fixed.replace("fixed", "visit", 1).encode(),
         [Record(row, visit) for row in range(2, 7)],
     )
-    assert "visit: 3 models, 1 tuple, 5 votes at most. It stops at 1,000." in admin.summary(made)
+    assert "visit: 3 models, 1 tuple, at most 5 votes. It stops at 1,000." in admin.summary(made)
     with pytest.raises(
         RowsError, match="'model_b'.* Expected this column, found 'item', 'model_a'"
     ):
@@ -136,12 +139,12 @@ def test_links_are_the_same_all_day_and_name_what_the_platform_fills_in(bank):
 def test_what_operators_do_is_recorded_with_it(bank):
     one = PaidCampaign(bank)
     assert (
-        "1 person in the platform's list of pilot; 0 of them came"
+        "1 person on the platform's list of pilot. 0 of them came"
         in one.admin.bring_participants("bob", "pilot", [Record(2, {"worker": "w1"})])
     )
     assert "has ended." in one.admin.end("eve", "pilot")
-    assert one.admin.end("eve", "pilot") == "pilot has ended already: ended by an operator."
-    with pytest.raises(CampaignError, match="no campaign named 'other'; there are: pilot"):
+    assert one.admin.end("eve", "pilot") == "pilot has already ended: ended by an operator."
+    with pytest.raises(CampaignError, match="no campaign named 'other'. Campaigns: pilot"):
         one.admin.end("eve", "other")
     with pytest.raises(RowsError):
         one.admin.bring_participants("bob", "pilot", [])
@@ -163,9 +166,9 @@ def test_a_list_tells_who_handed_in_twice_and_who_came_under_anothers_submission
         for row, (person, session) in enumerate(rows_, 2)
     ]
     assert one.admin.bring_participants("bob", "pilot", listed) == (
-        "4 people in the platform's list of pilot; 3 of them came; not in it: 0 workers. Workers who came: "
-        "3 confirmed, 0 rejected, 0 pending. More than once in it, to be paid once: A2. Came under another submission "
-        "than the list's, to be looked at: A3."
+        "4 people on the platform's list of pilot. 3 of them came. Not on it: 0 workers. Workers who came: "
+        "3 confirmed, 0 rejected, 0 pending. "
+        "Listed more than once (pay them once): A2. Came with a submission that isn't the listed one (check them): A3."
     )
 
 
@@ -178,7 +181,7 @@ def test_a_list_tells_who_stands_in_it_twice_under_one_submission_or_none(bank, 
         for row, person in enumerate(("w1", "w2", "w1 "), 2)
     ]
     told = one.admin.bring_participants("bob", "pilot", listed)
-    assert told.endswith("0 pending. More than once in it, to be paid once: w1."), told
+    assert told.endswith("0 pending. Listed more than once (pay them once): w1."), told
 
 
 def test_the_sheet_pays_who_gave_all_and_looks_at_who_failed(bank):
@@ -247,7 +250,7 @@ def test_the_sheet_looks_at_who_cannot_have_read_the_answers_in_a_seat_of_any_si
     answered_at_once(bank, one.answer("hasty"))
     found = {row["person"]: row for row in table(one.admin.sheet("pilot"))}
     assert (found["reader"]["proposal"], found["hasty"]["proposal"]) == ("approve", "look")
-    assert found["hasty"]["why"] == "gave 3 answers sooner than they can be read"
+    assert found["hasty"]["why"] == "gave 3 answers faster than anyone can read"
 
 
 def test_who_presses_one_key_in_a_second_each_is_left_out_while_the_campaign_runs(paid):
@@ -357,5 +360,5 @@ def test_a_standing_says_what_the_bank_lacks(bank):
     with bank.write() as connection:
         connection.execute(SEAT.metadata.tables["source"].update().values(name="renamed"))
     (found,) = CampaignAdmin(one.admin._settings, bank, ItemBank(bank), VoteTable(bank)).standings()
-    assert found.problem == "source is 'test'; there are: renamed" and found.votes == 0
+    assert found.problem == "There is no source 'test'. Sources: renamed." and found.votes == 0
     assert len(rows(bank, select(SEAT).subquery())) == 0

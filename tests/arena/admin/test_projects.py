@@ -59,31 +59,33 @@ def desk(database, tmp_path, admin) -> RunDesk:
 
 def test_a_project_is_made_of_its_file_and_its_price_is_told(admin):
     told = admin.summary(admin.make("ada", TOML.encode()))
-    assert told[0] == "streets: 10 items of 1 family, 40 steps or more."
-    assert "4 seats of 10 steps, for 4 USD each: 16.00 USD or more" in told[1]
-    assert told[2] == "People write the answers: no model is named."
+    assert told[0] == "streets: 10 items in 1 family, 40 steps or more."
+    assert "4 seats with 10 steps each, for 4 USD each: 16.00 USD or more" in told[1]
+    assert told[2] == "People write the answers, because model is empty."
     priced = TOML.replace('"streets"', '"priced"\nmodel = "writer"\nverifiers = 3')
     told = admin.summary(admin.make("ada", priced.encode()))
-    assert told[0] == "priced: 10 items of 1 family, 50 steps or more."
+    assert told[0] == "priced: 10 items in 1 family, 50 steps or more."
     assert told[2].startswith("writer drafts answers: $0.0")
     assert told[2].endswith("$5.00 at most in all.")
     unpriced = TOML.replace('"streets"', '"unpriced"\nmodel = "writer"\nblind_model = "gift"')
     told = admin.summary(admin.make("ada", unpriced.encode()))
-    assert told[2].startswith("writer drafts answers, and gift blindly. The models file has no ")
+    assert told[2].startswith(
+        "writer drafts answers, and gift answers without pictures. The models file has no "
+    )
     assert "no price for gift, so" in told[2] and "$" not in told[2]
 
 
 @pytest.mark.parametrize(
     "toml, told",
     [
-        ("name = ", "isn't TOML"),
-        (TOML.replace("wanted = 10", "wanted = 0"), "wanted is .0.; it must be a whole number"),
+        ("name = ", "isn't valid TOML"),
+        (TOML.replace("wanted = 10", "wanted = 0"), "wanted is .0.. It must be a whole number"),
         (TOML.replace("seat =", "licence = 'all mine'\nseat ="), "licence"),
         (TOML.replace("seat =", "model = 'nobody'\nseat ="), "nobody"),
-        (TOML + 'pictures = ["cat.jpg"]', "'cat.jpg': give its https address"),
+        (TOML + 'pictures = ["cat.jpg"]', "'cat.jpg': it needs an https address"),
         (
             TOML.replace("seat =", "checks = { items = 'x' }\nseat ="),
-            "checks.items is of battles alone",
+            "checks.items is only for campaigns of battles. Delete it: in a project, people verify the items",
         ),
         (
             TOML.replace("seat =", "qualify = { items = 'x' }\nseat ="),
@@ -114,17 +116,17 @@ def test_an_accepted_item_is_taken_out_and_said_who_did_it(database, tmp_path, d
         answer = desk.operator.post(path, data={"number": number, "why": why})
         assert answer.status_code == 422
     assert project.drafts[0].state.step == "accepted"
-    assert 'form="projects:pets:take" name="number" value="1">Take out' in desk.read()
+    assert 'form="projects:pets:take" name="number" value="1">Remove' in desk.read()
     done = desk.post(
         "projects/pets/reject", "projects", number="1", why="the licence was withdrawn"
     )
-    assert 'role="status">Item 1 of pets is taken out' in done
+    assert 'role="status">Item 1 of pets is removed' in done
     assert (project.drafts[0].state.step, project.drafts[0].state.fault) == ("rejected", "picture")
     with database.read() as connection:
         done = latest_actions(connection, 1)[0]
     assert (done.deed, done.about) == ("took an item out of a project", "pets 1")
     board = unescape(projects_html(admin.standings(), {}, ""))
-    assert "rejected: picture" in board and 'value="1">Take out' not in board
+    assert "rejected: picture" in board and 'value="1">Remove' not in board
 
 
 CAPTION = "A brown <b>dog</b> stands beside a red ball on the grass, and nobody else is there."
@@ -228,10 +230,15 @@ def test_a_projects_price_says_who_reads_its_samples(admin):
         return photo(1)
 
     told = admin.summary(admin.make("ada", toml.encode(), picture))
-    assert told[3].startswith("Writers do 1 sample task first; 1 of 1 say nothing that is known")
+    assert told[3].startswith(
+        "Writers do 1 sample task first. 1 of 1 samples list no names to look for"
+    )
     named = toml.replace('"streets"', '"marked"') + 'known = ["bus"]\n'
     told = admin.summary(admin.make("ada", named.encode(), picture))
-    assert told[3] == "Writers do 1 sample task first; all are marked by what their captions name."
+    assert (
+        told[3]
+        == "Writers do 1 sample task first. All are checked automatically, by what their captions name."
+    )
     with pytest.raises(CampaignError, match="'https://example.org/a.jpg'"):
         admin.make("ada", toml.replace('"streets"', '"gone"').encode())
 
@@ -302,7 +309,7 @@ def test_half_of_the_accepted_questions_are_checked_in_one_press_each(database, 
     assert desk.stranger().post(f"/run/{path}", data=form).status_code == 403
     assert f"Question {first} of pets is good." in desk.post(path, "projects", **form)
     done = desk.post(path, "projects", number=second, said="answer")
-    assert f"Question {second} of pets is taken out." in done
+    assert f"Question {second} of pets is removed." in done
     assert "Questions to check" not in desk.read()
     assert project.drafts[int(second) - 1].state.fault == "answer"
     with database.read() as connection:

@@ -82,11 +82,11 @@ def page_of(seen: Dashboard) -> str:
 
 def test_jobs_that_the_sites_judge_stopped_are_listed(bank, tmp_path):
     quiet = watch(bank, tmp_path)
-    assert "stopped last" not in page_of(quiet.overview())
+    assert "that stopped" not in page_of(quiet.overview())
     problem = "The last 10 replies of judge-1 could not be read, such as '<b>Hm</b>'"
     job = StoppedJob(datetime(2026, 11, 28, 1, 2, tzinfo=UTC), "judge-1", problem)
     page = page_of(replace(quiet, stopped=lambda: [job]).overview())
-    assert "stopped last" in page and "2026-11-28 01:02" in page and problem in page
+    assert "that stopped" in page and "2026-11-28 01:02" in page and problem in page
 
 
 @pytest.mark.locks_or_dialect
@@ -94,7 +94,7 @@ def test_a_pause_is_heeded_at_once_and_undone(bank, service):
     check = partial(check_pause, bank)
     check()
     service.do("ada", "pause", "")
-    assert service.do("ada", "pause", "") == "That is so already."
+    assert service.do("ada", "pause", "") == "Nothing to do: it's already so."
     with pytest.raises(LiveError, match="operators have paused"):
         check()
     other = Database(bank.url.render_as_string(hide_password=False))
@@ -123,7 +123,7 @@ def test_a_hidden_item_is_not_served_and_its_votes_stay(bank, service):
     assert visitor.vote(open_battle).choice == "a", "who still has it before them may choose"
     with bank.read() as connection:
         assert voted.id in connection.scalars(select(BATTLE.c.id).where(CHOSEN)).all()
-    assert service.do("ada", "hide", item.key) == "That is so already."
+    assert service.do("ada", "hide", item.key) == "Nothing to do: it's already so."
     service.do("ada", "show", item.key)
     assert item.id in items.bank().items
     assert [deed for _, deed, _ in acts(bank)] == ["showed an item again", "hid an item"]
@@ -139,7 +139,7 @@ def test_uploads_are_kept_or_taken_down(bank, service, images):
         number = {row.token: row.id for row in connection.execute(select(OWN_IMAGE))}
     assert images.kept_path(number[kept]) and images.kept_path(number[private]) is None
     service.do("ada", "keep", str(number[kept]))
-    assert service.do("ada", "keep", str(number[kept])) == "That is so already."
+    assert service.do("ada", "keep", str(number[kept])) == "Nothing to do: it's already so."
     service.do("ada", "take down", str(number[other]))
     assert images.path(voter, other) is None and images.path(voter, kept) is not None
     with pytest.raises(AdminCommandError, match="deleted already"):
@@ -164,11 +164,11 @@ def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_pa
     page = page_of(watch(bank, tmp_path, **LOGIN).overview())
     assert (
         'name="order" value="official"><input type="hidden" name="about" value="counted">' in page
-        and "the counted one, of logged-in voters" in page
+        and "the counted one (logged-in voters)" in page
     )
     service.do("ada", "official", "counted")
     assert board.choose("test", "single").votes == "counted", "without a restart"
-    assert service.do("bob", "official", "counted") == "That is so already."
+    assert service.do("bob", "official", "counted") == "Nothing to do: it's already so."
     with pytest.raises(AdminCommandError, match="counted or everyone"):
         service.do("ada", "official", "guests")
     assert acts(bank) == [("ada", "made a board the official one", "counted")]
@@ -178,8 +178,8 @@ def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_pa
 @pytest.mark.parametrize(
     ("environ", "told", "shown"),
     [
-        ({**LOGIN, "COUNTS": "logged-in"}, "COUNTS names the official board", "COUNTS sets it"),
-        ({}, "There is one board", "There is one board, of everyone's votes"),
+        ({**LOGIN, "COUNTS": "logged-in"}, "COUNTS sets the official board", "COUNTS sets it"),
+        ({}, "There's only everyone's board", "There is only everyone's board"),
     ],
 )
 def test_the_official_board_is_not_changed_where_that_would_have_no_effect(
@@ -253,7 +253,7 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
     page = page_of(seen)
     for told in (
         "Paused since",
-        "Chooses A whatever it is. At most 1 in 100,000 honest voters ever looks like this.",
+        "Always chooses A. At most 1 in 100,000 honest voters ever looks like this.",
         "e-value 10^5.2, p at most 10^-5.2",
         "The copy is late",
         "$20.00",
@@ -265,9 +265,9 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
-        ("plain", "not needed, as the links name their workers"),
-        ("login", "not needed, as the login names the workers"),
-        ("mturk", "not uploaded. Until then no vote counts, and the pay sheet approves nobody"),
+        ("plain", "not needed, since the links name the workers"),
+        ("login", "not needed, since workers log in"),
+        ("mturk", "not uploaded. Until it is, no votes count and the pay sheet approves nobody"),
     ],
 )
 def test_a_campaign_asks_for_the_list_of_a_platform_that_has_one(bank, tmp_path, kind, told):

@@ -145,7 +145,7 @@ def test_an_item_whose_licence_is_withdrawn_is_taken_out_and_kept(project):
     )
     found = project.store.find(project.campaign, accepted.id)
     assert (found.state.step, found.state.fault) == ("rejected", "picture") and found.state.answer
-    with pytest.raises(DraftError, match=f"no item {accepted.id} in pets that can be taken out"):
+    with pytest.raises(DraftError, match=f"no item {accepted.id} in pets that can be removed"):
         project.projects.reject(project.campaign, accepted.id, "picture", "again")
     with pytest.raises(DraftError, match="no item 999 in pets"):
         project.projects.reject(project.campaign, 999, "picture", "")

@@ -206,7 +206,7 @@ def test_half_of_each_family_is_checked_and_the_sheet_says_what_was_found(databa
     project.projects.check(project.campaign, drafts[1].id, "answer")
     outside = next(one.id for one in project.drafts if one not in drafts)
     for number in (drafts[1].id, outside):
-        with pytest.raises(DraftError, match="waits to be checked"):
+        with pytest.raises(DraftError, match="to check. Someone may have checked it"):
             project.projects.check(project.campaign, number, "correct")
     left = due_checks(project.drafts, project.campaign)
     assert {one.id for one in left} == {one.id for one in drafts[2:]}
@@ -219,9 +219,9 @@ def test_half_of_each_family_is_checked_and_the_sheet_says_what_was_found(databa
 @pytest.mark.parametrize(
     "changes, told",
     [
-        ({"model": "writer"}, "name the text-only model as blind_model"),
+        ({"model": "writer"}, "questions have none. Name the text-only model as blind_model."),
         ({"kind": "essay"}, "kind"),
-        ({"samples": [{"picture": "a", "instruction": "b"}]}, "have qualify.items"),
+        ({"samples": [{"picture": "a", "instruction": "b"}]}, "Use qualify.items"),
         ({"kind": "captions", "families": [{"name": "a", "others": ["b"]}]}, "wrong answers"),
     ],
 )
@@ -263,7 +263,7 @@ def test_accepted_questions_leave_with_the_toolkits_columns(database, tmp_path, 
 def test_each_kind_leaves_in_its_own_forms(database, tmp_path, project):
     exports = Exports(project.store, project.writing.pictures)
     for form in ("bank", "hub", "visit"):
-        with pytest.raises(ExportError, match="choose --as tsv"):
+        with pytest.raises(ExportError, match="Write --as tsv"):
             exports.write(project.campaign, form, tmp_path / "out")
     other = Project.on(database, tmp_path, name="captions")
     with pytest.raises(ExportError, match="choose --as bank, hub or visit"):

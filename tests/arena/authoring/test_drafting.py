@@ -119,7 +119,7 @@ def test_a_model_at_an_unknown_price_is_not_asked(database, tmp_path):
     routed = ScriptedVLM("writer")
     routed.card = replace(routed.card, visitor_key=True)
     why = asyncio.run(project.drafting(routed).answer(project.campaign, captioned(project)))
-    assert "give it prompt_price and completion_price" in why and not routed.asked
+    assert "can't limit. Give it prompt_price and completion_price" in why and not routed.asked
 
 
 def test_after_a_fault_in_the_models_answer_a_person_writes(project):
@@ -181,7 +181,7 @@ def test_a_blind_model_that_fails_is_no_fault_of_the_item(database, tmp_path):
 
 
 def test_a_project_names_models_that_there_are(database, tmp_path):
-    with pytest.raises(CampaignError, match="no model named 'gpt'; there are: 'writer', 'blind'"):
+    with pytest.raises(CampaignError, match="no model named 'gpt'. Models: 'writer', 'blind'"):
         Project.on(database, tmp_path, model="gpt")
     with pytest.raises(CampaignError, match="model is empty"):
         Project.on(database, tmp_path, blind_model="blind")

@@ -253,7 +253,7 @@ def test_the_card_says_how_it_came_about(database, tmp_path):
         ],
     }
     for told in (
-        "1 item with 1 image:",
+        "1 item with 1 image. Each item has",
         "| dogs \\| cats | 1 |",
         "3 other people then said",
         "| verdict | 3 |",
@@ -289,7 +289,7 @@ def test_sealed_texts_leave_when_they_are_asked_for_alone(database, tmp_path, fo
         assert there == [texts, texts, False], name
     if form == "hub":
         assert (
-            "Withheld fields: captions and reference, against"
+            "Withheld fields: captions and reference, to avoid"
             in (tmp_path / "without" / "README.md").read_text()
         )
 
@@ -315,15 +315,16 @@ def test_what_is_taken_out_or_unfinished_stays_and_is_counted(database, tmp_path
     assert len(list((tmp_path / "out" / "images").iterdir())) == 1, "nor its picture"
     exported = exports(project).write(project.campaign, "visit", tmp_path / "visit")
     assert left_out(exported).startswith(
-        "Left out: 1 taken out, or with a fault that the table cannot say, 1 not"
+        "Left out: 1 removed, or with a fault that the table has no column for, 1 not"
     )
     project.projects.reject(project.campaign, 1, "caption", "its verifier erred")
     for form, why in (
         ("bank", "2 rejected"),
-        ("visit", "2 taken out, or with a fault that the table cannot say"),
+        ("visit", "2 removed, or with a fault that the table has no column for"),
     ):
         with pytest.raises(
-            ExportError, match=rf"pets has no item to export\. Left out: {why}, 1 not finished\."
+            ExportError,
+            match=rf"pets has no items to export yet\. Left out: {why}, 1 not finished\.",
         ):
             exports(project).write(project.campaign, form, tmp_path / "none")
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {
@@ -348,9 +349,8 @@ def test_the_public_table_leaves_as_it_came(database, data, tmp_path):
     for form in ("bank", "hub"):
         with pytest.raises(ExportError) as caught:
             out.write(project, form, tmp_path / form, words=WORDS)
-        assert (
-            "Left out: 37 rejected, 63 with a picture that is not kept here. Pictures of items 1, "
-            in str(caught.value)
+        assert "Left out: 37 rejected, 63 with a picture that isn't stored here. Items 1, " in str(
+            caught.value
         )
         assert "items visit FILE --fetch-images" in str(caught.value)
 
@@ -390,14 +390,14 @@ def test_an_error_names_project_item_and_field_and_leaves_no_folder(database, tm
             out.write(project.campaign, "hub", tmp_path / "out", words=words)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("mine")
-    with pytest.raises(ExportError, match="full is not empty; choose a new folder"):
+    with pytest.raises(ExportError, match="full isn't empty. Choose a new folder"):
         out.write(project.campaign, "bank", tmp_path / "full")
     kept = project.writing.pictures.path(project.drafts[0].state.instruction.pictures[0].name)
     data = kept.read_bytes()
     kept.unlink()
     for form in ("bank", "hub", "visit"):
         with pytest.raises(
-            ExportError, match=f"pets, item {first}, pictures: {kept.name} is not among the kept"
+            ExportError, match=f"pets, item {first}: the picture {kept.name} is missing"
         ):
             out.write(project.campaign, form, tmp_path / "out", words=WORDS)
         assert not (tmp_path / "out").exists()
@@ -418,7 +418,7 @@ def test_a_sealed_project_is_no_table_until_it_is_asked_for(database, tmp_path):
     project = Project.on(database, tmp_path, visibility="sealed")
     write(project)
     with pytest.raises(
-        ExportError, match="pets is sealed, and VisIT-Bench's table is its captions and answers"
+        ExportError, match="pets is sealed, and VisIT-Bench's table has captions and answers"
     ):
         exports(project).write(project.campaign, "visit", tmp_path / "out")
     assert (
@@ -431,14 +431,14 @@ def test_a_sealed_project_is_no_table_until_it_is_asked_for(database, tmp_path):
     [
         (
             {"images": [{"bytes": None, "path": "https://example.org/x.png"}]},
-            "expected images with their bytes",
+            "has images without their bytes",
         ),
         (
             {"images": [{"bytes": b"<html>", "path": "x.png"}]},
             "names the image 'x.png': This file is a web page",
         ),
-        ({"credits": []}, "expected a list of 1 credits"),
-        ({"captions": ["one", "two"]}, "holds 2 captions for 1 images"),
+        ({"credits": []}, "must be a list of 1 credits"),
+        ({"captions": ["one", "two"]}, "has 2 captions for 1 images"),
         ({"instruction": "a\0b"}, "NUL"),
     ],
 )
@@ -470,7 +470,7 @@ def test_rights_are_one_for_all_images_or_one_each(database, tmp_path):
     file.write_text(json.dumps(row | {"credit": "All", "licence": ["CC0"]}))
     with pytest.raises(
         RowsError,
-        match="row 1, column 'licence': holds 1 texts for 2 images. Give one text, or one",
+        match="row 1, column 'licence': has 1 texts for 2 images. Give one text, or one",
     ):
         bank.bring(tmp_path / "out")
     file.write_text(json.dumps(row | {"credit": "All", "licence": ["CC0", "PD"]}))

@@ -48,15 +48,15 @@ def test_a_project_is_made_of_a_toml_file_and_its_examples_pictures_are_kept(dat
         (b"dog.jpg", b"cat.jpg", "families.pictures names 'cat.jpg'"),
         (b"dog.jpg", b"page.html", "names 'page.html': This file is a web page"),
         (b"dog.jpg", b"a\\u0000b", "families.pictures names 'a\\x00b'"),
-        (b'name = "animals"', b'name = "a\\u0000b"', "'a\\x00b'; it must be the name of a family"),
-        (b"verifiers = 3", b"verifiers = 2", "verifiers is '2'; it must be 1 or 3"),
+        (b'name = "animals"', b'name = "a\\u0000b"', "'a\\x00b'. It must be the name of a family"),
+        (b"verifiers = 3", b"verifiers = 2", "verifiers is '2'. It must be 1 or 3"),
         (b"sealed", b"secret", "visibility is 'secret'"),
         (b"CC BY-SA 4.0", b"mine", "licence is 'mine'"),
         (b'name = "animals"', b'name = " "', "the name of a family"),
         (
             b"[[families]]",
             b'[[families]]\nname = "animals"\n[[families]]',
-            "two families are named 'animals'",
+            "Two families are named 'animals'",
         ),
         (b"hint", b"tip", "'tip' is not known"),
     ],
@@ -104,15 +104,15 @@ def test_a_sample_tasks_picture_is_kept(database, tmp_path):
             "qualify.samples is 2, and the file has 1 [[samples]]",
         ),
         (b"pass = 1", b"pass = 2", "qualify.pass is 2, more than the 1 questions asked"),
-        (b"samples = 1\n", b"", "nobody is asked any: set qualify.samples"),
-        (b"[qualify]\nsamples = 1\npass = 1\n", b"", "nobody is asked any: set qualify.samples"),
+        (b"samples = 1\n", b"", "nobody is asked any. Set qualify.samples."),
+        (b"[qualify]\nsamples = 1\npass = 1\n", b"", "nobody is asked any. Set qualify.samples."),
         (b'picture = "dog.jpg"', b'picture = "cat.jpg"', "samples.picture names 'cat.jpg'"),
         (b'picture = "dog.jpg"', b'picture = "a\\u0000b"', "the name of a picture's file"),
         (b'picture = "dog.jpg"', b"", "picture is missing"),
-        (b'"sheep|flock"', b'"sheep|"', "'sheep|'; it must be words or a short phrase"),
+        (b'"sheep|flock"', b'"sheep|"', "'sheep|'. It must be words or a short phrase"),
         (b'"sheep|flock"', b'"' + b"x" * 201 + b'"', "it must be words or a short phrase"),
         (b'"sheep|flock"', b"3", "it must be words or a short phrase"),
-        (b"least = 10", b"least = 0", "least is '0'; it must be a whole number from 1 to 500"),
+        (b"least = 10", b"least = 0", "least is '0'. It must be a whole number from 1 to 500"),
         (b"least = 10", b"most = 10", "'most' is not known"),
         (b'instruction = "What does the dog guard?"\nknown', b"known", "instruction is missing"),
     ],
@@ -131,7 +131,7 @@ def test_sample_tasks_that_cannot_be_are_told_in_a_sentence(database, tmp_path, 
 def test_a_qualification_that_asks_nothing_and_samples_of_battles_are_told():
     values = {"name": "pets", "seat": {"votes": 1, "pay": 0}}
     families = [{"name": "animals"}]
-    with pytest.raises(CampaignError, match="qualify asks nothing"):
+    with pytest.raises(CampaignError, match="qualify has no questions. Set qualify.items to"):
         read_spec(ProjectSpec, {**values, "families": families, "qualify": {"pass": 1}})
     with pytest.raises(
         CampaignError, match=r"qualify.samples is 1, and the file has 0 \[\[samples"

@@ -65,7 +65,7 @@ def test_an_import_that_dies_before_the_project_ends_leaves_none_open(database, 
         "a seat of an open one could be given a draft"
     )
     project, new = bring(database, table)
-    assert (new, project.why_ended) == (100, "its items came finished")
+    assert (new, project.why_ended) == (100, "its items were imported finished")
 
 
 def test_the_row_that_is_incorrect_without_a_fault_is_allowed(table):
@@ -89,15 +89,15 @@ def changed(table: Path, folder: Path, **cells: str) -> Path:
     [
         (
             {"human_ratings_gpt4_correct": "yes"},
-            "column 'human_ratings_gpt4_correct': Expected True or False",
+            "column 'human_ratings_gpt4_correct': is 'yes'. Write True or False",
         ),
-        ({"human_ratings_problem_in_caption": "True"}, "expected True in at most one of it"),
+        ({"human_ratings_problem_in_caption": "True"}, "only one of it"),
         (
             {"is_multiple_images": "False"},
             "column 'is_multiple_images': is False, and images has 2",
         ),
-        ({"images": "[]"}, "column 'images': expected a list"),
-        ({"images_dense_captions": '["one"]'}, "expected a list of 2 captions"),
+        ({"images": "[]"}, "column 'images': must be a list"),
+        ({"images_dense_captions": '["one"]'}, "must be a list of 2 captions"),
         ({"gpt4_prediction": ""}, "column 'gpt4_prediction': is empty"),
         ({"reference_output": "gone"}, "column 'reference_output': Expected this column"),
     ],
@@ -115,12 +115,12 @@ def test_a_table_that_makes_no_project_is_named(database, table, tmp_path):
     path = changed(table, tmp_path, instruction_category="f" * 201)
     with pytest.raises(
         CampaignError,
-        match=f"{path.name} makes no project 'visit': name is 'fff.*of 1 to 200 letters",
+        match=f"{path.name} can't become the project 'visit': name is 'fff.*1 to 200 characters long",
     ):
         bring(database, path)
 
 
 def test_a_project_of_three_verifiers_does_not_take_the_table(database, table, tmp_path):
     Project.on(database, tmp_path, name="visit", verifiers=3)
-    with pytest.raises(CampaignError, match="wants three verifiers"):
+    with pytest.raises(CampaignError, match="needs three verifiers"):
         bring(database, table)

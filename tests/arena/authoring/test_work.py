@@ -70,7 +70,7 @@ def test_a_pictures_place_does_not_come_with_it(project, ann):
         (Credit(source=FREE.source, licence="CC BY-SA"), "Picture 1 has no creator"),
         (
             Credit(source=FREE.source, creator="A" * 501, licence="CC BY"),
-            "too long; 500 characters",
+            "too long. Use at most 500 characters",
         ),
     ],
 )
@@ -113,12 +113,12 @@ def test_what_is_no_picture_or_no_picture_of_this_person_is_told_in_a_sentence(p
     bob = project.seat("bob")
     other = project.writing.next(bob).claim.token
     offered = project.offer(bob, other, 2)
-    with pytest.raises(DraftError, match="Picture 1 is none that you brought"):
+    with pytest.raises(DraftError, match="Picture 1 isn't one that you added"):
         project.writing.instruction(seat, token, "What is it?", [offered])
-    with pytest.raises(DraftError, match="1 to 10 different pictures, not 0"):
+    with pytest.raises(DraftError, match="1 to 10 different pictures, and this has 0"):
         project.writing.instruction(seat, token, "What is it?", [])
     mine = project.offer(seat, token, 1)
-    with pytest.raises(DraftError, match="1 to 10 different pictures, not 2"):
+    with pytest.raises(DraftError, match="1 to 10 different pictures, and this has 2"):
         project.writing.instruction(seat, token, "What is it?", [mine, mine])
     with pytest.raises(DraftError, match="The text of the instruction is empty"):
         project.writing.instruction(seat, token, " \n", [mine])
@@ -133,7 +133,7 @@ def test_a_link_to_no_public_picture_is_told_in_a_sentence(project, ann):
     project.writing._fetcher = Fetcher(resolve=_nowhere)
     for link, told in (
         ("https://inner.example/cat.jpg", "not on the public internet"),
-        ("ftp://a.b/c", "only https"),
+        ("ftp://a.b/c", "Only https"),
     ):
         with pytest.raises(DraftError, match=f"The picture was not fetched: .*{told}"):
             asyncio.run(project.writing.fetched(seat, token, link))
@@ -155,9 +155,7 @@ def test_few_links_are_asked_at_once(project, ann):
     project.writing._fetcher = Host()
     for _ in range(2):  # what was fetched holds nothing
         asyncio.run(project.writing.fetched(seat, token, "https://slow.example/a.jpg"))
-        assert told == [
-            "Pictures are being fetched from other links. Try again in half a minute."
-        ]
+        assert told == ["Pictures are being fetched from other links. Try again in half a minute."]
         told.clear()
 
 
@@ -190,12 +188,12 @@ def test_the_pictures_that_one_may_bring_are_bounded_and_the_same_is_one(project
             project.writing.upload_picture(seat, token, photo(seed + 1))
     assert len(project.writing.brought(seat, token)) == MOST_BROUGHT - 1
     project.writing.upload_picture(seat, token, photo(500))
-    with pytest.raises(DraftError, match="You brought 30 pictures"):
+    with pytest.raises(DraftError, match="You've added 30 pictures"):
         project.writing.upload_picture(seat, token, photo(501))
     assert len(files(project)) == 2 * MOST_BROUGHT, "what is refused does not stay on the disk"
-    with pytest.raises(DraftError, match="You brought 30 pictures"):
+    with pytest.raises(DraftError, match="You've added 30 pictures"):
         project.writing.upload_picture(seat, token, b"nothing that costs time is done with it")
-    with pytest.raises(DraftError, match="You brought 30 pictures"):
+    with pytest.raises(DraftError, match="You've added 30 pictures"):
         asyncio.run(project.writing.fetched(seat, token, "https://not-asked.example/a.jpg"))
 
 
@@ -206,7 +204,7 @@ def files(project: Project) -> list[str]:
 
 def test_a_disk_that_takes_no_picture_is_told_in_a_sentence(project, ann, monkeypatch):
     seat, token = ann
-    with files_end_at(50), pytest.raises(DraftError, match="disk takes no file at the moment"):
+    with files_end_at(50), pytest.raises(DraftError, match="disk can't save files right now. Try"):
         project.writing.upload_picture(seat, token, photo(1))
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=VOTES_ROOM - 1))
     with pytest.raises(DraftError, match="are kept for votes"):
@@ -254,7 +252,7 @@ def test_an_author_is_warned_of_what_is_there_already_and_of_a_told_answer(proje
     found = project.writing.instruction(
         cem, token, "Which dog is it and why is it?", again, answer="A dog: which?"
     )
-    assert len(found.warnings) == 2 and "Picture 1 looks like one of item 1" in found.warnings[0]
+    assert len(found.warnings) == 2 and "Picture 1 looks like one in item 1" in found.warnings[0]
     assert found.warnings[1].endswith("another item: Which dog is it, and why?")
     told = project.writing.instruction(
         cem, token, "Is the small dog brown or black?", again[1:], answer="brown"
@@ -303,7 +301,7 @@ def test_a_caption_says_what_can_be_seen(project, ann):
         ([whole], "1 captions for 2 pictures"),
         ([whole, "a brown dog"], "caption of picture 2 has 3 words. Write 15"),
         ([whole, ""], "caption of picture 2 is empty"),
-        ([answer, whole], "caption of picture 1 is the answer alone"),
+        ([answer, whole], "caption of picture 1 only gives the answer"),
         ([whole, "w " * 5000], "caption of picture 2 has 9999 characters"),
     ):
         with pytest.raises(DraftError, match=told):

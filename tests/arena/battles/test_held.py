@@ -71,7 +71,7 @@ def test_nothing_is_held_beside_an_unfinished_battle_or_over_the_days_limit(
             "a choice that can be taken back is unfinished too"
         )
         visitor.reveal(served)
-    with pytest.raises(LimitError, match="last battle for today"):
+    with pytest.raises(LimitError, match="last battle today"):
         sampler.hold(visitor.id, ANY)
 
 

@@ -109,7 +109,7 @@ def test_a_voters_day_ends_before_another_battle_is_served(arena):
     arena.store.vote(arena.store.voter("anna"), third.token, "a", "terms")
     arena.store.reveal(arena.store.voter("anna"), third.token)
     for _ in range(2):
-        with pytest.raises(LimitError, match=r"at most 3 a day.*from midnight \(UTC\)"):
+        with pytest.raises(LimitError, match=r"at most 3 a day.*after midnight \(UTC\)"):
             arena.serve_battle("anna")
     arena.vote("ben")
     arena.yesterday()
@@ -155,7 +155,7 @@ def test_a_networks_day_is_counted_over_all_its_cookies(arena):
     for number in range(4):
         arena.serve_battle(f"bot {number}", "198.51.100.0/24")
     for number in range(4, 7):
-        with pytest.raises(LimitError, match="Your network has had its battles"):
+        with pytest.raises(LimitError, match="Your network has used up today's battles."):
             arena.serve_battle(f"bot {number}", "198.51.100.0/24")
     with pytest.raises(LimitError, match="Your network"):
         arena.live_battle("bot 8", network="198.51.100.0/24")
@@ -247,13 +247,13 @@ def test_an_item_is_served_to_a_voter_so_often(arena):
     asked_for = BattleRequest(item=item.key)
     arena.vote("anna", asked_for=asked_for)
     arena.vote("anna", asked_for=asked_for)
-    with pytest.raises(LimitError, match="as often as one voter may"):
+    with pytest.raises(LimitError, match="as often as one voter can."):
         arena.serve_battle("anna", asked_for=asked_for)
     assert arena.serve_battle("anna").item != item.id
     arena.serve_battle("ben", asked_for=asked_for)
     arena.live_battle("anna", item.id)
     arena.live_battle("anna", item.id)
-    with pytest.raises(LimitError, match="about this item"):
+    with pytest.raises(LimitError, match="on this item"):
         arena.live_battle("anna", item.id)
     arena.live_battle("anna")
 
@@ -265,7 +265,7 @@ def test_a_pair_of_models_is_served_to_a_voter_so_often(arena):
     with arena.database.read() as connection:
         pairs = connection.execute(select(BATTLE.c.model_low, BATTLE.c.model_high)).all()
     assert len(pairs) == 6 and all(pairs.count(pair) == 2 for pair in pairs)
-    with pytest.raises(LimitError, match="as often as one voter may"):
+    with pytest.raises(LimitError, match="as often as one voter can."):
         arena.serve_battle("anna")
     arena.serve_battle("ben")
 
@@ -324,7 +324,7 @@ def test_the_page_says_that_the_day_is_over(start_server):
         with Voter(server.address) as voter:
             voter.client.headers["x-forwarded-for"] = f"1.1.1.1, 8.8.8.{number}"
             told = voter.load()["parts"]["subject"]
-            assert ("Your network has had its battles" in told) == (number == 2)
+            assert ("Your network has used up today's battles." in told) == (number == 2)
 
 
 def _rooms(arena: Arena):

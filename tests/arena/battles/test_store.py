@@ -112,11 +112,11 @@ def test_the_same_choice_again_gets_the_same_answer_and_another_is_refused(visit
     first = visitor.vote(battle, "a")
     assert (first.phase, first.choice) == (Phase.VOTED, "a")
     assert visitor.vote(battle, "a") == first
-    with pytest.raises(ChoiceError, match="already chose A"):
+    with pytest.raises(ChoiceError, match="already chosen A"):
         visitor.vote(battle, "b")
     final = visitor.reveal(battle)
     assert visitor.vote(battle, "a") == final
-    with pytest.raises(ChoiceError, match="already chose A"):
+    with pytest.raises(ChoiceError, match="already chosen A"):
         visitor.vote(battle, "b")
     assert counted(visitor.database) == {battle.id: "a"}
     assert visitor.store.votes_of(visitor.id) == 1
@@ -225,7 +225,7 @@ def test_names_wait_for_the_reveal_and_the_reveal_for_the_choice(visitor):
     battle = visitor.serve()
     for stage in (lambda: battle, lambda: visitor.vote(battle)):
         stage()
-        with pytest.raises(ChoiceError, match="after your choice"):
+        with pytest.raises(ChoiceError, match="after you choose"):
             visitor.store.names(visitor.id, battle.token)
         if stage() is battle:
             with pytest.raises(ChoiceError, match="Choose A or B first"):
@@ -276,7 +276,7 @@ def test_nothing_chosen_is_nothing_to_take_back(visitor):
 
 def test_an_undo_after_the_reveal_is_refused(visitor):
     battle = visitor.decide()
-    with pytest.raises(ChoiceError, match="names have been shown"):
+    with pytest.raises(ChoiceError, match="You've seen"):
         visitor.undo(battle)
     assert counted(visitor.database) == {battle.id: "a"}
 

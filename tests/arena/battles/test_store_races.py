@@ -185,7 +185,7 @@ def test_the_database_refuses_a_battle_that_breaks_the_rules(visitor):
     }
     before = rows(visitor.database, BATTLE)
     for state, changes in BROKEN:
-        with pytest.raises(DatabaseError, match="Not stored"):
+        with pytest.raises(DatabaseError, match="Not saved"):
             change(visitor.database, battles[state], **changes)
             pytest.fail(f"{state} became {changes}")
     assert rows(visitor.database, BATTLE) == before

@@ -188,7 +188,7 @@ def test_any_tuple_may_be_drawn_and_a_larger_bank_changes_few(battles):
     Ingest(battles.database).add_items("test", "folder", drafts(66, MODELS[:4])[60:])
     after = layout_of(spec, ItemBank(battles.database).bank(), names).wanted
     assert 0.7 * 36 <= (before & after[:, :60]).sum() <= 36
-    with pytest.raises(CampaignError, match="tuples is 1,000; there are 396"):
+    with pytest.raises(CampaignError, match="tuples is 1,000, but these models have only 396"):
         layout_of(
             spec.model_copy(update={"tuples": 1000}), ItemBank(battles.database).bank(), names
         )
@@ -220,7 +220,7 @@ def test_who_comes_back_late_adds_nothing_to_a_full_campaign(battles):
     let_minutes_pass(battles.database, 21)
     assert battles.do(battles.seat(campaign, "other")) == 2
     assert battle
-    with pytest.raises(ChoiceError, match="You were away for long"):
+    with pytest.raises(ChoiceError, match="You were away for a while, so"):
         battles.decide(late, battle, "a")
     assert given(battles).sum() == 2
 

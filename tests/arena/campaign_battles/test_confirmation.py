@@ -332,7 +332,7 @@ def test_a_network_takes_so_many_seats_a_day(bank, toml, most):
             one.admin.seats.enter(one.campaign, Arrival(f"A{number}"), "2a00:1450:4001::/48")
             taken += 1
         except CampaignLinkError as error:
-            assert f"opened {most} links of this campaign today" in str(error)
+            assert f"opened {most} links to this campaign today" in str(error)
     assert taken == most == len(one.admin.seats.all(one.campaign))
     assert one.admin.seats.enter(one.campaign, Arrival("A0"), "2a00:1450:4001::/48")
     assert one.admin.seats.enter(one.campaign, Arrival("B0"), "2a00:1450:4002::/48")

@@ -38,7 +38,7 @@ TOML = next(block.text for block in docs.blocks(STUDY) if block.file == "large.t
 TOML_OF_ONES_OWN = "\n".join(
     part for part in TOML.split("\n\n") if not part.startswith(("[qualify]", "[platform]"))
 )
-_SUMMARY = re.compile(r"([\d,]+) tuples, ([\d,]+) votes at most.* ([\d,]+) workers of")
+_SUMMARY = re.compile(r"([\d,]+) tuples, at most ([\d,]+) votes.* ([\d,]+) workers with")
 
 
 class Planned(NamedTuple):

@@ -189,7 +189,7 @@ def test_an_abandoned_battle_is_freed_after_its_minutes_and_a_late_choice_in_it_
     taken = one_tuple.next(other)
     assert taken
     assert battle
-    with pytest.raises(ChoiceError, match="You were away for long"):
+    with pytest.raises(ChoiceError, match="You were away for a while, so"):
         one_tuple.decide(left, battle, "a")
     assert one_tuple.next(left) is None
     one_tuple.decide(other, taken, "b")
@@ -238,7 +238,7 @@ def test_a_taken_back_choice_that_is_left_behind_frees_its_place(one_tuple):
     let_minutes_pass(one_tuple.database, 21)
     one_tuple.states.fresh(campaign)
     assert one_tuple.next(other)
-    with pytest.raises(ChoiceError, match="You were away for long"):
+    with pytest.raises(ChoiceError, match="You were away for a while, so"):
         one_tuple.work.take(left, again.token, "b", "1")
 
 
@@ -250,7 +250,7 @@ def test_an_abandoned_battle_does_not_come_back_after_the_end(one_tuple):
     one_tuple.campaigns.end(campaign, "by hand")
     left = one_tuple.seat(campaign, "left")
     assert one_tuple.next(left) is None
-    with pytest.raises(ChoiceError, match="You were away for long"):
+    with pytest.raises(ChoiceError, match="You were away for a while, so"):
         one_tuple.decide(left, battle, "a")
 
 
@@ -296,7 +296,7 @@ def test_what_is_no_side_is_no_choice(battles):
     seat = battles.seat(battles.campaign(), "w")
     battle = battles.next(seat)
     for choice in ("", "c", "A", "ab", "a\0"):
-        with pytest.raises(ChoiceError, match="press A or B"):
+        with pytest.raises(ChoiceError, match="You haven't chosen yet. Press A or B"):
             battles.work.take(seat, battle.token, choice, "1")
     assert battles.next(seat).phase is Phase.OPEN
 

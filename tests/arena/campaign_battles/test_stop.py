@@ -60,7 +60,7 @@ def test_a_campaign_ends_when_every_tuple_has_its_votes(duel):
 def test_a_campaign_ends_when_its_orders_are_settled_and_keeps_that(duel):
     small = {"votes": 4, "minutes": 20, "pay": 1}
     campaign = judged(duel, duel.campaign(seat=small, stop={"votes": 1000, "settled": 0.2}), 30)
-    assert campaign.why_ended == "every two neighbours are clear of each other after 100 votes"
+    assert campaign.why_ended == "all neighbours are clearly apart after 100 votes"
     (kept,) = rows(duel.database, SETTLEMENT)
     names = [model.name for model in duel.items.models()]
     assert (names[kept.above - 1], names[kept.below - 1], kept.votes) == ("m1", "m2", 100)
@@ -146,10 +146,10 @@ def spec_of(**changes) -> BattleSpec:
 @pytest.mark.parametrize(
     "changes, told",
     [
-        ({"design": "fixed"}, "no tuples are given"),
+        ({"design": "fixed"}, "no tuples. Run"),
         (
             {"fixed": [{"item": "x", "model_a": "m1", "model_b": "m2"}]},
-            "it belongs to design = 'fixed'",
+            "tuples. Set 'fixed', or leave the file out.",
         ),
         ({"design": "clever"}, "design"),
         ({"name": "a b"}, "name"),
@@ -167,9 +167,9 @@ def test_a_spec_with_a_mistake_says_which(changes, told):
 @pytest.mark.parametrize(
     "changes, told",
     [
-        ({"source": "nowhere"}, "source is 'nowhere'; there are: test"),
-        ({"families": ["Opera"]}, "families: 'Opera' is none of this source's"),
-        ({"models": ["m1", "m9"]}, "models: 'm9' is none of this source's"),
+        ({"source": "nowhere"}, "There is no source 'nowhere'. Sources: test"),
+        ({"families": ["Opera"]}, "families: 'Opera' isn't in this source"),
+        ({"models": ["m1", "m9"]}, "models: 'm9' isn't in this source"),
         ({"models": ["m1"]}, "answers of 1 of these models. A battle takes two"),
         (
             {"design": "fixed", "fixed": [{"item": "x", "model_a": "m1", "model_b": "m2"}]},

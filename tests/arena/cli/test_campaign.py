@@ -39,9 +39,9 @@ def read(text: str) -> list[dict[str, str]]:
 def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
     code, out, _ = campaign(capsys, "new", written(tmp_path, "c.toml", TOML))
     assert code == 0 and out.splitlines() == [
-        "pilot: 3 models, 18 tuples, 18 votes at most. It stops at 1,000.",
-        "6 workers of 3 votes, for 5 USD each: 30.00 USD without the platform's fee.",
-        "There are no check items: nobody's attention is tested (python -m arena items checks DIR).",
+        "pilot: 3 models, 18 tuples, at most 18 votes. It stops at 1,000.",
+        "6 workers with 3 votes each, for 5 USD each: 30.00 USD before the platform's fee.",
+        "No check items, so nobody's attention is tested. Import some: python -m arena items checks DIR.",
         "Links: python -m arena campaign links pilot --workers FILE",
     ]
     people = written(tmp_path, "people.txt", "\ufeffWorker\r\n\r\nAda  Lovelace\r\n李小龍\r\n")
@@ -71,7 +71,7 @@ def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
         "none.txt: Expected a worker's name on each line, found none. Write one on each line\n",
     )
     code, _, err = campaign(capsys, "links", "pilot")
-    assert code == 2 and "give --workers FILE" in err
+    assert code == 2 and "worker. Give --workers FILE" in err
 
 
 @pytest.mark.parametrize("person", ["w1", "Zoë Ångström", "李 小龍", "+1, or 'less'"])
@@ -99,13 +99,13 @@ def test_a_platforms_campaign_has_one_link(arena, capsys, tmp_path):
     code, _, err = campaign(
         capsys, "links", "pilot", "--workers", written(tmp_path, "people.txt", "w1\n")
     )
-    assert code == 2 and "pilot has one link for all its workers; leave out --workers" in err
+    assert code == 2 and "pilot has one link for all workers. Leave out --workers." in err
 
 
 def test_a_wrong_file_ends_with_one_line(arena, capsys, tmp_path):
     for text, told in (
-        (TOML.replace("test", "none"), "there are: test"),
-        (TOML * 2, "The file isn't TOML"),
+        (TOML.replace("test", "none"), "Sources: test"),
+        (TOML * 2, "The file isn't valid TOML"),
     ):
         code, out, err = campaign(capsys, "new", written(tmp_path, "c.toml", text))
         assert (code, out, err.count("\n")) == (2, "", 1)
@@ -126,7 +126,7 @@ def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
     export = "Submission id,Participant id,Status\nsitting,5f01,AWAITING REVIEW\n2,5f09,AWAITING REVIEW\n"
     _, out, _ = campaign(capsys, "participants", "pilot", written(tmp_path, "prolific.csv", export))
     assert out == (
-        "2 people in the platform's list of pilot; 1 of them came. Not in it: 1 worker. Workers who came: 1 confirmed, "
+        "2 people on the platform's list of pilot. 1 of them came. Not on it: 1 worker. Workers who came: 1 confirmed, "
         "1 rejected, 0 pending.\n"
     )
     assert "running; 3 of 1,000 votes," in campaign(capsys, "list")[1]
@@ -150,4 +150,4 @@ def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
     assert "pilot (prolific), ended: ended by an operator;" in campaign(capsys, "list")[1]
     for word in ("sheet", "quality", "votes", "end", "links"):
         code, _, err = campaign(capsys, word, "pilo")
-        assert (code, err) == (2, "There is no campaign named 'pilo'; there are: pilot\n")
+        assert (code, err) == (2, "There's no campaign named 'pilo'. Campaigns: pilot.\n")

@@ -201,7 +201,7 @@ def test_a_dry_run_asks_nobody():
     done = run("arena", "deploy", "--space", "ada/arena", "--dry-run")
     assert done.code == 0, done.err
     assert set(deploy.shipped(ROOT)) <= set(done.out.splitlines())
-    assert "Nothing is sent" in done.out and "HF_TOKEN" in done.out
+    assert "Nothing was sent" in done.out and "HF_TOKEN" in done.out
 
 
 @pytest.mark.parametrize(
@@ -209,12 +209,12 @@ def test_a_dry_run_asks_nobody():
 )
 def test_a_name_is_checked_before_anything_is_asked(name):
     done = run("arena", "deploy", "--space", name)
-    assert done.code == 2 and "must be USER/NAME, as in ada/arena" in done.err
+    assert done.code == 2 and "Write USER/NAME, as in ada/arena" in done.err
 
 
 def test_another_app_in_the_space_is_left_alone(hub):
     hub.spaces["ada/arena"] = Space(files={"app.py": b"another"})
-    with pytest.raises(deploy.DeployError, match="ada/arena holds another app"):
+    with pytest.raises(deploy.DeployError, match="ada/arena has another app"):
         write(hub)
     assert hub.spaces["ada/arena"].files == {"app.py": b"another"} and hub.private is None
 
@@ -231,7 +231,7 @@ def test_a_free_account_is_told_what_it_may_have(status, hub, small):
     hub.no_spaces = status
     with pytest.raises(
         deploy.DeployError,
-        match="Free accounts of Hugging Face can create ZeroGPU Spaces only: make one",
+        match="Free accounts can only create ZeroGPU Spaces. Make one",
     ):
         write(hub)
     hub.spaces["ada/arena"] = Space(files={".gitattributes": b"", "README.md": b"made on the site"})
@@ -240,7 +240,7 @@ def test_a_free_account_is_told_what_it_may_have(status, hub, small):
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(401, "does not know this token"), (418, "answered 418. Please try again")],
+    [(401, "doesn't know this token. Run"), (418, "answered 418. Try again")],
 )
 def test_what_the_hub_refuses_is_said_without_its_words(status, words, hub):
     hub.status = status
@@ -253,7 +253,7 @@ def test_no_token_is_one_line(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", "/nowhere/token")
     done = run("arena", "deploy", "--space", "ada/arena", environ={"HF_TOKEN": ""})
     assert (done.code, done.out) == (2, "")
-    assert done.err == "No token of the Hub found. Run `hf auth login`, or set HF_TOKEN\n"
+    assert done.err == "No Hub token found. Run `hf auth login`, or set HF_TOKEN.\n"
 
 
 @pytest.mark.soak
@@ -263,7 +263,7 @@ def test_no_hub_is_one_line():
     assert (done.code, done.out) == (2, "")
     assert (
         done.err
-        == "The Hub cannot be reached (ConnectError); please try again, what was done is kept\n"
+        == "The Hub can't be reached (ConnectError). Try again. What is done so far is kept.\n"
     )
 
 

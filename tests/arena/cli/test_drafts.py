@@ -68,9 +68,10 @@ def written(database: Database, folder, items: int = 1) -> Project:
 def test_a_project_from_its_file_to_the_bank(database, arena, tmp_path):
     code, out, _ = arena("drafts", "new", tmp_path / "pets.toml")
     assert code == 0 and out.splitlines() == [
-        "pets: 10 items of 1 family, 40 steps or more.",
-        "2 seats of 20 steps, for 6 USD each: 12.00 USD or more, without the platform's fee. An item takes 4 people.",
-        "People write the answers: no model is named.",
+        "pets: 10 items in 1 family, 40 steps or more.",
+        "2 seats with 20 steps each, for 6 USD each: 12.00 USD or more, before the platform's fee. "
+        "An item takes 4 people.",
+        "People write the answers, because model is empty.",
         "Links: python -m arena campaign links pets --workers FILE",
     ]
     (tmp_path / "people.txt").write_text("ann\nbob\n")
@@ -97,7 +98,7 @@ def test_a_project_from_its_file_to_the_bank(database, arena, tmp_path):
     code, out, _ = arena("drafts", "export", "pets", "--as", "bank", "--out", tmp_path / "out")
     assert code == 0 and out.splitlines() == [
         f"pets: 2 items written to {tmp_path / 'out'}.",
-        f"To bring them into the bank: python -m arena items folder {tmp_path / 'out'} --name pets",
+        f"To import them: python -m arena items folder {tmp_path / 'out'} --name pets",
     ]
     assert arena("items", "folder", tmp_path / "out", "--name", "pets")[0] == 0
     assert {item.instruction for item in ItemBank(database).bank().items.values()} == {
@@ -117,7 +118,7 @@ def test_its_people_are_listed_and_paid_by_the_commands_of_campaigns(database, a
         (name, "1") for name in ("ann", "bob", "cem", "dot")
     ]
     for word in ("quality", "votes"):
-        told = f"pets is a project in which people write items and has no {word}; see: drafts board pets\n"
+        told = f"pets is a project, which has no {word}. Run: python -m arena drafts board pets\n"
         assert arena("campaign", word, "pets") == (2, "", told)
     assert arena("campaign", "end", "pets")[1].startswith("pets has ended.")
     assert "pets (plain), ended: ended by an operator; 1 of 10" in arena("campaign", "list")[1]
@@ -126,7 +127,7 @@ def test_its_people_are_listed_and_paid_by_the_commands_of_campaigns(database, a
 def test_an_error_of_a_project_names_its_file(database, arena, tmp_path):
     (tmp_path / "odd.toml").write_text("name = pets")
     code, _, err = arena("drafts", "new", tmp_path / "odd.toml")
-    assert code == 2 and err.startswith("odd.toml: The file isn't TOML in UTF-8: ")
+    assert code == 2 and err.startswith("odd.toml: The file isn't valid TOML in UTF-8: ")
 
 
 def test_an_item_is_taken_out(database, arena, tmp_path):
@@ -135,11 +136,11 @@ def test_an_item_is_taken_out(database, arena, tmp_path):
     code, out, _ = arena(
         "drafts", "reject", "pets", 1, "--fault", "picture", "--why", "licence withdrawn"
     )
-    assert code == 0 and out.startswith("Item 1 of pets is taken out. If it is in the bank")
+    assert code == 0 and out.startswith("Item 1 of pets is removed. If you've imported it")
     code, _, err = arena("drafts", "reject", "pets", 1, "--fault", "picture", "--why", "again")
-    assert (code, err) == (2, "There is no item 1 in pets that can be taken out.\n")
+    assert (code, err) == (2, "There is no item 1 in pets that can be removed. Check its number.\n")
     code, _, err = arena("drafts", "export", "pets", "--as", "bank", "--out", tmp_path / "out")
-    assert (code, err) == (2, "pets has no item to export. Left out: 1 rejected.\n")
+    assert (code, err) == (2, "pets has no items to export yet. Left out: 1 rejected.\n")
     assert not (tmp_path / "out").exists()
 
 
@@ -165,7 +166,7 @@ def test_samples_are_listed_and_judged(database, arena, tmp_path):
     code, _, err = arena("drafts", "judge", "pets", f"{seat.id}.1.1", "poor")
     assert (code, err) == (
         2,
-        f"No sample {seat.id}.1.1 of pets waits to be read. It may have been read already.\n",
+        f"There's no sample {seat.id}.1.1 of pets to read. Someone may have read it already.\n",
     )
     assert arena("drafts", "samples", "pets")[1] == "sample,at,picture,instruction,caption\n"
 
@@ -177,43 +178,41 @@ def test_sealed_texts_are_never_sent_to_a_public_dataset(database, arena, tmp_pa
     written(database, tmp_path)
     export = ("drafts", "export", "pets", "--out", tmp_path / "out")
     code, _, err = arena(*export, *HUB, "--push", "ada/pets", "--with-texts", "--public")
-    assert (code, err) == (2, "pets is sealed: leave out --with-texts, or --public\n")
+    assert (code, err) == (2, "pets is sealed. Leave out --with-texts or --public.\n")
     code, _, err = arena(*export, "--as", "bank", "--push", "ada/pets")
-    assert code == 2 and "write --as hub, not --as bank" in err
+    assert code == 2 and "Write --as hub, not --as bank" in err
     assert not sent and not (tmp_path / "out").exists()
     code, out, _ = arena(*export, *HUB, "--push", "ada/pets")
     assert code == 0 and out.endswith("Sent to the private dataset ada/pets.\n")
     assert [words[1:3] for words in sent] == [("ada/pets", True)]
     code, _, err = arena("drafts", "export", "pets", "--as", "hub", "--out", tmp_path / "other")
-    assert code == 2 and "--language is ''; it must be a code of ISO 639" in err
+    assert code == 2 and "--language is ''. Write an ISO 639 code" in err
 
 
 def test_the_public_table_comes_in_and_goes_out(database, arena, tmp_path, data):
     table = data / "visit-bench" / "visit_bench_multi_images.csv"
     assert (
         arena("drafts", "import", "visit", table)[1]
-        == "visit-bench: 100 new items; 63 of all are accepted.\n"
+        == "visit-bench: 100 new items. 63 are accepted in all.\n"
     )
     assert (
         arena("drafts", "import", "visit", table)[1]
-        == "visit-bench: 0 new items; 63 of all are accepted.\n"
+        == "visit-bench: 0 new items. 63 are accepted in all.\n"
     )
     code, out, _ = arena(
         "drafts", "export", "visit-bench", "--as", "visit", "--out", tmp_path / "out"
     )
     assert code == 0 and out == f"visit-bench: 100 items written to {tmp_path / 'out'}.\n"
-    assert (
-        "Correct           63.0% (53% to 72%) of 100" in arena("drafts", "board", "visit-bench")[1]
-    )
+    assert "Correct        63.0% (53% to 72%) of 100" in arena("drafts", "board", "visit-bench")[1]
 
 
 def test_what_cannot_be_done_is_one_line(database, arena, tmp_path):
     for words, told in (
         (("new", tmp_path / "none.toml"), "none.toml"),
-        (("board", "pets"), "There is no campaign named 'pets'; there are: none yet"),
+        (("board", "pets"), "There's no campaign named 'pets'. Campaigns: none yet"),
         (
             ("export", "pets", "--as", "bank", "--out", tmp_path / "out"),
-            "There is no campaign named 'pets'",
+            "There's no campaign named 'pets'",
         ),
         (("import", "visit", tmp_path / "none.csv"), "none.csv"),
     ):
@@ -225,7 +224,7 @@ def test_a_project_of_questions_from_its_file_to_its_table(database, arena, tmp_
     toml = TOML.replace("visibility", 'kind = "multiple choice"\nvisibility')
     (tmp_path / "pets.toml").write_text(toml)
     out = arena("drafts", "new", tmp_path / "pets.toml")[1]
-    assert "pets: 10 questions of 1 family, 20 steps or more." in out
+    assert "pets: 10 questions in 1 family, 20 steps or more." in out
     assert "A question takes 2 people." in out
     assert "No model tries the questions without their pictures" in out
     store, pictures = DraftStore(database), PictureStore(tmp_path / "pictures")
@@ -239,7 +238,7 @@ def test_a_project_of_questions_from_its_file_to_its_table(database, arena, tmp_
     ]
     board = arena("drafts", "board", "pets")[1]
     assert "Second person" in board and "Caption" not in board
-    assert board.endswith("its author among them, agree in 100.0% of pairs.\n")
+    assert board.endswith("its author included, agree in 100.0% of pairs.\n")
     code, _, err = arena("drafts", "export", "pets", "--as", "bank", "--out", tmp_path / "out")
     assert (code, err) == (2, "pets has multiple-choice questions. Choose --as tsv\n")
     out = arena("drafts", "export", "pets", "--as", "tsv", "--out", tmp_path / "out")[1]

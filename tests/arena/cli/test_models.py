@@ -52,14 +52,14 @@ def test_what_is_exported_can_be_taken_in_again(arena, tmp_path):
     [
         (
             FACTS.replace("m1", "nobody"),
-            "There is no model named 'nobody'; `models list` names",
+            "There's no model named 'nobody'. To see the models: python -m arena models list",
         ),
         (FACTS.replace("8B", "big"), "facts.toml, model 1 ('m1'): parameters is 'big'"),
-        (FACTS.replace("open", "weights"), "'weights' is no fact; known are organisation, "),
-        (FACTS.replace("name", "named", 1), "facts.toml, model 1: name is missing; add it"),
-        (FACTS + FACTS, "two tables are of 'm1'; make them one"),
-        ("models = 3", "expected tables [[models]] and nothing else"),
-        ("[[models]", "facts.toml isn't TOML"),
+        (FACTS.replace("open", "weights"), "'weights' isn't a fact. Facts: organisation,"),
+        (FACTS.replace("name", "named", 1), "facts.toml, model 1: name is missing. Add it"),
+        (FACTS + FACTS, "two tables are about 'm1'. Merge them."),
+        ("models = 3", "must have [[models]] tables and nothing else"),
+        ("[[models]", "facts.toml isn't valid TOML"),
     ],
 )
 def test_a_wrong_file_is_refused_whole(arena, tmp_path, text, told):
@@ -84,8 +84,8 @@ def test_a_model_is_linked_to_the_hub_and_back(arena, monkeypatch):
         assert arena("models", "facts", "--export").out == ""
         for wrong, told in (
             (("m1", "Dodo/none"), "The Hub has no public model Dodo/none"),
-            (("m1", "dodo"), "it must be OWNER/REPO"),
-            (("nobody", "Dodo/dodo"), "There is no model named 'nobody'"),
+            (("m1", "dodo"), "Hub. Write OWNER/REPO"),
+            (("nobody", "Dodo/dodo"), "There's no model named 'nobody'"),
         ):
             done = arena("models", "link", *wrong)
             assert done.code == 2 and told in done.err

@@ -21,9 +21,9 @@ def votes(tmp_path) -> Path:
 )
 def test_votes_that_are_read_are_never_written_over(words, votes, tmp_path):
     done = run("arena", *(word.format(votes, tmp_path) for word in words))
-    assert (
-        done.code == 2 and f"{votes} is read by this command, and would be written over" in done.err
-    ), done
+    assert done.code == 2 and f"This command reads {votes}, so it can't overwrite it" in done.err, (
+        done
+    )
     assert votes.read_text() == VOTES and list(tmp_path.iterdir()) == [votes]
 
 
@@ -35,10 +35,7 @@ def test_an_export_replaces_what_an_export_wrote_and_nothing_else(name, tmp_path
     mine = tmp_path / name
     mine.write_text("my own")
     done = run("arena", "export", "--out", tmp_path, environ=environ)
-    assert (
-        done.code == 2
-        and f"{mine} is there, and no export wrote it; choose a folder of its own" in done.err
-    )
+    assert done.code == 2 and f"{mine} isn't from an export. Choose an empty folder." in done.err
     assert mine.read_text() == "my own"
 
 
@@ -53,5 +50,5 @@ def test_a_place_that_cannot_be_used_is_told_in_words(votes, tmp_path):
         environ={"DATA_DIR": str(tmp_path / "data")},
     )
     assert done.code == 2 and done.err.startswith(
-        f"{tmp_path / 'none.toml'}: cannot be used (No such file"
+        f"{tmp_path / 'none.toml'} can't be used (No such file"
     ), done.err

@@ -28,7 +28,10 @@ def test_a_plan_names_votes_workers_hours_and_money(capsys):
     assert (each, votes, width, int(workers)) == ("1", tuples, "±30.0", -(-int(votes) // 20))
     assert int(money) == pytest.approx(int(hours) * 18, abs=18)
     assert int(five.replace(",", "").split()[1]) == pytest.approx(3 * int(votes), rel=0.02)
-    assert note == "Half width: that of the models' 95% intervals, on average, in rating points."
+    assert (
+        note
+        == "Half width: half the width of the models' 95% intervals, on average, in rating points."
+    )
     assert words == "One vote per tuple costs a third of five."
 
 
@@ -36,9 +39,9 @@ def test_a_plan_says_what_cannot_be_reached_or_is_missing(capsys):
     code, out, _ = plan(
         capsys, "--models", "8", "--items", "20", "--half-width", "5", "--each", "1"
     )
-    assert code == 0 and "not enough: more items are needed" in out
+    assert code == 0 and "not enough items" in out
     code, out, err = plan(capsys, "--models", "8", "--items", "20")
-    assert (code, out) == (2, "") and "wanted half width, or the smallest gap" in err
+    assert (code, out) == (2, "") and "goal. Give --half-width or --gap." in err
     code, _, err = plan(capsys, "--models", "1", "--items", "20", "--gap", "30")
     assert code == 2 and "--models" in err
 
@@ -60,7 +63,7 @@ def test_own_votes_tell_how_they_hang_together(capsys, tmp_path):
     code, out, _ = plan(capsys, *shape, "--votes", str(path), "--within-tuple", "0.9")
     assert code == 0 and "0.90 within a tuple" in out
     code, _, err = plan(capsys, *shape, "--votes", str(sample("three-columns", tmp_path)))
-    assert code == 2 and "do not say which item" in err
+    assert code == 2 and "don't say which items" in err
     path.write_text("")
     code, _, err = plan(capsys, *shape, "--votes", str(path))
-    assert code == 2 and "votes.jsonl holds no votes to plan by; choose another file" in err
+    assert code == 2 and "votes.jsonl has no votes to plan with. Choose another file" in err

@@ -145,7 +145,7 @@ def test_both_bad_counts_half_or_not_at_all_and_says_so(tmp_path, capsys):
     path = put(tmp_path / "votes.csv", rows)
     bad = sum(row["winner"] == "both_bad" for row in rows)
     half = rate(path, "--bootstrap", "0")
-    assert f'votes for "both bad", counted half to each side: {bad}' in capsys.readouterr().out
+    assert f'votes for "both bad", counted as half for each side: {bad}' in capsys.readouterr().out
     out = rate(path, "--bootstrap", "0", "--both-bad", "out")
     assert f'votes for "both bad", left out: {bad}' in capsys.readouterr().out
     assert (
@@ -189,7 +189,7 @@ def test_clusters_widen_intervals_where_votes_repeat(tmp_path):
 def test_without_items_the_intervals_say_what_they_are(tmp_path, capsys):
     path = put(tmp_path / "votes.csv", frame(50, 3))
     rate(path, "--bootstrap", "0")
-    assert "too narrow where items repeat" in capsys.readouterr().out
+    assert "too narrow if items repeat)" in capsys.readouterr().out
     assert record(path)["bradley_terry"]["intervals"]["cluster"] == "vote"
     assert main(["rate", str(path), "--cluster", "voter", "--out", str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
@@ -214,7 +214,7 @@ def test_one_vote_gives_finite_flagged_numbers(tmp_path):
     assert board["x"]["rank"] == board["y"]["rank"] == "1"
     assert [row["status"] for row in record(path)["board"]] == ["unbeaten", "winless"]
     assert rate(path, "--prior", "0")["x"]["bt"] == ""
-    assert any("without a number" in notice for notice in record(path)["notices"])
+    assert any("no rating without a prior" in notice for notice in record(path)["notices"])
 
 
 def test_models_that_never_met_are_not_ranked_against_each_other(tmp_path, capsys):
@@ -230,7 +230,7 @@ def test_models_that_never_met_are_not_ranked_against_each_other(tmp_path, capsy
     for method in ("all", "elo"):
         board = rate(path, "--bootstrap", "30", "--method", method)
         assert (
-            "2 groups of models cannot be compared, and each has ranks of its own"
+            "2 groups of models can't be compared, so each has its own ranks"
             in capsys.readouterr().out
         )
         assert board["left m3"]["rank"] == board["right m2"]["rank"] == "1"
@@ -270,16 +270,16 @@ def test_the_record_names_the_file_and_every_parameter(tmp_path):
     [
         (
             ["rate", "wrong.csv", "--out", "out"],
-            "wrong.csv, row 3, column 'winner': expected one of",
+            "wrong.csv, row 3, column 'winner': Expected one of",
         ),
-        (["rate", "none.csv", "--out", "out"], "none.csv: cannot be opened"),
+        (["rate", "none.csv", "--out", "out"], "none.csv: The file can't be opened"),
         (
             ["votes", "export", "tie.csv", "--format", "visit-bench", "--out", "v.csv"],
             "v.csv, row 2: ",
         ),
         (
             ["votes", "export", "tie.csv", "--out", "v.csv"],
-            "stereoscope is written to files that end in",
+            "stereoscope goes into files that end in",
         ),
     ],
 )
@@ -328,7 +328,9 @@ def test_votes_go_into_our_format_with_all_they_came_with_and_back_as_they_were(
         )
         == 0
     )
-    assert "left out, since three-columns has no place for it, voter: 6" in capsys.readouterr().out
+    assert (
+        "left out because three-columns has no column for it, voter: 6" in capsys.readouterr().out
+    )
 
 
 def test_a_name_is_never_a_formula_nor_markup(tmp_path):
@@ -354,7 +356,7 @@ def test_the_page_of_plots_has_drawings_with_their_tables(tmp_path):
     path = put(tmp_path / "votes.csv", frame(200, 5))
     for method, titles in (
         ("all", ["Ratings with 95% intervals", "Predicted win rates", "Battles"]),
-        ("elo", ["Elo over orders of the votes", "Battles"]),
+        ("elo", ["Elo over vote orders", "Battles"]),
     ):
         shown = list(plots(rating_report(read(path), RatingOrder(method=method, bootstrap=5))))
         assert [plot.title for plot in shown] == titles
@@ -436,8 +438,8 @@ def test_no_notice_says_more_than_is_so_without_a_prior(tmp_path, capsys):
     (tmp_path / "separated.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "one.csv").write_text("model_a,model_b,winner\nA,B,model_a\n")
     for name, said, unsaid in (
-        ("separated", "each has ranks of its own: A, B, C; D, E", "without a number"),
-        ("one", "unbeaten, without a number for want of a prior: A", "ranks of its own"),
+        ("separated", "each has its own ranks: A, B, C; D, E", "no rating without"),
+        ("one", "unbeaten, no rating without a prior: A", "its own ranks"),
     ):
         arguments = [
             "rate",
@@ -507,8 +509,8 @@ def test_of_votes_that_a_voter_gave_again_the_last_counts(tmp_path, capsys):
     }
     said = capsys.readouterr().out
     assert (
-        "the same conversation, of which the last counts: 3" in said
-        and "the last one contradicts: 2" in said
+        "one conversation (only the last counts): 3" in said
+        and "differ from the last one: 2" in said
     )
 
 
@@ -538,7 +540,9 @@ def test_without_voters_the_first_line_says_whom_intervals_are_for(tmp_path, cap
     path = put(tmp_path / "votes.csv", frame(200, 3))
     board = rate(path, "--bootstrap", "0")
     first = capsys.readouterr().out.partition("format: three-columns\n")[2]
-    assert first.startswith("no vote says who cast it: intervals are for these voters only")
+    assert first.startswith(
+        "The votes don't say who cast them. Intervals are for these voters only"
+    )
     assert {row["bt_for"] for row in board.values()} == {"for these voters only"}
     assert "intervals for these voters only" in (tmp_path / OUT / "plots.html").read_text("utf-8")
     assert record(path)["bradley_terry"]["intervals"]["whose"] == "for these voters only"
@@ -565,7 +569,7 @@ def test_families_are_clusters_on_request(tmp_path, capsys):
     assert reach["item"] == reach["picture"] < 0.5 * reach["family"]
     path = put(tmp_path / "votes.csv", frame(50, 3))
     assert main(["rate", str(path), "--cluster", "family", "--out", str(tmp_path / "out")]) == 2
-    assert "do not say of which family" in capsys.readouterr().err
+    assert "don't say which family" in capsys.readouterr().err
 
 
 def test_items_with_one_picture_hang_together_in_every_format_that_names_it(tmp_path):

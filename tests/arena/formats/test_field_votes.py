@@ -40,12 +40,12 @@ def rate(path: Path, out: Path, *words: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-NAMED = "30 votes with names in view left out; --named rates them too"
+NAMED = "30 votes with model names visible left out. To include them, add --named"
 FOUND = [
     ("fc_named.json", [], NAMED, "m1", 10),
-    ("fc_named.json", ["--named"], "votes cast with the names in view: 30", "m2", 40),
+    ("fc_named.json", ["--named"], "votes cast with the model names visible: 30", "m2", 40),
     ("cb_dedup.json", [], "20 votes marked as duplicate by the file left out", "m1", 5),
-    ("c_samemodel.jsonl", [], "2 votes on a model against itself left out", "a", 1),
+    ("c_samemodel.jsonl", [], "2 votes comparing a model with itself left out", "a", 1),
     ("r5_case.csv", [], "differ only in case, dashes or blanks: 'GPT-4o', 'GPT\u20114o'", None, 14),
     (
         "r5_case.csv",

@@ -85,7 +85,7 @@ def test_a_file_without_votes_is_read_with_a_report(tmp_path, text, suffix):
     path = tmp_path / f"conv{suffix}"
     path.write_text(text)
     if suffix == ".json" and text.startswith("model"):
-        with pytest.raises(RowsError, match="expected JSON"):
+        with pytest.raises(RowsError, match="Expected JSON"):
             read(path)
         return
     battles = read(path)
@@ -253,7 +253,7 @@ def test_what_no_format_fits_is_refused_by_what_was_found(tmp_path):
     path = put(tmp_path / "votes.csv", [{"left": "x", "right": "y", "won": "left"}])
     with pytest.raises(RowsError, match=r"three-columns.*found 'left', 'right', 'won'"):
         read(path)
-    with pytest.raises(RowsError, match="cannot be opened"):
+    with pytest.raises(RowsError, match="can't be opened"):
         read(tmp_path / "none.csv")
 
 
@@ -293,7 +293,7 @@ def test_a_round_trip_through_our_votes_loses_nothing(tmp_path, name, suffix):
     imported = read(ours)
     assert imported.format == "stereoscope" and columns(imported) == columns(battles)
     if name not in {form.name for form in FORMATS if form.suffixes}:
-        with pytest.raises(RowsError, match=f"read from {name} and not written to it"):
+        with pytest.raises(RowsError, match=f"read from {name} but not written to it"):
             write(imported, back, name)
         return
     assert write(imported, back, name) == ()
@@ -337,7 +337,7 @@ def test_parquet_keeps_pictures_and_times(tmp_path):
 def test_a_broken_parquet_is_refused(tmp_path):
     path = tmp_path / "votes.parquet"
     path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(RowsError, match="no readable Parquet"):
+    with pytest.raises(RowsError, match="This isn't readable Parquet"):
         read(path)
 
 
@@ -357,7 +357,7 @@ def test_what_a_format_has_no_place_for_is_told(tmp_path):
     told = write(battles, tmp_path / "out.csv", "three-columns")
     lost = {"item", "voter", "time", "category", "turns", "images", "conversation", "blind"}
     assert set(told) == {
-        f"left out, since three-columns has no place for it, {column}: 1" for column in lost
+        f"left out because three-columns has no column for it, {column}: 1" for column in lost
     }
 
 

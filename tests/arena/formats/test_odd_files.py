@@ -184,7 +184,7 @@ def test_a_date_that_python_has_not_is_refused(tmp_path):
     far = pyarrow.array([2**30], pyarrow.int32()).cast("date32")
     votes = pyarrow.table({"model_a": ["x"], "model_b": ["y"], "winner": ["tie"], "day": far})
     pyarrow.parquet.write_table(votes, tmp_path / "votes.parquet")
-    assert "no readable Parquet" in refused(tmp_path / "votes.parquet").problem
+    assert "This isn't readable Parquet" in refused(tmp_path / "votes.parquet").problem
 
 
 # Times
@@ -291,7 +291,7 @@ def test_votes_below_a_long_blank_are_not_passed_over(tmp_path):
     path.write_text(" " * 5000 + json.dumps(THREE))
     assert len(read(path)) == len(THREE)
     path.write_text("\n" * 9000 + json.dumps(THREE[0]))
-    assert "empty line" in refused(path).problem
+    assert "line is empty" in refused(path).problem
 
 
 # What a format cannot say
@@ -303,7 +303,8 @@ def test_a_log_says_of_no_vote_that_it_was_blind_or_not_where_that_is_unknown(tm
     )
     (told,) = write(votes, tmp_path / "conv.json", "fastchat-log")
     assert told == (
-        "left out, since fastchat-log has no place for it, that blind is unknown (written as with the names in view): 1"
+        "left out because fastchat-log has no column for it, "
+        "that blind is unknown (written as with the names in view): 1"
     )
 
 
@@ -312,7 +313,7 @@ def test_fractions_of_a_second_that_wildvision_has_no_place_for_are_told(tmp_pat
         Vote("x", "y", "a", time=5.75), Vote("x", "y", "b", time=5.0), Vote("x", "y", "tie")
     )
     told = write(votes, tmp_path / "wild.jsonl", "wildvision")
-    assert told == ("left out, since wildvision has no place for it, fractions of a second: 1",)
+    assert told == ("left out because wildvision has no column for it, fractions of a second: 1",)
     assert read(tmp_path / "wild.jsonl").time == (5.0, 5.0, None)
 
 
@@ -321,7 +322,7 @@ def test_a_model_that_beat_itself_is_written_where_it_can_be_read_back(tmp_path)
     write(made(tie), tmp_path / "votes.jsonl", "comparia")
     assert list(read(tmp_path / "votes.jsonl").votes()) == [tie]
     with pytest.raises(
-        RowsError, match="comparIA names the chosen model, and both are 'x'"
+        RowsError, match="comparIA names the chosen model, but both are 'x'"
     ) as caught:
         write(made(tie, won), tmp_path / "out.jsonl", "comparia")
     assert caught.value.row == 2 and not (tmp_path / "out.jsonl").exists()

@@ -138,9 +138,9 @@ def test_the_page_says_whose_votes_a_board_has_and_how_many_of_all(arena):
         told[votes] = unescape(board_html(leaderboard.board(choice.key, PATIENCE), choice))
     leaderboard.close()
     assert "test, one picture, counted voters: 6 votes" in told["counted"]
-    assert "Counted: 6 of 10 votes, those of logged-in voters" in told["counted"]
+    assert "Counted: 6 of 10 votes, from logged-in voters" in told["counted"]
     assert "test, one picture, everyone: 10 votes" in told["everyone"]
-    assert "Everyone: 10 of 10 votes, whoever cast them" in told["everyone"]
+    assert "Everyone: 10 of 10 votes, from any voter" in told["everyone"]
     assert all(f"votes={votes}" in html for votes, html in told.items()), (
         "downloads are of the same board"
     )

@@ -291,12 +291,12 @@ def test_the_page_says_who_is_left_out_and_leads_back_to_the_same_board(bank, le
     without = shown(leaderboard)
     told = HTML.summary(paragraphs(without))
     assert (
-        "Without 1 flagged voter (30 votes): they fail check items or choose as no reader does."
+        "Without 1 flagged voter (30 votes). Flagged voters fail check items or choose in ways no reader would."
         in told
     )
     choice = leaderboard.choose("test", "single", voters="all")
     told = board_html(shown(leaderboard, choice.key), choice)
-    assert "With 1 flagged voter (30 votes), whom the board leaves out by default." in told
+    assert "Includes 1 flagged voter (30 votes). The board leaves them out by default." in told
     assert "voters=all" in told and "flagged voters too" in told
     plain = leaderboard.choose("test", "single", voters={"all": 1})
     assert plain.key.unflagged and "voters=all" not in board_html(without, plain)
@@ -333,7 +333,7 @@ def test_only_votes_of_those_who_count_are_on_boards_and_others_are_told(bank):
     board = shown(leaderboard)
     assert (board.votes, board.statistics.votes, board.statistics.crowd.voters) == (4, 4, 1)
     assert board.left_out.uncounted == 99
-    told = "Counted: 4 of 103 votes, those of campaign voters; everyone's board has the others too."
+    told = "Counted: 4 of 103 votes, from campaign voters. Everyone's board has the rest too."
     assert told in unescape(HTML.summary(paragraphs(board)))
     with_flagged = shown(leaderboard, WITH)
     assert with_flagged.votes == 4
@@ -478,13 +478,13 @@ def test_who_fails_check_items_is_left_out(bank, leaderboard):
         ('{"right answer": "A cat.", "unrelated answer": "In 1848."}', None),
         (
             '{"right answer": "A cat."}',
-            "row 1, column 'answers': is no check item: expected two answers",
+            "row 1, column 'answers': a check item needs two answers",
         ),
         (
             '{"right answer": "A cat.", "unrelated answer": " "}',
             "named 'right answer' and 'unrelated answer'",
         ),
-        ('{"right answer": "A", "unrelated answer": "B", "m1": "C"}', "is no check item"),
+        ('{"right answer": "A", "unrelated answer": "B", "m1": "C"}', "a check item"),
     ],
 )
 def test_a_folder_of_check_items_comes_in_by_the_command_line(

@@ -180,13 +180,13 @@ def test_rows_of_an_import_that_was_cut_short_do_not_count(bank, leaderboard, sh
     VoteImporter(bank).add(battles(50, seed=9), ImportRequest("there"))
     wrong = battles(PORTION + 1, images=1)
     wrong = votes_of(*list(wrong.votes())[:-1], Vote("m1", "m2", "neither", conversation="last"))
-    with pytest.raises(DatabaseError, match="Not stored"):
+    with pytest.raises(DatabaseError, match="Not saved"):
         VoteImporter(bank).add(wrong, ImportRequest("cut"))
     assert counted(bank) == [PORTION + 50, PORTION + 50]
     assert leaderboard.choose("cut (imported)", "single").source == "test", (
         "there is no such source yet"
     )
-    with pytest.raises(DatabaseError, match="Not stored"):
+    with pytest.raises(DatabaseError, match="Not saved"):
         VoteImporter(bank).add(wrong, ImportRequest("there"))
     assert board_of(leaderboard, "there (imported)").votes == 50
     assert VoteImporter(bank).add(battles(PORTION + 1, images=1), ImportRequest("cut")) == Imported(
@@ -251,19 +251,19 @@ def test_kinds_of_votes_that_no_board_may_mix_are_refused_and_nothing_is_stored(
         (
             votes_of(*people.votes(), *judged.votes()),
             ImportRequest("both"),
-            "a judge's with people's",
+            "a judge's and people's",
         ),
         (
             votes_of(*people.votes(), *on_demo.votes()),
             ImportRequest("both"),
-            "those on demo items with others",
+            "those on demo items and others",
         ),
         (battles(9, judge=True), ImportRequest("both"), "several judges"),
         (judged, ImportRequest("both", into_live=True), "never count beside live ones"),
         (on_demo, ImportRequest("both", into_live=True), "never count beside live ones"),
         (people, ImportRequest("test"), "that of a source of items"),
         (people, ImportRequest(" "), "empty"),
-        (battles(3, time=1.7e15), ImportRequest("both"), "not in seconds since 1970"),
+        (battles(3, time=1.7e15), ImportRequest("both"), "in seconds since 1970"),
     ):
         with pytest.raises(ImportedVotesError, match=part):
             imports.add(wrong, order)
@@ -276,7 +276,7 @@ def test_kinds_of_votes_that_no_board_may_mix_are_refused_and_nothing_is_stored(
         (on_demo, "people"),
         (battles(3, seed=4, judge=True, voter="claude"), "judge"),
     ):
-        with pytest.raises(ImportedVotesError, match="no board may mix them"):
+        with pytest.raises(ImportedVotesError, match="a board can't. Import"):
             imports.add(wrong, ImportRequest(source))
     assert counted(bank) == [6, 6]
     imports.add(battles(3, seed=5, voter="gpt"), ImportRequest("judge", judge=True))
@@ -326,7 +326,7 @@ def test_imported_votes_form_boards_of_their_own(bank, imports, leaderboard):
         f"{came.winner.count('tie')} ties and {came.winner.count('both_bad')} “both bad” count half"
         in told(board)
     )
-    assert "These votes were imported: they were cast elsewhere, not in this arena." in told(board)
+    assert "These votes were imported. They were cast elsewhere, not in this arena." in told(board)
     assert leaderboard.choose("elsewhere (imported)", "single").families == ("Counting",)
     family = board_of(leaderboard, "elsewhere (imported)", family="Counting")
     assert family.votes == 400 and leaderboard.family_ratings(family).keys() == {"Counting"}
@@ -368,9 +368,8 @@ def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(
     assert (board.votes, board.statistics.votes, board.import_summary.votes) == (24, 24, 4)
     crowd = board.statistics.crowd
     assert (crowd.voters, crowd.busiest, crowd.items) == (21, 4, 1)
-    assert (
-        "4 of these votes were imported, from <b><bdi>elsewhere</bdi></b>, and told to count"
-        in told(board)
+    assert "4 of these votes were imported from <b><bdi>elsewhere</bdi></b> and count" in told(
+        board
     )
     lines = {line.model: line for line in board.standings}
     assert (lines["m1"].votes, lines["m1"].ties) == (24, 1)
@@ -399,11 +398,11 @@ def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, le
     assert (board.votes, board.statistics.clusters) == (2, 2)
     assert leaderboard.choose("elsewhere (imported)", "single").families == (item.family,)
     for sentence in (
-        "1 vote was on a model against itself and left out.",
-        "1 vote was cast with the names in view.",
-        "1 of the imported votes do not say which item",
-        "1 of the imported votes do not say who",
-        "1 of the imported votes do not say when",
+        "1 vote is left out because it compared a model with itself.",
+        "1 vote was cast with the model names visible.",
+        "1 of the imported votes don't say which item",
+        "1 of the imported votes don't say who",
+        "1 of the imported votes don't say when",
     ):
         assert sentence in told(board)
     assert "how many images" not in told(board), "of the one that does not say, the bank does"
@@ -411,7 +410,7 @@ def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, le
     assert (dated.votes, dated.import_summary.votes) == (1, 1)
     assert len(leaderboard.history(board.key).days) == 1
     plot = PLOTS["Families"](dated, leaderboard)
-    assert plot.note == "These votes do not say of which family their items are."
+    assert plot.note == "These votes don't say which family their items belong to."
     assert plot.drawing is None
     multi = board_of(leaderboard, "elsewhere (imported)", images="multiple")
     assert multi.votes == 1 and leaderboard.history(multi.key).days == ()
@@ -430,7 +429,8 @@ def test_without_items_board_and_rate_allow_for_voters_alike(imports, leaderboar
     reach = (rated.bounds.high - rated.bounds.low) / 2
     assert board.statistics.reach == pytest.approx(reach) and reach[0] > 60
     assert paragraphs(board)[2][0] == (
-        "The 95% intervals treat voters, not single votes, as independent: no vote says which item it is about."
+        "The 95% intervals treat voters, not single votes, as independent. "
+        "The votes don't say which items they're about."
     )
 
 
@@ -445,10 +445,10 @@ def test_without_voters_board_and_rate_are_as_sure(imports, leaderboard, said):
         sorted((rated.bounds.high - rated.bounds.low) / 2)
     )
     assert paragraphs(board)[0][0].startswith(
-        "No vote says who cast it: intervals are for these voters only, and no lead is called clear."
+        "The votes don't say who cast them. Intervals are for these voters only, and no lead is called clear."
     )
     assert rated.notices[0].startswith(
-        "no vote says who cast it: intervals are for these voters only, and no lead can be"
+        "The votes don't say who cast them. Intervals are for these voters only, and no lead can be"
     )
     assert not any(line.order for line in board.standings)
     assert {row.bt_for for row in rated.rows} == {"for these voters only"}
@@ -468,10 +468,8 @@ def test_unnamed_votes_beside_named_ones_are_taken_for_one_voters(imports, leade
     named = [vote._replace(voter=vote.voter or "one") for vote in said]
     as_one = rating_report(votes_of(*named), RatingOrder(bootstrap=0))
     assert found == pytest.approx(sorted((as_one.bounds.high - as_one.bounds.low) / 2))
-    assert "votes without a voter, taken for one voter's: 500" in rated.notices
-    assert "500 of the imported votes do not say who cast them: they are taken for one" in told(
-        board
-    )
+    assert "votes without a voter, treated as one voter's: 500" in rated.notices
+    assert "500 of the imported votes don't say who cast them. They count as one" in told(board)
     assert rated.whose == "for voters like these"
 
 
@@ -517,7 +515,7 @@ def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leader
     summary = board.import_summary
     assert (board.votes, summary.repeated, summary.both_bad_out, summary.alone) == (7, 3, 1, 2)
     assert (
-        "3 votes were given again by their voter on the same conversation: the last counts."
+        "3 votes were repeats by the same voter on the same conversation. Only the last one counts."
         in told(board)
     )
     rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0, both_bad="out"))
@@ -564,12 +562,9 @@ def test_votes_go_in_and_out_by_the_command_line(bank, monkeypatch, tmp_path, ca
     path, out = sample("fastchat-log", tmp_path), tmp_path / f"out{suffix}"
     assert run("votes", "import", path, "--source", "log", "--both-bad", "out") == 0
     said = capsys.readouterr().out
-    assert "3 votes with names in view left out; --named rates them too" in said
+    assert "3 votes with model names visible left out. To include them, add --named" in said
     assert "new: 3 votes and 7 other rows, rows already there: 0" in said
-    assert (
-        'source: log, which counts on boards of their own only; "both bad" counts not at all'
-        in said
-    )
+    assert 'source: log, which counts on its own boards only; "both bad" counts not at all' in said
     assert run("votes", "export", "--source", "log", "--out", out) == 0
     assert (
         run("votes", "export", out, "--format", "fastchat-log", "--out", tmp_path / "back.json")
@@ -579,11 +574,11 @@ def test_votes_go_in_and_out_by_the_command_line(bank, monkeypatch, tmp_path, ca
         json.loads(line) for line in (tmp_path / "back.json").read_text("utf-8").split("\n") if line
     ] == [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
     assert run("votes", "export", "--out", out) == 2
-    assert "there are: 'test', 'log'" in capsys.readouterr().err
+    assert "Sources: 'test', 'log'" in capsys.readouterr().err
     assert run("votes", "import", path, "--source", "log", "--named") == 0
     assert "new: 3 votes, rows already there: 7" in capsys.readouterr().out, "left out before"
     assert run("votes", "import", path, "--source", "one", "--alias", "model y=model x") == 0
-    assert "6 votes on a model against itself left out" in capsys.readouterr().out
+    assert "6 votes comparing a model with itself left out" in capsys.readouterr().out
     assert run("votes", "import", path, "--source", "test") == 2
     assert "that of a source of items" in capsys.readouterr().err
 

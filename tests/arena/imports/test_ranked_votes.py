@@ -120,7 +120,10 @@ def test_a_name_of_the_file_s_own_models_counts_unless_it_is_a_word(tmp_path):
 def test_names_in_view_are_left_out_until_they_are_asked_for(tmp_path):
     battles = read(put(tmp_path / "conv.json", LOG, lines=True))
     counted = ranked(battles)
-    assert counted.notices[-1] == "3 votes with names in view left out; --named rates them too"
+    assert (
+        counted.notices[-1]
+        == "3 votes with model names visible left out. To include them, add --named"
+    )
     assert set(counted.blind) == {True} and len(counted) == 3
     assert [line.row for line in counted.lines()] == LOG, "each row stays in its place"
     assert list(ranked(battles, with_names=True).votes()) == list(battles.votes())
@@ -175,7 +178,10 @@ def test_a_model_against_itself_is_left_out_in_every_format(tmp_path, name):
     battles = read(put(tmp_path / "votes.jsonl", [SELF[name]] * 2))
     assert (battles.format, len(battles)) == (name, 2)
     counted = ranked(battles)
-    assert (len(counted), counted.notices) == (0, ("2 votes on a model against itself left out",))
+    assert (len(counted), counted.notices) == (
+        0,
+        ("2 votes comparing a model with itself left out",),
+    )
     assert name in {form.name for form in FORMATS}
 
 
@@ -201,20 +207,20 @@ def test_names_that_differ_in_spelling_alone_are_named(names, alike):
 def test_many_such_names_make_few_notices():
     battles = battles_between(*((f"model {n}", f"model-{n}") for n in range(30)))
     notices = ranked(battles).notices
-    assert len(notices) == 6 and notices[-1] == "names of 25 more models differ only so"
+    assert len(notices) == 6 and notices[-1] == "The names of 25 more models differ only like this."
 
 
 def test_aliases_merge_models_and_what_they_make_a_model_against_itself(tmp_path):
     battles = battles_between(("GPT-4o", "x"), ("gpt-4o", "x"), ("gpt-4o", "GPT-4o"))
     counted = ranked(battles, aliases=aliases_of(["gpt-4o=GPT-4o"]))
     assert set(counted.model_a) == {"GPT-4o"} and len(counted) == 2
-    assert counted.notices == ("1 vote on a model against itself left out",)
+    assert counted.notices == ("1 vote comparing a model with itself left out",)
     for text, problem in (
-        ("gpt4o=GPT-4o", "no vote is on the model 'gpt4o'"),
-        ("gpt-4o", "expected OLD=NEW"),
-        ("=x", "expected OLD=NEW"),
-        ("gpt-4o= ", "expected OLD=NEW"),
-        ("x=x", "'x' would become itself again"),
+        ("gpt4o=GPT-4o", "names 'gpt4o', which has no votes"),
+        ("gpt-4o", "Write OLD=NEW"),
+        ("=x", "Write OLD=NEW"),
+        ("gpt-4o= ", "Write OLD=NEW"),
+        ("x=x", "turns 'x' back into itself"),
     ):
         with pytest.raises(AliasError, match=problem):
             ranked(battles, aliases=aliases_of([text]))
@@ -223,9 +229,9 @@ def test_aliases_merge_models_and_what_they_make_a_model_against_itself(tmp_path
 def test_aliases_are_followed_and_may_not_contradict_each_other():
     assert aliases_of(["a=b", "c=d", "b=c", "a=b"]) == {"a": "d", "b": "d", "c": "d"}
     for texts, problem in (
-        (["a=b", "b=a"], "would become itself again"),
-        (["z=a", "a=b", "b=c", "c=a"], "would become itself again"),
-        (["a=b", "a=c"], "'a' would become both 'b' and 'c'"),
+        (["a=b", "b=a"], "back into itself. Leave"),
+        (["z=a", "a=b", "b=c", "c=a"], "back into itself. Leave"),
+        (["a=b", "a=c"], "gives 'a' two names, 'b' and 'c'"),
     ):
         with pytest.raises(AliasError, match=problem):
             aliases_of(texts)

@@ -104,41 +104,41 @@ def test_a_model_of_the_hub_has_its_commit(tmp_path):
         "owner/model",
         COMMIT,
     ) and not found.live
-    with pytest.raises(CatalogueError, match="'Y'; there are: 'X'"):
+    with pytest.raises(CatalogueError, match="'Y'. Models: 'X'"):
         found.card("Y")
 
 
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        (API.replace('"api"', '"vllm"'), "kind is 'vllm'; it must be one of api, local"),
+        (API.replace('"api"', '"vllm"'), "kind is 'vllm'. It must be one of api, local"),
         (API.replace('kind = "api"\n', ""), "kind is missing"),
         (API.replace('name = "X"\n', ""), "model 1: name is missing"),
         (API.replace('"m"', '" "'), "model is ' '"),
         (API.replace('model = "m"\n', ""), "model is missing"),
-        (API + 'adress = "x"', "'adress' is no key of a model of kind api; known are name,"),
-        (API + 'dtype = "float32"', "'dtype' is no key of a model of kind api"),
-        (API + "images = 101", "images is '101'; it must be a whole number from 0 to 100"),
+        (API + 'adress = "x"', "'adress' isn't a key of a model of kind api. Keys: name,"),
+        (API + 'dtype = "float32"', "'dtype' isn't a key of a model of kind api"),
+        (API + "images = 101", "images is '101'. It must be a whole number from 0 to 100"),
         (API + "images = true", "images is 'True'"),
-        (API + "temperature = 2.5", "temperature is '2.5'; it must be a number from 0 to 2"),
+        (API + "temperature = 2.5", "temperature is '2.5'. It must be a number from 0 to 2"),
         (API + "temperature = nan", "temperature is 'nan'"),
         (API + "seed = -1", "seed is '-1'"),
-        (API + 'live = "yes"', "live is 'yes'; it must be true or false"),
+        (API + 'live = "yes"', "live is 'yes'. It must be true or false"),
         (API + "prompt_price = 1", "completion_price is missing"),
         (
             API.replace("https://api", "https://user:secret@api"),
             "the address must look like https://api",
         ),
         (API + 'key_from = "sk-abc"', "key_from must be the name of an environment variable"),
-        (HUB.replace(COMMIT, "main"), "revision is 'main'; it must be the commit on the Hub"),
+        (HUB.replace(COMMIT, "main"), "revision is 'main'. It must be the commit on the Hub"),
         (HUB.replace(f'revision = "{COMMIT}"', ""), "revision is missing"),
         (HUB.replace("owner/model", "../model"), "hub is '../model'"),
         (HUB + 'folder = "x"', "either folder or hub"),
         (
             HUB + 'dtype = "int4"',
-            "dtype is 'int4'; it must be 'float32', 'bfloat16', 'float16' or 'auto'",
+            "dtype is 'int4'. It must be 'float32', 'bfloat16', 'float16' or 'auto'",
         ),
-        ('name = "X"\nkind = "local"\nfolder = "nothing"', "holds no model"),
+        ('name = "X"\nkind = "local"\nfolder = "nothing"', "there's no"),
     ],
 )
 def test_a_wrong_card_is_named_with_its_key_and_what_is_expected(tmp_path, table, words):
@@ -154,14 +154,14 @@ def test_a_byte_order_mark_is_what_some_editors_write(tmp_path):
 
 def test_a_wrong_file_is_told(tmp_path):
     assert "two models are named 'X'" in problem(tmp_path, API, API)
-    assert "is no TOML" in problem(tmp_path, text="[[models")
-    assert "found others: model" in problem(tmp_path, text="[[model]]\nname = 1\n")
+    assert "isn't valid TOML" in problem(tmp_path, text="[[models")
+    assert "Remove: model" in problem(tmp_path, text="[[model]]\nname = 1\n")
     with pytest.raises(CatalogueError, match="cannot be read"):
         read_catalogue(tmp_path / "nowhere.toml", secret)
 
 
 def test_a_key_that_is_not_set_is_told_by_its_name(tmp_path):
-    with pytest.raises(SettingError, match="OTHER_KEY, which is not set"):
+    with pytest.raises(SettingError, match="OTHER_KEY, which isn't set"):
         catalogue(tmp_path, API + 'key_from = "OTHER_KEY"')
 
 
@@ -191,7 +191,7 @@ def test_the_bound_of_a_cost_is_a_bound():
     assert text_tokens(card, turns) <= usage.prompt
     assert cost(Price(0.15, 0.6), 1, 1) == 1 and cost(None, 10**6, 10**6) == 0
     check_limits(card, turns)
-    with pytest.raises(ModelError, match="2 images, the conversation has 3"):
+    with pytest.raises(ModelError, match="2 images, but the conversation has 3"):
         check_limits(card, [*turns, Turn("user", "And?", (b"",))])
 
 
@@ -211,7 +211,7 @@ def test_the_models_of_the_hub_are_asked_with_visitors_keys_at_its_router_alone(
         ("https://router.huggingface.co/v1", True, 4)
     }
     elsewhere = API + 'key_from = "visitor"'
-    assert "sent to Hugging Face alone" in problem(tmp_path, elsewhere, keys={"visitor": "x"})
+    assert "sent to Hugging Face. The" in problem(tmp_path, elsewhere, keys={"visitor": "x"})
 
 
 def test_a_longest_side_belongs_to_an_offline_run(tmp_path):

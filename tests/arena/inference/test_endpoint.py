@@ -86,7 +86,7 @@ def test_any_other_query_is_refused_and_not_shown(address):
 
 @pytest.mark.parametrize("ending", ["", "/", "/chat/completions"])
 def test_a_deployment_without_its_version_is_told_what_is_missing(ending):
-    with pytest.raises(EndpointError, match="lacks its api-version"):
+    with pytest.raises(EndpointError, match="needs its api-version. It"):
         Endpoint(f"{AZURE}{ending}", Secret("sk-1"))
 
 

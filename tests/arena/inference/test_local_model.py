@@ -508,7 +508,7 @@ def changed(tiny: Path, folder: Path, **files: dict[str, object] | None) -> str:
     ("files", "words"),
     [
         ({"config__json": {"model_type": "no-such"}}, "cannot be loaded"),
-        ({"model__safetensors": None}, "weights cannot be loaded"),
+        ({"model__safetensors": None}, "weights can't be loaded"),
         ({"chat_template__jinja": None}, "no chat template"),
         ({"tokenizer__json": None, "tokenizer_config__json": None}, "processor"),
         (
@@ -518,7 +518,7 @@ def changed(tiny: Path, folder: Path, **files: dict[str, object] | None) -> str:
                     "processor_class": "Own",
                 }
             },
-            "code of its own",
+            "its own code",
         ),
     ],
 )

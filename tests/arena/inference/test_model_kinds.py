@@ -90,11 +90,11 @@ def test_a_toy_kind_has_its_keys_and_errors(models):
     )
     models.write_text('[[models]]\nname = "Toy"\nkind = "toy"\nmodel = "t"\nhub = "a/b"\n')
     with pytest.raises(
-        CatalogueError, match="'hub' is no key of a model of kind toy; known are .*, model, loud$"
+        CatalogueError, match="'hub' isn't a key of a model of kind toy. Keys: .*, model, loud\\.$"
     ):
         read_catalogue(models, secret)
     models.write_text('[[models]]\nname = "Toy"\nkind = "toys"\n')
-    with pytest.raises(CatalogueError, match="kind is 'toys'; it must be one of api, local, toy$"):
+    with pytest.raises(CatalogueError, match="kind is 'toys'. It must be one of api, local, toy.$"):
         read_catalogue(models, secret)
 
 

@@ -62,8 +62,8 @@ def test_what_cannot_be_asked_says_why():
         routed = read(router)
         assert reason(routed, "org/none:cheapest") == "the router doesn't list org/none"
         assert reason(routed, "org/blind") == "the router lists org/blind without image input"
-        assert reason(routed, "org/free") == "no live provider of org/free says its price"
-        assert reason(routed, "org/odd") == "no live provider of org/odd says its price"
+        assert reason(routed, "org/free") == "no live provider of org/free gives its price"
+        assert reason(routed, "org/odd") == "no live provider of org/odd gives its price"
         assert reason(routed, "org/bare") == "the router lists org/bare without image input"
         assert reason(routed, "7") == "the router lists 7 without image input"
 

@@ -196,7 +196,7 @@ def test_thinking_is_no_text(form):
 @pytest.mark.parametrize("form", THOUGHT)
 def test_thinking_alone_is_a_failure_with_its_reason(form):
     short = hear(http(*THOUGHT[form], delta("length")))
-    assert short.error and short.error.kind == "blank" and "raise max_tokens" in short.why
+    assert short.error and short.error.kind == "blank" and "Raise max_tokens" in short.why
     over = hear(http(*THOUGHT[form], STOP, DONE))
     assert over.error and over.error.kind == "blank" and "thought" in over.why
 

@@ -153,7 +153,7 @@ def test_success(path, fetcher, server):
 
 @pytest.mark.parametrize("url", ["https://xn--/a", "https://xn--a.example/a", "https://a/\ud800"])
 def test_what_no_address_encodes_is_told(url):
-    with pytest.raises(FetchError, match="check it in a browser"):
+    with pytest.raises(FetchError, match="Check it in a browser"):
         fetch(url)
 
 
@@ -169,18 +169,18 @@ def test_default_port_may_be_written(fetcher):
         ("/gone", "answered 404"),
         ("/zipped", "compressed"),
         ("/large", "more than 200,000 bytes"),
-        ("/short", "check it in a browser"),
-        ("/nonsense", "check it in a browser"),
+        ("/short", "Check it in a browser"),
+        ("/nonsense", "Check it in a browser"),
         ("/hop-4", "more than 3 times"),
         ("/loop", "more than 3 times"),
         ("/hop-away", "redirects to other.example"),
         ("/hop-inside", "redirects to 127.0.0.1"),
-        ("/hop-http", "only https"),
+        ("/hop-http", "Only https"),
         ("/hop-port", "port 8443"),
         ("/hop-file", "redirects to"),
         ("/hop-user", "user or password"),
         ("/hop-nowhere", "redirects to nowhere"),
-        ("/hop-broken", "check it in a browser"),
+        ("/hop-broken", "Check it in a browser"),
     ],
 )
 def test_refusals_say_why(path, cause, fetcher, server):
@@ -192,7 +192,10 @@ def test_refusals_say_why(path, cause, fetcher, server):
 
 @pytest.mark.parametrize(
     ("path", "limits", "cause"),
-    [("/silent", QUIET, "silent for 0.3 seconds"), ("/drip", HASTY, "not done after 1.5 seconds")],
+    [
+        ("/silent", QUIET, "silent for 0.3 seconds"),
+        ("/drip", HASTY, "not finished after 1.5 seconds"),
+    ],
 )
 def test_slow_bodies(path, limits, cause, fetcher):
     """The best of three, so that a busy machine does not decide."""
@@ -325,7 +328,7 @@ def test_nothing_listens(certificate):
         alone = Fetcher(
             loopback, lambda address: True, believing(certificate), closed.getsockname()[1], LIMITS
         )
-        with pytest.raises(FetchError, match="check it in a browser"):
+        with pytest.raises(FetchError, match="Check it in a browser"):
             fetch(f"https://{HOST}/good.png", alone)
 
 
@@ -348,5 +351,5 @@ def test_many_at_once(fetcher):
 
 def test_addresses():
     assert asyncio.run(addresses("127.0.0.1")) == ["127.0.0.1"]
-    with pytest.raises(FetchError, match="not found"):
+    with pytest.raises(FetchError, match="wasn't found"):
         asyncio.run(addresses("a" * 70 + ".example"))

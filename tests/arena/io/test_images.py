@@ -188,7 +188,7 @@ KEPT_SIZES = {
 @pytest.mark.parametrize(("size", "kept"), KEPT_SIZES.values(), ids=KEPT_SIZES)
 def test_a_long_picture_stays_readable_or_is_refused(size, kept):
     if kept is None:
-        told = f"PNG picture has {size[0]} x {size[1]} pixels, too long to stay readable. Cut it"
+        told = f"PNG picture .{size[0]} x {size[1]} pixels. is too long to stay readable. Cut it"
         with pytest.raises(PictureError, match=told):
             kept_size(*size, "PNG")
         return

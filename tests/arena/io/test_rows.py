@@ -30,15 +30,15 @@ class Mark(FileRow):
     item: Name
     marker: Annotated[
         str,
-        Heading(("marker", "workerid"), "a column 'marker'", "write it above the names"),
-        cell("a person's name", "delete the row", bool),
+        Heading(("marker", "workerid"), "a column 'marker'", "Write it above the names."),
+        cell("a person's name", "Delete the row.", bool),
     ]
     score: Annotated[float, Field(ge=0, le=1)]
     round: Annotated[int, Field(gt=0, lt=3)] = 1
     kind: Literal["first", "check"] = "first"
     is_paid: bool = False
     status: Annotated[
-        str, Heading(("status",)), cell("a status", "write ok", lambda text: text == "ok")
+        str, Heading(("status",)), cell("a status", "Write ok.", lambda text: text == "ok")
     ] = ""
     note: Annotated[str, Heading(as_written=True), Field(max_length=100)] = ""
 
@@ -108,11 +108,11 @@ def test_rows_of_other_columns_are_read_by_their_own():
 @pytest.mark.parametrize(
     ("cells", "told"),
     [
-        ({"item": " "}, "column 'item': expected a text, found an empty cell; write it there"),
-        ({"item": ["a"]}, "column 'item': expected a text, found \"['a']\"; write it there"),
+        ({"item": " "}, "column 'item': Expected a text, found an empty cell. Write one."),
+        ({"item": ["a"]}, "column 'item': Expected a text, found \"['a']\". Write one."),
         (
             {"marker": ""},
-            "column 'marker': expected a person's name, found an empty cell; delete the row",
+            "column 'marker': Expected a person's name, found an empty cell. Delete the row.",
         ),
         (
             {"score": "high"},
@@ -131,20 +131,20 @@ def test_rows_of_other_columns_are_read_by_their_own():
             "column 'score': Expected a number of at least 0.0, found '-1'. Change it",
         ),
         ({"score": "2"}, "column 'score': Expected a number of at most 1.0, found '2'. Change it"),
-        ({"round": "1.5"}, "column 'round': expected a whole number, found '1.5'. Write it in"),
-        ({"round": {}}, "column 'round': expected a whole number, found '{}'. Write it in digits"),
-        ({"round": "1" * 5000}, "column 'round': expected a number that is not so long, found '11"),
+        ({"round": "1.5"}, "column 'round': Expected a whole number, found '1.5'. Write it in"),
+        ({"round": {}}, "column 'round': Expected a whole number, found '{}'. Write it in digits"),
+        ({"round": "1" * 5000}, "column 'round': Expected a shorter number, found '11"),
         ({"round": "0"}, "column 'round': Expected a number above 0, found '0'. Change it"),
         ({"round": "3"}, "column 'round': Expected a number below 3, found '3'. Change it"),
-        ({"kind": "x"}, "column 'kind': expected 'first' or 'check', found 'x'; write it so"),
-        ({"is_paid": "ja"}, "column 'is_paid': expected yes or no, found 'ja'; write one of them"),
-        ({"status": ""}, "column 'status': expected a status, found an empty cell; write ok"),
-        ({"status": "x"}, "column 'status': expected a status, found 'x'; write ok"),
+        ({"kind": "x"}, "column 'kind': Expected 'first' or 'check', found 'x'. Change it."),
+        ({"is_paid": "ja"}, "column 'is_paid': Expected yes or no, found 'ja'. Write one of them."),
+        ({"status": ""}, "column 'status': Expected a status, found an empty cell. Write ok."),
+        ({"status": "x"}, "column 'status': Expected a status, found 'x'. Write ok."),
         (
             {"note": "x" * 101},
-            f"column 'note': expected at most 100 characters, found '{'x' * 80}'",
+            f"column 'note': Expected at most 100 characters, found '{'x' * 80}'",
         ),
-        ({"note": "\ud800"}, "column 'note': expected another value, found '\\ud800'; change it"),
+        ({"note": "\ud800"}, "column 'note': Expected another value, found '\\ud800'. Change it."),
     ],
 )
 def test_a_wrong_cell_is_told_in_words_of_its_model(cells, told):
@@ -168,7 +168,7 @@ def test_a_sentence_of_the_model_s_own_stands_alone():
         ),
         (
             {"item": "i", "score": "1"},
-            "row 2: expected a column 'marker', found 'item', 'score'; write it above the names",
+            "row 2: Expected a column 'marker', found 'item', 'score'. Write it above the names.",
         ),
         ({}, "row 2, column 'item': Expected this column, found none. Rename or add it"),
         (
@@ -193,21 +193,21 @@ def test_a_model_may_want_no_other_columns():
     with pytest.raises(RowsError) as caught:
         list(rows_of([Record(2, {"item": "i", "notes": "x"})], Only))
     assert str(caught.value) == (
-        "row 2, column 'notes': expected no columns but 'item', 'note'; rename or delete it"
+        "row 2, column 'notes': Expected only the columns 'item', 'note'. Rename or delete this one."
     )
 
 
 @pytest.mark.parametrize(
     ("key", "told"),
     [
-        (("marker",), "row 4, column 'Marker': 'ada' is in row 2 too. Delete one of them"),
+        (("marker",), "row 4, column 'Marker': 'ada' is in row 2 too. Delete one of them."),
         (
             ("item", "marker"),
-            "row 4: item 'i' and Marker 'ada' are in row 2 too. Delete one of them",
+            "row 4: item 'i' and Marker 'ada' are in row 2 too. Delete one of them.",
         ),
         (
             ("item", "marker", "round"),
-            "row 4: item 'i', Marker 'ada' and round '1' are in row 2 too. Delete one of them",
+            "row 4: item 'i', Marker 'ada' and round '1' are in row 2 too. Delete one of them.",
         ),
     ],
 )
@@ -265,7 +265,7 @@ def test_sound_rows_are_kept_and_the_others_told_by_problem():
     )
     assert [(number, row.marker) for number, row in found.rows] == [(2, "ada"), (7, "bob")]
     assert found.problems == (
-        "left out, score: Expected a number, found 'x' and others: rows 3, 5",
+        "left out, score: expected a number, found 'x' and others: rows 3, 5",
         "left out, there is no such item: row 4",
         "left out, this person marked it before: row 6",
         "left out, expected a check once; delete the second: row 8",
@@ -286,10 +286,10 @@ def test_blanks_may_be_part_of_a_cell_and_no_answer_is_not_an_empty_one():
     cells = {"item": " i ", "answer": ""}
     ((_, row),) = rows_of([Record(2, cells)], Written)
     assert (row.item, row.answer) == (" i ", "")
-    with pytest.raises(RowsError, match="column 'answer': expected a text, found an empty cell"):
+    with pytest.raises(RowsError, match="column 'answer': Expected a text, found an empty cell"):
         list(rows_of([Record(2, {**cells, "answer": None})], Written))
     for column, value in (("item", " "), ("item", None), ("item", [])):
-        with pytest.raises(RowsError, match=f"column '{column}': expected a text, found .*; write"):
+        with pytest.raises(RowsError, match=f"column '{column}': Expected a text, found .* Write"):
             list(rows_of([Record(2, {**cells, column: value})], Written))
 
 

@@ -63,7 +63,7 @@ def refusal(folder: Path, name: str, content: str | bytes, limits=PAGE, **option
 
 # What is refused, and the place that the refusal names: suffix, content, row, column, a word of the sentence.
 TEXT_FAULTS = [
-    ("csv", "", None, None, "empty file"),
+    ("csv", "", None, None, "file is empty"),
     ("csv", "\n\n", 1, None, "header"),
     ("csv", b"\xff\xfea\x00,\x00b\x00", 1, None, "UTF-16"),
     ("csv", b"\xfe\xff\x00a\x00,\x00b", 1, None, "UTF-16"),
@@ -72,7 +72,7 @@ TEXT_FAULTS = [
         b"\xff\xd8\xff\xe0\x00\x10JFIF",
         None,
         None,
-        "is a picture named .csv; choose the file that holds",
+        "is a picture named .csv. Choose the file",
     ),
     ("jsonl", b"%PDF-1.7\n%\xe2\xe3", None, None, "is a PDF named .jsonl"),
     ("csv", "a,b\n1,2\n3,é\n".encode("latin-1"), 3, None, "0xE9 at offset 10"),
@@ -84,41 +84,41 @@ TEXT_FAULTS = [
     ("csv", 'a,b\n"x\ny",1\n1,2,3\n', 4, None, "found 3"),
     ("csv", "a;b\n1;2;3\n", 2, None, "';'"),
     ("csv", "a\tb\n1\t2\t3\n", 2, None, r"'\t'"),
-    ("csv", "a,b\n1,2\n\n3,4\n", 3, None, "empty line"),
-    ("csv", "\na,b\n1,2\n", 1, None, "empty line"),
-    ("csv", "a,a\n1,2\n", 1, "a", "twice"),
-    ("csv", "a,,b\n1,2,3\n", 1, None, "column 2"),
+    ("csv", "a,b\n1,2\n\n3,4\n", 3, None, "line is empty"),
+    ("csv", "\na,b\n1,2\n", 1, None, "line is empty"),
+    ("csv", "a,a\n1,2\n", 1, "a", "Two columns"),
+    ("csv", "a,,b\n1,2,3\n", 1, None, "Column 2"),
     ("csv", ",pred\n0,x\n", 1, None, "index=False"),
     ("csv", "My model,\nid,pred\n0,x\n", 1, None, "title"),
     ("csv", "sep=,\nid,pred\n0,x\n", 1, None, "title"),
     ("csv", "My model\nid,pred\n0,x\n", 2, None, "title"),
     ("csv", "id,pred\n0\n", 2, None, "found 1. Write each cell"),
     ("json", '[{"a": 1},]', 1, None, "found ']' at character 11"),
-    ("json", '{"a": 1}\n{"a": 2}\n', 2, None, ".jsonl one a line"),
+    ("json", '{"a": 1}\n{"a": 2}\n', 2, None, ".jsonl one per line)"),
     ("jsonl", '{"a": 1},\n{"a": 2},\n', 1, None, "found ',\\n' at character 9"),
-    ("jsonl", '[{"a": 1}]\n', 1, None, "name the file .json if it is one list"),
-    ("gz", "a,b\n1,2\n", None, None, "unpack"),
-    ("csv", "a,b,c,d,e\n", 1, None, "at most 4 columns"),
+    ("jsonl", '[{"a": 1}]\n', 1, None, "name the file .json if it's one list."),
+    ("gz", "a,b\n1,2\n", None, None, "Unpack"),
+    ("csv", "a,b,c,d,e\n", 1, None, "5 columns, more than 4"),
     ("csv", 'a,b\n"a"b,2\n', 2, None, "closing quote"),
-    ("csv", 'a,b\n1,2\n"x,2\n3,4\n', 3, None, "closes a cell"),
+    ("csv", 'a,b\n1,2\n"x,2\n3,4\n', 3, None, "has no closing quote"),
     ("csv", 'a,b\n1,"x"y"\n', 2, None, "closing quote"),
-    ("csv", '"a,b\n1,2\n', 1, None, "closes a cell"),
+    ("csv", '"a,b\n1,2\n', 1, None, "has no closing quote"),
     ("csv", "a,b\r1,2\r", 1, None, "CR alone"),
     ("csv", "a,b\n1,2\r3,4\n", 2, None, "CR alone"),
-    ("csv", "a,b\n1," + "x" * 41 + "\n", 2, "b", "at most 40"),
-    ("csv", "a,b\n1," + "x" * 500 + "\n", 2, None, "lines of at most 400"),
-    ("csv", "a\n" + "1\n" * 6, 7, None, "at most 5 records"),
-    ("csv", "a,b,c,d\n" + "1,2,3,4\n" * 4, 5, None, "at most 12 values"),
-    ("csv", "\n" * 10_001, 1, None, "at most 10,000 empty lines"),
-    ("csv", "a\n1\n" + "\n" * 10_001, 3, None, "at most 10,000 empty lines"),
+    ("csv", "a,b\n1," + "x" * 41 + "\n", 2, "b", "more than 40"),
+    ("csv", "a,b\n1," + "x" * 500 + "\n", 2, None, "The line has over 400"),
+    ("csv", "a\n" + "1\n" * 6, 7, None, "over 5 records"),
+    ("csv", "a,b,c,d\n" + "1,2,3,4\n" * 4, 5, None, "over 12 values"),
+    ("csv", "\n" * 10_001, 1, None, "over 10,000 empty lines"),
+    ("csv", "a\n1\n" + "\n" * 10_001, 3, None, "over 10,000 empty lines"),
     ("tsv", "a\tb\n1,2\n", 2, None, r"'\t'"),
     ("tsv", 'a\tb\n1\t"Yes" he said\n', 2, None, "closing quote"),
-    ("jsonl", "", None, None, "empty file"),
+    ("jsonl", "", None, None, "file is empty"),
     ("jsonl", '{"a":1}\n{"a":1\n', 2, None, "delimiter"),
     ("jsonl", '{"a":1}\n{"a":1} {"a":2}\n', 2, None, "Extra data"),
     ("jsonl", '{"a":1}\r{"a":2}', 1, None, "Extra data"),
     ("jsonl", '{"a":1}\n[1]\n', 2, None, "object"),
-    ("jsonl", '{"a":1}\n\n{"a":2}\n', 2, None, "empty line"),
+    ("jsonl", '{"a":1}\n\n{"a":2}\n', 2, None, "line is empty"),
     ("jsonl", '{"a":1}\n{"a":1,"a":2}\n', 2, "a", "twice"),
     ("jsonl", '{"a":1}\n{"a":NaN}\n', 2, None, "NaN"),
     ("jsonl", '{"a":1e999}\n', 1, None, "1e999"),
@@ -126,34 +126,34 @@ TEXT_FAULTS = [
     ("jsonl", '{"a":"\\ud800"}\n', 1, "a", "surrogate"),
     ("jsonl", '{"a":["\\u0000"]}\n', 1, "a", "NUL"),
     ("jsonl", '{"\\u0000":1}\n', 1, None, "NUL"),
-    ("jsonl", '{"a":"' + "x" * 41 + '"}\n', 1, "a", "at most 40"),
-    ("jsonl", '{"a":{"b":["' + "x" * 41 + '"]}}\n', 1, "a", "at most 40"),
+    ("jsonl", '{"a":"' + "x" * 41 + '"}\n', 1, "a", "more than 40"),
+    ("jsonl", '{"a":{"b":["' + "x" * 41 + '"]}}\n', 1, "a", "more than 40"),
     ("jsonl", '{"a":1}\n{"a":[[[1]]]}\n', 2, None, "3 deep"),
-    ("jsonl", '{"a":1,"b":2,"c":3,"d":4,"e":5}\n', 1, None, "at most 4 columns"),
+    ("jsonl", '{"a":1,"b":2,"c":3,"d":4,"e":5}\n', 1, None, "5 columns, more than 4"),
     ("jsonl", '{"a":"é"}\n'.encode("latin-1"), 1, None, "offset 6"),
     ("csv", "a,b\n1,这是什么\n".encode("gb18030"), 2, None, "found GB18030"),
     ("json", '[\n{"a":"天坛"}]'.encode("gbk"), 2, None, "found GB18030"),
     ("csv", "a,b\n1,crème\n2,“á la carte”\n".encode("cp1252"), 2, None, "Windows-1252"),
-    ("csv", "a,b\n1,정답은 무엇\n".encode("euc_kr"), 2, None, "offset 6; save"),
-    ("csv", "a,b\n1,картинке\n".encode("cp1251"), 2, None, "offset 6; save"),
-    ("csv", "a,b\n1,画像の建物\n".encode("euc_jp"), 2, None, "offset 6; save"),
-    ("csv", "a,b\n1,猫と犬\n".encode("shift_jis"), 2, None, "offset 6; save"),
-    ("csv", "a,b\n1,圖片中的動物是什麼\n".encode("big5"), 2, None, "offset 6; save"),
+    ("csv", "a,b\n1,정답은 무엇\n".encode("euc_kr"), 2, None, "offset 6. Save"),
+    ("csv", "a,b\n1,картинке\n".encode("cp1251"), 2, None, "offset 6. Save"),
+    ("csv", "a,b\n1,画像の建物\n".encode("euc_jp"), 2, None, "offset 6. Save"),
+    ("csv", "a,b\n1,猫と犬\n".encode("shift_jis"), 2, None, "offset 6. Save"),
+    ("csv", "a,b\n1,圖片中的動物是什麼\n".encode("big5"), 2, None, "offset 6. Save"),
     (
         "csv",
         "a,b\n1,é\n2,圖片中的動物是什麼\n".encode("big5", "replace").replace(b"?", b"\xe9"),
         2,
         None,
-        "offset 6; save",
+        "offset 6. Save",
     ),
-    ("jsonl", '{"a":1}\n' * 6, 6, None, "at most 5 records"),
-    ("jsonl", '{"a":1}\n' + "\n" * 10_001, 2, None, "at most 10,000 empty lines"),
-    ("jsonl", '{"a":[1,1,1,1,1]}\n' * 3, None, None, "at most 12 values"),
-    ("json", '[{"a":[{},{},{},{},{},{}]}]', None, None, "at most 12 values"),
-    ("json", '{"a":1,"b":[{},{},{},{},{},{}]}', None, None, "at most 12 values"),
+    ("jsonl", '{"a":1}\n' * 6, 6, None, "over 5 records"),
+    ("jsonl", '{"a":1}\n' + "\n" * 10_001, 2, None, "over 10,000 empty lines"),
+    ("jsonl", '{"a":[1,1,1,1,1]}\n' * 3, None, None, "over 12 values"),
+    ("json", '[{"a":[{},{},{},{},{},{}]}]', None, None, "over 12 values"),
+    ("json", '{"a":1,"b":[{},{},{},{},{},{}]}', None, None, "over 12 values"),
     ("json", "{}", 1, None, "list of objects"),
     ("json", '{"a":1}\n{"a":2}\n', 2, None, ".jsonl"),
-    ("json", '[\n{"a":1},\n3]', None, None, "item 2"),
+    ("json", '[\n{"a":1},\n3]', None, None, "Item 2"),
     ("json", '[\n{"a":1},\n{"b":2,\n"b":3}]', 4, "b", "twice"),
     ("json", '[\n{"a":1},\n{"b":-Infinity}]', 3, None, "-Infinity"),
     ("json", '[\n{"a":1},\n{"b":"\\udc00"}]', 3, "b", "surrogate"),
@@ -163,7 +163,7 @@ TEXT_FAULTS = [
     ("json", '[{"a":\n[[[1]]]}]', 2, None, "3 deep"),
     ("json", '[{"a":"é"}]'.encode("utf-16"), 1, None, "UTF-16"),
     ("json", '[\n{"a":"é"}]'.encode("latin-1"), 2, None, "offset 8"),
-    ("json", '[{"a":1},\n' + "{},\n" * 4 + "{}]", 6, None, "at most 5 records"),
+    ("json", '[{"a":1},\n' + "{},\n" * 4 + "{}]", 6, None, "over 5 records"),
     ("txt", "a,b\n", None, None, ".jsonl"),
     ("json.gz", "a,b\n", None, None, ".jsonl"),
     ("xls", "a,b\n", None, None, ".xlsx"),
@@ -182,7 +182,7 @@ def test_a_bad_text_file_is_refused_with_its_exact_place(
 def test_an_error_is_one_sentence_with_file_row_column_and_mend(tmp_path):
     error = refusal(tmp_path, "pred.csv", "id,answer\n1," + "x" * 41, SMALL)
     assert str(error) == (
-        "pred.csv, row 2, column 'answer': expected at most 40 characters in a cell, found 41; shorten it"
+        "pred.csv, row 2, column 'answer': The cell has 41 characters, more than 40. Shorten it."
     )
 
 
@@ -194,10 +194,10 @@ def test_an_error_can_be_placed_again_and_pickled():
 
 
 def test_a_file_that_is_not_there_or_too_large_is_refused(tmp_path):
-    with pytest.raises(RowsError, match="gone.csv: cannot be opened"):
+    with pytest.raises(RowsError, match="gone.csv: The file can't be opened"):
         list(read_records(tmp_path / "gone.csv"))
     assert (
-        "at most 3 bytes, found 4"
+        "4 bytes, more than 3"
         in refusal(tmp_path, "a.csv", "a,b\n", replace(PAGE, bytes=3)).problem
     )
 
@@ -288,7 +288,7 @@ def test_members_of_a_json_object_are_records_only_where_they_are_wanted(tmp_pat
         (4, {"(key)": "d", "(value)": [{"e": 1}]}),
     ]
     assert "list of objects" in refusal(tmp_path, "a.json", content).problem
-    assert "rename it" in refusal(tmp_path, "a.json", '{"a": {"(key)": 1}}', members=True).problem
+    assert "Rename it" in refusal(tmp_path, "a.json", '{"a": {"(key)": 1}}', members=True).problem
     assert values(read(tmp_path, "a.json", '[{"a": 1}]', members=True)) == [{"a": 1}]
 
 
@@ -528,13 +528,13 @@ def test_a_long_file_is_streamed_on_the_command_line(tmp_path, suffix):
         tracemalloc.stop()
     assert count == 80_000
     assert peak < 1_000_000
-    with pytest.raises(RowsError, match="at most 60,000 records"):
+    with pytest.raises(RowsError, match="over 60,000 records"):
         list(read_records(path, PAGE))
 
 
 def test_a_row_of_100_000_cells_is_refused(tmp_path):
     assert (
-        "at most 1,000 columns"
+        "columns, more than 1,000"
         in refusal(tmp_path, "a.csv", ",".join(map(str, range(100_000)))).problem
     )
 
@@ -612,16 +612,22 @@ def test_a_workbook_or_parquet_named_as_text_is_told_by_its_content(tmp_path, su
     error = refusal(tmp_path, f"a.{suffix}", workbook(["a"], [1]))
     assert (
         error.problem
-        == f"is a workbook (.xlsx) named .{suffix}; name it .xlsx, or save it as .{suffix}"
+        == f"This is a workbook (.xlsx) named .{suffix}. Name it .xlsx, or save it as .{suffix}."
     )
     error = refusal(tmp_path, f"b.{suffix}", b"PAR1" + bytes(20))
-    assert error.problem == f"is Parquet named .{suffix}; name it .parquet, or save it as .{suffix}"
+    assert (
+        error.problem
+        == f"This is Parquet named .{suffix}. Name it .parquet, or save it as .{suffix}."
+    )
 
 
 @pytest.mark.parametrize(("suffix", "kind"), [("parquet", "Parquet"), ("xlsx", ".xlsx")])
 def test_a_file_that_takes_too_long_to_read_is_refused_by_its_kind(tmp_path, suffix, kind):
     error = refusal(tmp_path, f"a.{suffix}", workbook(["a"], ["x"]), replace(PAGE, seconds=0))
-    assert error.problem == f"is no readable {kind}, or too large to read; save it anew, or as .csv"
+    assert (
+        error.problem
+        == f"This isn't a readable {kind}, or it's too large. Save it again, or as .csv."
+    )
 
 
 def test_a_folder_in_place_of_a_file_is_named(tmp_path, monkeypatch):
@@ -629,7 +635,7 @@ def test_a_folder_in_place_of_a_file_is_named(tmp_path, monkeypatch):
     for folder in (Path(), tmp_path):
         with pytest.raises(RowsError) as caught:
             read_lines(folder)
-        assert str(caught.value) == f"{folder.name or '.'}: is a folder. Choose a file in it"
+        assert str(caught.value) == f"{folder.name or '.'}: This is a folder. Choose a file in it."
 
 
 @pytest.mark.parametrize(

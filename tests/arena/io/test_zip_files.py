@@ -60,8 +60,8 @@ def test_a_name_is_plain(given, plain):
     [
         ({f"{n}.csv": b"x" for n in range(9)}, zipfile.ZIP_DEFLATED, "has 9 files. Keep 8"),
         ({f"{n}.csv": b"" for n in range(1_500)}, zipfile.ZIP_STORED, "has more than 8 files"),
-        ({".x": b"x", "zoo/": b""}, zipfile.ZIP_DEFLATED, "holds no file"),
-        ({"in.ZIP": b"x"}, zipfile.ZIP_DEFLATED, "holds another zip (in.ZIP)"),
+        ({".x": b"x", "zoo/": b""}, zipfile.ZIP_DEFLATED, "has no files. Put"),
+        ({"in.ZIP": b"x"}, zipfile.ZIP_DEFLATED, "has another zip in it (in.ZIP)"),
         ({"a.csv": b"x" * 99}, zipfile.ZIP_LZMA, "packs a.csv in an unusual way"),
         ({"a.csv": b"x" * 99}, zipfile.ZIP_BZIP2, "packs a.csv in an unusual way"),
     ],
@@ -76,7 +76,7 @@ def test_a_locked_zip_is_told(tmp_path):
     for place in (content.find(b"PK\1\2") + 8, content.find(b"PK\3\4") + 6):
         content[place] |= 1
     path.write_bytes(content)
-    assert refused(path) == "is locked with a password (a.csv). Pack it without one"
+    assert refused(path) == "is locked with a password (a.csv). Pack it without one."
 
 
 def test_a_head_that_understates_or_overstates_changes_nothing_of_what_comes_out(tmp_path):
@@ -87,7 +87,7 @@ def test_a_head_that_understates_or_overstates_changes_nothing_of_what_comes_out
         content[place : place + 4] = struct.pack("<I", 10)
     path.write_bytes(content)
     taken = 0
-    with pytest.raises(ZipFileError, match="no zip that can be read"):
+    with pytest.raises(ZipFileError, match="isn't a readable zip. Pack"):
         for _, parts in zip_files(path):
             taken += sum(map(len, parts))
     assert taken <= 10
@@ -97,7 +97,7 @@ def test_a_head_that_understates_or_overstates_changes_nothing_of_what_comes_out
 def test_what_is_no_zip_is_told(tmp_path, content):
     path = tmp_path / "a.zip"
     path.write_bytes(content)
-    assert refused(path).startswith(("is no zip that can be read", "holds no file"))
+    assert refused(path).startswith(("isn't a readable zip. Pack", "has no files. Put"))
 
 
 def check(folder: Path, seeds: range) -> int:
@@ -124,7 +124,7 @@ def check(folder: Path, seeds: range) -> int:
         try:
             held(path)
         except ZipFileError as error:
-            assert "; " in str(error), seed
+            assert ". " in str(error), seed
             refusals += 1
     return refusals
 

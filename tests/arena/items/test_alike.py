@@ -87,7 +87,7 @@ def test_a_board_takes_items_on_one_picture_for_one_case(database):
     assert (board.statistics.clusters, board.statistics.crowd.pictures) == (4, 4)
     assert board.statistics.crowd.items == 12
     limits = paragraphs(board)[2][0]
-    assert "They treat the 4 pictures as independent, not the 12 items on them" in limits
+    assert "They treat the 4 pictures as independent, not their 12 items" in limits
 
 
 def test_the_vote_table_has_the_codes_of_alike_items_also_of_items_that_come_later(database):

@@ -99,7 +99,7 @@ def test_facts_follow_a_model_to_its_new_name(store, database):
 
 def test_a_model_that_is_not_here_changes_nothing(store):
     stated = {"m1": StatedFacts(licence="mit"), "nobody": StatedFacts()}
-    with pytest.raises(FactError, match="There is no model named 'nobody'; `models list`"):
+    with pytest.raises(FactError, match="There's no model named 'nobody'. To see the models"):
         store.state(stated)
     assert known(store) == {}
 
@@ -107,12 +107,12 @@ def test_a_model_that_is_not_here_changes_nothing(store):
 @pytest.mark.parametrize(
     "wrong, told",
     [
-        ({"organisation": "two\nlines"}, "organisation is 'two\\nlines'; it must be one line"),
+        ({"organisation": "two\nlines"}, "organisation is 'two\\nlines'. It must be one line"),
         ({"licence": "x" * 81}, "it must be one line of at most 80 characters"),
         ({"licence": ""}, "it must be one line"),
-        ({"link": "javascript:alert(1)"}, "it must be an https address"),
-        ({"link": "http://example.org"}, "it must be an https address"),
-        ({"licence_link": "https://ada@example.org/x"}, "it must be an https address"),
+        ({"link": "javascript:alert(1)"}, "It must be an https address"),
+        ({"link": "http://example.org"}, "It must be an https address"),
+        ({"licence_link": "https://ada@example.org/x"}, "It must be an https address"),
         ({"parameters": "many"}, "it must be a number of parameters"),
         ({"parameters": 0}, "it must be a number of parameters"),
         ({"open": "yes"}, "it must be true or false"),

@@ -129,9 +129,7 @@ def test_of_rows_of_one_item_the_first_is_told_however_often_they_come(bench):
 def test_another_family_of_a_known_item_is_refused(bench):
     bench.importer.folder(bench.items({}), "mine")
     before = contents(bench.database)
-    with pytest.raises(
-        IngestError, match=r"'What\?'.* is of the family 'Color', by which its votes are counted"
-    ):
+    with pytest.raises(IngestError, match=r"'What\?'.* has votes under the family 'Color'"):
         bench.importer.folder(bench.items({"credit": "Ann", "family": "Taste"}), "mine")
     assert contents(bench.database) == before
 
@@ -194,25 +192,25 @@ WRONG_ROWS: dict[str, tuple[dict[str, Any], str]] = {
     "file address": ({"images": ["file:///etc/hostname"]}, "file:"),
     "broken address": ({"images": ["https://[images.example.org/1.png"]}, "images"),
     "address without host": ({"images": ["https:///1.png"]}, "images"),
-    "no image": ({"images": []}, "'images': expected a list"),
-    "image in no list": ({"images": "red.png"}, "'images': expected a list"),
-    "image without name": ({"images": [""]}, "'images': expected a list"),
-    "image is a number": ({"images": [1]}, "'images': expected a list"),
+    "no image": ({"images": []}, "'images': must be a list"),
+    "image in no list": ({"images": "red.png"}, "'images': must be a list"),
+    "image without name": ({"images": [""]}, "'images': must be a list"),
+    "image is a number": ({"images": [1]}, "'images': must be a list"),
     "too many captions": (
         {"captions": ["one", "two"]},
-        "'captions': holds 2 captions for 1 images",
+        "'captions': has 2 captions for 1 images",
     ),
-    "captions in no list": ({"captions": "one"}, "'captions': expected a list"),
-    "no instruction": ({"instruction": None}, "'instruction': expected text"),
+    "captions in no list": ({"captions": "one"}, "'captions': must be a list"),
+    "no instruction": ({"instruction": None}, "'instruction': is missing"),
     "blank instruction": ({"instruction": " \n"}, "'instruction': is empty"),
     "instruction is a list": (
         {"instruction": ["a"]},
-        "'instruction': expected text; it holds list",
+        "'instruction': is list, not text",
     ),
     "no family": ({"family": ""}, "'family': is empty"),
-    "reference is a number": ({"reference": 7}, "'reference': expected text"),
-    "answers in a list": ({"answers": ["a"]}, "'answers': Expected an object"),
-    "answer is null": ({"answers": {"m1": None}}, "'answers': Expected an object"),
+    "reference is a number": ({"reference": 7}, "'reference': is int, not text"),
+    "answers in a list": ({"answers": ["a"]}, "'answers': must be an object"),
+    "answer is null": ({"answers": {"m1": None}}, "'answers': must be an object"),
     "model without name": ({"answers": {" ": "text"}}, "'answers'"),
 }
 
@@ -244,19 +242,19 @@ def test_every_wrong_row_is_named_at_once(bench):
         bench.importer.folder(bench.items(*wrong), "mine")
     assert re.fullmatch(
         r"items.jsonl, row 1, column 'images': names the image 'page.png': This file is a web page.*; "
-        r"row 3, column 'images': names the image 'long.png': .* 20 x 30000 pixels, too long .*; "
+        r"row 3, column 'images': names the image 'long.png': .*20 x 30000 pixels. is too long .*; "
         r"row 4, column 'images': names the image 'nowhere.png': No such file or directory",
         str(caught.value),
     )
     with pytest.raises(RowsError) as caught:
         bench.importer.folder(bench.items(*wrong[:1] * 99), "mine")
     told = str(caught.value)
-    assert told.count("'page.png'") == 10 and told.endswith("after these were not checked")
+    assert told.count("'page.png'") == 10 and told.endswith("weren't checked")
 
 
 def test_another_answer_than_the_items_brought_is_given_as_it_was_or_left_out(bench):
     bench.importer.folder(bench.items({"answers": {"m1": "one"}}), "mine")
-    refused = r"\('What\?'\).*cannot be withdrawn: give the earlier answer in the file, or leave the item out\.$"
+    refused = r"\('What\?'\).*can't be withdrawn\. Put the earlier answer into the file, or leave the item out\.$"
     with pytest.raises(IngestError, match=refused):
         bench.importer.folder(
             bench.items({"answers": {"m1": "two"}}, {"instruction": "New"}), "mine"
@@ -278,7 +276,7 @@ def test_another_answer_than_a_predictions_file_brought_comes_in_once_that_is_wi
     )
     folder = bench.items({"answers": {"m1": "two"}})
     with pytest.raises(
-        IngestError, match=r"`items withdraw old.csv`\), or give the earlier answer in the file"
+        IngestError, match=r"`items withdraw old.csv`\), or put the earlier answer into the file"
     ):
         bench.importer.folder(folder, "mine")
     bench.ingest.withdraw("old.csv")
@@ -287,7 +285,7 @@ def test_another_answer_than_a_predictions_file_brought_comes_in_once_that_is_wi
 
 def test_rows_that_give_an_item_two_answers_of_one_model_are_told_so(bench):
     with pytest.raises(
-        IngestError, match=r"rows hold two different answers of 'm1' to the item .*; keep one"
+        IngestError, match=r"rows have two different answers from 'm1' to the item .*Keep one"
     ):
         bench.importer.folder(
             bench.items({"answers": {"m1": "one"}}, {"answers": {"m1": "two"}}), "mine"
@@ -308,7 +306,9 @@ def test_the_command_tells_how_many_items_were_corrected(bench, tmp_path):
         bench.items(*(row | {"licence": "MIT"} for row in two)),
         environ=environ,
     ).out
-    assert told.startswith("0 new items, 2 known") and told.endswith("; 2 items corrected.\n"), told
+    assert told.startswith("0 new items (2 known)") and told.endswith(", 2 items corrected.\n"), (
+        told
+    )
 
 
 @on_sqlite
@@ -318,7 +318,7 @@ def test_the_command_tells_which_keys_are_not_read(bench, tmp_path):
     )
     told = run("arena", "items", "folder", folder, environ={"DATA_DIR": str(tmp_path / "data")}).out
     assert (
-        "\nnot read: 'license', 'category'; the keys of a line are instruction, family, images, captions,"
+        "\nKeys that weren't read: 'license', 'category'. A line can have instruction, family, images, captions,"
         in told
     )
     assert bench.importer.demo().unread == (), "our own files have no others"
@@ -327,8 +327,8 @@ def test_the_command_tells_which_keys_are_not_read(bench, tmp_path):
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (None, "cannot be opened"),
-        (b"", "empty file"),
+        (None, "can't be opened"),
+        (b"", "file is empty"),
         (b'{"instruction": ', "row 1"),
         (b"[1]\n", "row 1"),
     ],
@@ -661,22 +661,22 @@ CAPTIONED = [*MULTI, "images_dense_captions"]
             {"human_ratings_gpt4_correct": "maybe"},
             "'human_ratings_gpt4_correct': holds 'maybe'",
         ),
-        (MULTI, {"images": '["https://h.org/1.png"'}, "'images': expected JSON"),
-        (MULTI, {"images": "[]"}, "'images': expected a list"),
+        (MULTI, {"images": '["https://h.org/1.png"'}, "'images': Expected JSON"),
+        (MULTI, {"images": "[]"}, "'images': must be a list"),
         (
             CAPTIONED,
             {"images_dense_captions": '["a", "b"]'},
-            "'images_dense_captions': expected a list of 1",
+            "'images_dense_captions': must be a list of 1",
         ),
         (
             CAPTIONED,
             {"images_dense_captions": "[]"},
-            "'images_dense_captions': expected a list of 1",
+            "'images_dense_captions': must be a list of 1",
         ),
         (
             CAPTIONED,
             {"images_dense_captions": "a caption"},
-            "'images_dense_captions': expected JSON",
+            "'images_dense_captions': Expected JSON",
         ),
     ],
 )

@@ -327,7 +327,7 @@ def test_a_withdrawn_file_leaves_the_draw_and_may_come_again(bank):
     assert ingest.withdraw("new.csv") == 6
     assert "old 1" not in texts(bank, "What is in picture 0?")
     assert ItemBank(bank).contributions() == [Contribution("new.csv", "new", 6, True)]
-    with pytest.raises(IngestError, match="No predictions file named 'new.csv' is in use"):
+    with pytest.raises(IngestError, match="No file of answers named 'new.csv' is in use"):
         ingest.withdraw("new.csv")
     assert ingest.add_answers("new", "new.csv", answers("better")) == Changes(answers_new=6)
     assert texts(bank, "What is in picture 0?")[-1] == "better 1"
@@ -400,7 +400,7 @@ def test_a_renamed_model_is_shown_by_its_new_name_and_found_by_its_old(bank):
 @pytest.mark.parametrize(
     ("model", "display", "named"),
     [
-        ("m1", "m2 ", "already shown for 'm2'"),
+        ("m1", "m2 ", "already taken by 'm2'"),
         ("nobody", "X", "no model named 'nobody'.*models list"),
         ("m1", "  ", "name"),
         ("m1", "m2\u200b", "not seen"),
@@ -416,7 +416,7 @@ def test_a_name_is_shown_for_one_model_only(bank, model, display, named):
 @pytest.mark.parametrize("name", ["m1\u200b", "m1\nm2", "m\x1b[31m", "m\u202e1", ".", ".."])
 def test_a_model_whose_name_no_page_can_show_is_refused(bank, name):
     before = contents(bank)
-    with pytest.raises(IngestError, match="not seen, or only dots"):
+    with pytest.raises(IngestError, match="invisible characters, or only dots. Write"):
         Ingest(bank).add_answers(name, "odd.csv", answers("odd"))
     assert contents(bank) == before
 

@@ -90,7 +90,7 @@ def contest(*votes: int) -> dict[tuple[str, str], int]:
         ((300, 30, 300, 30, 300, 30), "one leads. Places 1–3 are clear."),
         (
             (52, 48, 50, 50, 52, 48),
-            "one leads, not settled yet against two and three.",
+            "one leads, but not yet clearly over two and three.",
         ),
         ((4, 3, 3, 3, 3, 3), "Not enough votes to rank yet: 19 of about 45."),
     ],
@@ -119,7 +119,7 @@ def test_a_newcomer_is_named_and_has_words_for_a_bar(sqlite):
         ("one", "two", "three", "new"),
     )
     assert headline(board).endswith(
-        "; new still gathers votes. Place 1 is clear; 2–3 are not settled yet."
+        "; new is still gathering votes. Place 1 is clear; 2–3 are not settled yet."
     )
     texts = [mark.text for mark in board_chart(board).marks if mark.kind == "text"]
     assert (
@@ -138,7 +138,7 @@ def test_who_never_lost_is_not_said_to_need_votes(sqlite):
         ("new", "three"): 9,
     }
     said = headline(board_of(sqlite, wins, ("one", "two", "three", "best", "new")))
-    assert said.endswith("; best has not lost yet, and so no rank; new still gathers votes.")
+    assert said.endswith("; best hasn't lost yet, so it has no rank; new is still gathering votes.")
 
 
 def test_the_sentence_says_whose_votes_it_is_about(sqlite):
@@ -155,7 +155,7 @@ def test_groups_that_never_met_are_not_called_one(sqlite):
     board = board_of(sqlite, apart, ("one", "two", "three", "four"))
     assert len(board.groups) == 2
     assert headline(board).startswith(
-        "In one of 2 groups that never met, one leads, not settled yet against two"
+        "In one of 2 groups that never met, one leads, but not yet clearly over two"
     )
     assert "three" not in svg(board_chart(board), "chart").split("</desc>")[1]
 

@@ -249,9 +249,9 @@ def test_each_visitor_asks_with_the_own_key_and_nobody_else(site):
         (401, "Your Hugging Face login has expired. Log in again."),
         (402, "Your Hugging Face credits are used up."),
         (403, "This login isn't allowed to use Inference Providers."),
-        (404, "Hugging Face has no server for this battle at the moment."),
-        (429, "Hugging Face takes no more questions from you at the moment."),
-        (NO_PROVIDER, "Hugging Face has no server for this battle at the moment."),
+        (404, "Hugging Face has no server for this battle right now."),
+        (429, "Hugging Face isn't taking more questions from you right now."),
+        (NO_PROVIDER, "Hugging Face has no server for this battle right now."),
     ],
 )
 def test_a_refusal_ends_both_sides_at_once_and_tells_nothing_of_them(site, status, sentence):

@@ -214,7 +214,7 @@ def test_a_visitor_cannot_fill_the_disk(images, voter):
     small = picture(size=2)
     for _ in range(MOST_WAITING):
         receive(images, voter, small)
-    with pytest.raises(OwnImageError, match="take some out"):
+    with pytest.raises(OwnImageError, match="uses. Remove some first."):
         receive(images, voter, small)
     assert len(files(images)) == MOST_WAITING
 
@@ -261,6 +261,9 @@ def test_what_comes_waits_on_the_disk(images, voter):
 
 
 def test_a_disk_that_takes_no_file_is_told_in_a_sentence(images, voter):
-    with files_end_at(50), pytest.raises(OwnImageError, match="disk takes no file at the moment"):
+    with (
+        files_end_at(50),
+        pytest.raises(OwnImageError, match="disk can't save files right now. Try"),
+    ):
         receive(images, voter, picture())
     assert files(images) == []

@@ -58,7 +58,7 @@ def test_one_network_never_fills_the_queue_for_others():
             await queue.check_room(CROWD)
             tasks.append(asked(queue, CROWD, []))
             await rest()
-        with pytest.raises(LiveError, match=f"{MOST_OF_NETWORK} others of your network"):
+        with pytest.raises(LiveError, match=f"{MOST_OF_NETWORK} others on your network"):
             await queue.check_room(CROWD)
         await queue.check_room("203.0.113.0/24")
         await queue.check_room(None)

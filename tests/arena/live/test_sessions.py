@@ -262,7 +262,7 @@ def test_bad_input_is_told_what_to_do(pair):
             for change, said in (
                 ({"instruction": " \n"}, "Write an instruction"),
                 ({"instruction": "x" * 20_000}, "20,000 characters"),
-                ({"instruction": "a\u0007b"}, "nobody can see"),
+                ({"instruction": "a\u0007b"}, "has invisible characters. Write"),
                 ({"images": []}, "Add an image"),
                 ({"images": [image] * 11}, "at most 10 images"),
                 ({"images": ["forged"]}, "no longer here"),
@@ -347,7 +347,7 @@ def test_a_vote_is_rated_as_soon_as_enough_is_there_to_choose_by(talkers):
                 async for message in messages:
                     seen.append(message)
                     if message["kind"] == "words" and len(seen) == 3:
-                        assert "still coming" in await visitor.refused(
+                        assert "aren't finished yet" in await visitor.refused(
                             f"{path}/choose", {"value": "a"}
                         )
                     if message.get("choose"):
@@ -386,7 +386,7 @@ def test_a_battle_and_its_images_are_its_visitors_only(pair):
                 ("undo", {}),
                 ("questions", {"text": "y"}),
             ):
-                assert "not yours" in await other.refused(f"{path}/{what}", body)
+                assert "isn't yours" in await other.refused(f"{path}/{what}", body)
             async with httpx.AsyncClient(base_url=pair.app.address) as nobody:
                 assert (await nobody.post(f"{path}/choose", json={"value": "a"})).status_code == 403
                 foreign = {"origin": "https://evil.example", "cookie": str(owner.client.cookies)}
@@ -654,7 +654,7 @@ def test_who_is_forgotten_in_mid_answer_is_told_that_the_battle_is_gone(pair):
                     await asyncio.sleep(0.02)
                 forget_newest(app)
             assert (await watched)[-1]["kind"] == "words", "it ends as if broken off"
-            assert "not yours" in (await visitor.client.get(path)).text
+            assert "isn't yours" in (await visitor.client.get(path)).text
             assert (await visitor.watch(f"/live/battles/{await visitor.begin()}"))[-1][
                 "phase"
             ] == "open"

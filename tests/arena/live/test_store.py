@@ -57,16 +57,16 @@ def ranked(database) -> list[str]:
 def test_a_battle_goes_from_question_to_names(store, voter, database):
     battle = store.begin(voter, Opening("What is this?", 2, keep=True))
     assert (battle.phase, battle.settled, battle.images) == (Phase.OPEN, False, 2)
-    with pytest.raises(ChoiceError, match="still coming"):
+    with pytest.raises(ChoiceError, match="aren't finished yet"):
         store.vote(voter, battle.token, "a", "terms")
     store.answer(battle.id, answered())
     assert store.find(voter, battle.token).can_go_on
     assert store.unfinished(voter) == store.find(voter, battle.token)
-    with pytest.raises(ChoiceError, match="after your choice"):
+    with pytest.raises(ChoiceError, match="after you choose"):
         store.names(voter, battle.token)
     voted = store.vote(voter, battle.token, "b", "terms")
     assert (voted.phase, voted.choice, voted.outside) == (Phase.VOTED, "b", None)
-    with pytest.raises(ChoiceError, match="after your choice"):
+    with pytest.raises(ChoiceError, match="after you choose"):
         store.names(voter, battle.token)
     assert store.reveal(voter, battle.token).phase is Phase.REVEALED
     assert store.names(voter, battle.token) == ("one", "two")
@@ -78,7 +78,7 @@ def test_a_battle_goes_from_question_to_names(store, voter, database):
 def test_the_same_choice_again_is_the_same_and_another_is_refused(store, voter, database):
     token = opened(store, voter)
     assert store.vote(voter, token, "a", "terms") == store.vote(voter, token, "a", "terms")
-    with pytest.raises(ChoiceError, match="already chose A"):
+    with pytest.raises(ChoiceError, match="already chosen A"):
         store.vote(voter, token, "b", "terms")
     assert ranked(database) == ["a"]
 
@@ -135,9 +135,9 @@ def test_follow_ups_end_at_five_turns_a_stop_or_a_choice(store, voter):
     token = opened(store, voter)
     for number in range(2, MOST_TURNS + 1):
         battle = store.ask(voter, token, f"question {number}")
-        with pytest.raises(ChoiceError, match="still coming"):
+        with pytest.raises(ChoiceError, match="aren't finished yet"):
             store.ask(voter, token, "at the same time")
-        with pytest.raises(ChoiceError, match="still coming"):
+        with pytest.raises(ChoiceError, match="aren't finished yet"):
             store.vote(voter, token, "a", "terms")
         store.answer(battle.id, answered())
     with pytest.raises(ChoiceError, match="at most 5 turns"):

@@ -129,9 +129,9 @@ def test_stopped_and_self_referring_votes_stand_outside_and_are_told(crowd, lead
     board = opened(leaderboard, OWN)
     assert (board.votes, board.left_out.stopped, board.left_out.named) == (1, 3, 1)
     told = HTML.summary(paragraphs(board))
-    assert "Two models answered live, on pictures that visitors brought." in told
+    assert "Two models answered live, on visitors' own pictures." in told
     assert (
-        "4 votes were kept outside the ranking: 3 on answers that were stopped, 1 where an answer told which"
+        "4 votes don't count in the ranking: 3 on stopped answers, 1 where an answer gave its model away"
         in told
     )
     let_pass(crowd.database, FINAL_SECONDS)
@@ -144,7 +144,7 @@ def test_a_board_of_some_days_has_the_votes_of_these_days(crowd, leaderboard):
     today = now().date()
     assert opened(leaderboard, OWN, since=str(today), until=str(today)).votes == 1
     assert opened(leaderboard, OWN, until=str(today - timedelta(days=1))).votes == 0
-    assert "on pictures that visitors brought" in board_html(
+    assert "on visitors' own pictures" in board_html(
         opened(leaderboard, OWN, until="2020-01-01"),
         leaderboard.choose(OWN, "single", until="2020-01-01"),
     )
@@ -216,7 +216,7 @@ def test_live_votes_go_out_without_texts_and_come_back_the_same(tmp_path, monkey
     assert main(["votes", "export", "--out", str(tmp_path / "all.jsonl")]) == 2
     assert OWN in capsys.readouterr().err
     assert main(["votes", "export", "--source", OWN, "--out", str(tmp_path / "own.jsonl")]) == 0
-    assert "votes outside the ranking, left out: 1" in capsys.readouterr().out
+    assert "votes left out because they don't count in the ranking: 1" in capsys.readouterr().out
     assert main(["votes", "export", "--source", BANK, "--out", str(tmp_path / "bank.jsonl")]) == 0
     own, bank = read(tmp_path / "own.jsonl"), read(tmp_path / "bank.jsonl")
     assert list(zip(own.model_a, own.model_b, own.winner, own.images, own.item, strict=True)) == [

@@ -43,8 +43,8 @@ def test_the_number_is_the_distance_of_win_rates():
     )
     assert wins[found.winner, found.loser] == 900
     assert found.in_words("A", "B") == (
-        "pairs differ from Bradley-Terry by 40.0 points of win rate beyond chance (p < 0.01); most surprising: A beats "
-        "B in 90% (n=1,000), where the board expects 50%"
+        "pairs differ from Bradley-Terry by 40.0 points of win rate beyond chance (p < 0.01). Most surprising: A beats "
+        "B in 90% (n=1,000), and the board expects 50%"
     )
 
 

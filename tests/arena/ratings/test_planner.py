@@ -111,7 +111,7 @@ def test_a_plan_takes_the_fewest_tuples_that_are_enough():
     short = cost(replace(plan, items=30), 3)
     assert not short.is_enough and short.half_width > 25 and short.tuples == 36 * 30
     assert comparison([cost(replace(plan, items=30), 1), short]) == []
-    with pytest.raises(PlanError, match="half width, or the smallest gap"):
+    with pytest.raises(PlanError, match="goal. Give --half-width or --gap."):
         cost(replace(plan, half_width=None), 1)
 
 

@@ -47,14 +47,14 @@ def test_elo_alone_needs_no_prior():
 
 
 def test_groups_are_told_only_where_models_cannot_be_compared():
-    told = "groups of models cannot be compared"
+    told = "groups of models can't be compared"
     assert not any(told in text for text in report(votes(WON)).notices)
     islands = votes(WON) + votes({("north", "south"): 5})[1:]
     assert any(f"2 {told}" in text for text in report(islands).notices)
 
 
 def test_single_votes_that_were_asked_for_are_no_surprise():
-    notice = "votes without items, each taken for an item of its own"
+    notice = "votes without items, each treated as its own item (intervals are"
     assert any(notice in text for text in report(votes(WON)).notices)
     assert not any(notice in text for text in report(votes(WON), cluster="none").notices)
 

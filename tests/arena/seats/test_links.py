@@ -75,13 +75,13 @@ def test_a_link_opens_its_campaign_for_its_worker_until_it_expires(name, votes, 
 def test_a_link_with_any_other_value_opens_nothing(name, value):
     link = made_link(KEY, spec(), UNTIL, "w1")
     if tidy_name(value) != query_of(link)[name]:
-        with pytest.raises(CampaignLinkError, match="was changed on its way"):
+        with pytest.raises(CampaignLinkError, match="was changed"):
             open_(spec(), link=link, **{name: value})
 
 
 @pytest.mark.parametrize("name", ["n", "until", "worker", "sig"])
 def test_a_link_without_a_part_opens_nothing(name):
-    with pytest.raises(CampaignLinkError, match="was changed on its way"):
+    with pytest.raises(CampaignLinkError, match="was changed"):
         open_(spec(), **{name: None})
 
 
@@ -89,9 +89,9 @@ def test_a_link_without_a_part_opens_nothing(name):
 def test_a_link_opens_no_other_campaign_and_no_other_workload(name, other):
     link = made_link(KEY, spec(name), UNTIL, "w1")
     for of in (spec(name, 21), *([] if name == other else [spec(other)])):
-        with pytest.raises(CampaignLinkError, match="was changed on its way"):
+        with pytest.raises(CampaignLinkError, match="was changed"):
             open_(of, link=link)
-    with pytest.raises(CampaignLinkError, match="was changed on its way"):
+    with pytest.raises(CampaignLinkError, match="was changed"):
         arrival(b"another key", spec(name), query_of(link), AT)
 
 
@@ -184,7 +184,7 @@ def test_a_signed_name_that_is_none_opens_nothing():
     ends = str(int(UNTIL.timestamp()))
     for name in ("", "a\tb", f"account {'0' * 32}"):
         sig = signature(KEY, "pilot", "20", ends, name)
-        with pytest.raises(CampaignLinkError, match="lacks its worker"):
+        with pytest.raises(CampaignLinkError, match="has no worker"):
             arrival(KEY, spec(), {"n": "20", "until": ends, "worker": name, "sig": sig}, AT)
 
 
@@ -221,7 +221,7 @@ def test_an_id_that_is_missing_or_no_id_opens_nothing(name, value):
     ids, of = (
         (PROLIFIC_IDS, spec(**PROLIFIC)) if name in PROLIFIC_IDS else (MTURK_IDS, spec(**MTURK))
     )
-    with pytest.raises(CampaignLinkError, match=f"lacks its {name}"):
+    with pytest.raises(CampaignLinkError, match=f"has no {name}"):
         open_(of, **{**ids, name: value})
 
 
@@ -250,7 +250,7 @@ def test_an_id_that_is_missing_or_no_id_opens_nothing(name, value):
     ],
 )
 def test_the_work_goes_back_to_mturk_alone(back):
-    with pytest.raises(CampaignLinkError, match="does not come from MTurk"):
+    with pytest.raises(CampaignLinkError, match="isn't from MTurk"):
         open_(spec(**MTURK), **{**MTURK_IDS, "turkSubmitTo": back})
 
 

@@ -37,7 +37,7 @@ def test_nothing_is_stored_before_consent(toys, database):
     assert (worker.get().kind, worker.status) == ("entry", 200)
     assert "1.50 USD" in worker.html
     assert (worker.post(worker.link, {}).kind, worker.status) == ("message", 403)
-    assert "without your consent nothing is stored" in worker.alert
+    assert "without your consent" in worker.alert
     assert entries(database) == 0
     assert worker.enter().kind == "work"
     assert entries(database) == 1
@@ -128,7 +128,7 @@ def test_a_second_session_goes_on_before_the_end_and_gets_no_second_code_after_i
     third = toys.worker(campaign, session="s3")
     for tried in (third.get(), third.enter()):
         assert (tried.status, tried.code) == (403, "")
-        assert "takes each person once" in tried.alert
+        assert "campaign, and each person can do it only once. Please" in tried.alert
     assert toys.worker(campaign, session="s2").get().code == code
     assert entries(database) == 1
 
@@ -167,7 +167,10 @@ def test_an_account_that_logs_in_has_one_seat_whatever_its_name_and_browser(toys
     (seat,) = toys.pages.seats.all(campaign)
     assert (first.code, seat.session) == (seat.code, "ann")
     again = browser("ann-renamed", "b" * 32).get()
-    assert "It takes each person once" in again.alert and entries(database) == 1
+    assert (
+        "campaign, and each person can do it only once. Please" in again.alert
+        and entries(database) == 1
+    )
     voters.log_out(cookie_hash("b" * 32))
     assert again.get().title == "Log in first"
 
@@ -387,7 +390,7 @@ def test_a_network_takes_so_many_seats_a_day(toys, database):
         toys.worker(campaign, f"p{number}", network="9.9.9.9").enter() for number in range(5)
     ]
     assert [worker.status for worker in workers] == [200, 200, 200, 403, 403]
-    assert "the most for one network" in workers[3].alert
+    assert "which is the limit" in workers[3].alert
     assert toys.worker(campaign, "p0", network="9.9.9.9").get().kind == "work", (
         "who has a seat goes on"
     )

@@ -115,7 +115,7 @@ def test_who_gave_all_is_paid_and_the_row_says_what_for():
             SeatWork(20, 2, hasty=12),
             "AWAITING REVIEW",
             "look",
-            "gave 12 answers sooner than",
+            "gave 12 answers faster than",
         ),
         (
             "prolific",
@@ -123,17 +123,17 @@ def test_who_gave_all_is_paid_and_the_row_says_what_for():
             SeatWork(),
             "AWAITING REVIEW",
             "ask to return",
-            "no ground for a rejection",
+            "no reason to reject",
         ),
-        ("mturk", "failed", SeatWork(), "Submitted", "approve", "no ground for a rejection"),
-        ("login", "failed", SeatWork(), "", "look", "no ground for a rejection"),
+        ("mturk", "failed", SeatWork(), "Submitted", "approve", "no reason to reject"),
+        ("login", "failed", SeatWork(), "", "look", "no reason to reject"),
         (
             "prolific",
             "withdrew",
             SeatWork(4, 0, 0, AT),
             "AWAITING REVIEW",
             "ask to return",
-            "took consent back",
+            "withdrew consent",
         ),
         ("prolific", None, SeatWork(4, 0, 0, AT), "ACTIVE", "wait", "gave 4 of 20 votes so far"),
         (
@@ -150,9 +150,9 @@ def test_who_gave_all_is_paid_and_the_row_says_what_for():
             SeatWork(4, 0, 0, BEGAN),
             "AWAITING REVIEW",
             "look",
-            "gave 4 of 20 votes, and handed in",
+            "gave 4 of 20 votes, but handed in",
         ),
-        ("prolific", None, SeatWork(4, 0, 0, AT), "AWAITING REVIEW", "look", "and handed in"),
+        ("prolific", None, SeatWork(4, 0, 0, AT), "AWAITING REVIEW", "look", "but handed in"),
         (
             "prolific",
             "done",
@@ -308,10 +308,10 @@ def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ([], "found a header alone"),
+        ([], "The list has a header but no workers. Download it again"),
         (
             [Record(2, {"name": "x"})],
-            "expected Prolific's column 'Participant id', .* found 'name'; upload",
+            "Expected Prolific's column 'Participant id', .* found 'name'. Upload",
         ),
         (
             [Record(2, {"WorkerId": "A2", "worker_id": "A3"})],
@@ -319,23 +319,23 @@ def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
         ),
         (
             [Record(2, {"WorkerId": " "})],
-            "row 2, column 'WorkerId'.* found an empty cell; delete the row",
+            "row 2, column 'WorkerId'.* found an empty cell. Delete the row",
         ),
         (
             [Record(2, {"WorkerId": None})],
-            "row 2, column 'WorkerId'.* found an empty cell; delete the row",
+            "row 2, column 'WorkerId'.* found an empty cell. Delete the row",
         ),
         (
             [Record(2, {"worker": "w1", "status": " "})],
-            "row 2, column 'status': expected a status of Prolific or MTurk, .* found an empty cell; write",
+            "row 2, column 'status': Expected a status of Prolific or MTurk, .* found an empty cell. Write",
         ),
         (
             [Record(2, {"worker": "w1", "status": None})],
-            "row 2, column 'status': .* found an empty cell; write",
+            "row 2, column 'status': .* found an empty cell. Write",
         ),
         (
             [Record(2, {"worker": "w1", "status": "fine"})],
-            "row 2, column 'status': expected a status of Prolific or MTurk, .* found 'fine'; write",
+            "row 2, column 'status': Expected a status of Prolific or MTurk, .* found 'fine'. Write",
         ),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_copy_belongs_to_the_last_database_that_began_with_it(database, anothe
     use(new._database, 2, 3, random.Random(2))
     old._copy()
     assert (
-        "another server, with a database of its own, writes to the dataset that MIRROR names"
+        "another server with its own database writes to the dataset in MIRROR, so copying has stopped here"
         in old.state().problem
     )
     copy_all(new)
@@ -335,7 +335,7 @@ def test_the_page_never_tells_of_a_fresher_copy_than_there_is(database, tmp_path
         clock.time += timedelta(minutes=1)
         backup.step()
         assert backup.state().waiting and backup.state().copied_at == idle
-    assert "Only votes until 3 h ago" in backup_line(backup.last_state, clock())
+    assert "Votes from the last 3 h" in backup_line(backup.last_state, clock())
     clock.time += timedelta(minutes=1)
     backup.step()
     assert backup.last_state == BackupState(clock(), 0, "")
@@ -721,7 +721,7 @@ def test_a_server_whose_copy_is_public_does_not_start(monkeypatch, tmp_path, cap
         }.items():
             monkeypatch.setenv(name, value)
         assert app.main() == 2
-    assert "did not start: the dataset that MIRROR names is public" in capsys.readouterr().err
+    assert "didn't start: the dataset in MIRROR is public" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("fold", [4, pytest.param(FOLD, marks=pytest.mark.soak)])

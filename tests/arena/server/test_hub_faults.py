@@ -232,7 +232,7 @@ def test_after_a_turn_that_failed_the_next_is_a_minute_later(another, tmp_path):
         for _ in range(3):
             server.faults.planned[COMMIT] = ["503"] * 7
             assert not turn(backup, clock) and backup.last_state.problem == "the Hub answered 503"
-            assert "the Hub answered 503. Only votes until" in backup_line(
+            assert "the Hub answered 503. Votes from the last" in backup_line(
                 backup.last_state, clock()
             )
         assert turn(backup, clock) and backup.last_state.problem == ""
@@ -259,7 +259,7 @@ def test_a_file_that_is_missing_is_named(another, tmp_path):
         server.missing.add(lost)
         fresh = backup_of(another(), server, clock, tmp_path / "after")
         with pytest.raises(
-            HubError, match=f"^{lost} is listed in the dataset but not there; restore it"
+            HubError, match=f"^{lost} is listed in the dataset but missing. Restore it"
         ):
             fresh.restore()
         assert fresh.change_log.empty()

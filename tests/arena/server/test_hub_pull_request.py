@@ -216,10 +216,10 @@ class TestRefusals:
 
     def test_no_public_model(self, hub, models):
         for name in ("llava-hf/none", "no-owner", "../etc", "a/..", "a/b--c", "a/b/c", ""):
-            with pytest.raises(PullRequestError, match=r"There is no public model"):
+            with pytest.raises(PullRequestError, match=r"There's no public model"):
                 models.propose(name, SCORE)
         hub.faults.planned[f"GET {MODEL}"] = ["403"]
-        with pytest.raises(PullRequestError, match=f"There is no public model {REPO}"):
+        with pytest.raises(PullRequestError, match=f"There's no public model {REPO}"):
             models.propose(REPO, SCORE)
 
     def test_another_value_for_the_metric_in_the_card(self, hub, models):

@@ -50,7 +50,7 @@ def test_a_dataset_is_public_when_that_is_asked_for(hub, folder):
     upload(hub, folder, private=False)
     assert hub.private is False
     with pytest.raises(
-        HubError, match="The dataset ada/pets is public, not private: make it private on the Hub"
+        HubError, match="The dataset ada/pets is public, not private. Make it private on the Hub"
     ):
         upload(hub, folder)
 
@@ -58,7 +58,9 @@ def test_a_dataset_is_public_when_that_is_asked_for(hub, folder):
 @pytest.mark.parametrize("path", ["writer/1", "votes/1.jsonl", "notes.md"])
 def test_a_dataset_with_files_of_others_stays_as_it_is(hub, folder, path):
     hub.private, hub.files = True, {path: b"mine"}
-    with pytest.raises(HubError, match=f"holds {path}, which is no export; choose another name"):
+    with pytest.raises(
+        HubError, match=f"has {path}, which isn't from an export. Choose another name"
+    ):
         upload(hub, folder)
     assert hub.files == {path: b"mine"}
 
@@ -75,12 +77,12 @@ def test_requests_that_fail_are_sent_again(hub, folder, kind, monkeypatch):
 
 def test_what_the_hub_refuses_is_told_without_its_words(hub, folder, monkeypatch):
     for name in ("pets", "a/b/c"):
-        with pytest.raises(HubError, match="it must be OWNER/NAME"):
+        with pytest.raises(HubError, match="Write OWNER/NAME"):
             upload(hub, folder, name)
     hub.status = 403
-    with pytest.raises(HubError, match=r"refused to write ada/pets \(status 403\): give HF_TOKEN"):
+    with pytest.raises(HubError, match=r"refused to write ada/pets \(status 403\). Set HF_TOKEN"):
         upload(hub, folder)
     monkeypatch.setattr("arena.server.hub_upload.get_token", lambda: None)
-    with pytest.raises(HubError, match="There is no token of the Hub here"):
+    with pytest.raises(HubError, match="No Hub token found. Run"):
         upload_dataset(folder, "ada/pets", True, TOPS)
     send_again()

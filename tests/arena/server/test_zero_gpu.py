@@ -175,14 +175,14 @@ def test_local_models_are_refused_in_one_line(start_server, tmp_path, zero):
     (tmp_path / "config.json").write_text("{}")
     local = catalogue(tmp_path, table({"name": "Small", "kind": "local", "folder": str(tmp_path)}))
     with pytest.raises(
-        RuntimeError, match="ended with 2: Stereoscope did not start: 'Small' is a local model"
+        RuntimeError, match="ended with 2: Stereoscope didn't start: 'Small' is a local model"
     ):
         start_server(MODELS=local, **zero)
 
 
 def test_without_the_platforms_package_it_does_not_start(monkeypatch):
     monkeypatch.setitem(sys.modules, "spaces", None)
-    with pytest.raises(SettingError, match="the package spaces is not there"):
+    with pytest.raises(SettingError, match="the package spaces is missing. Run"):
         prepare(Settings.from_env({"SPACES_ZERO_GPU": "true"}))
 
 

@@ -23,21 +23,21 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
         (None, ""),
         (
             BackupState(NOW - timedelta(seconds=20), 3, ""),
-            "Saved. Votes are backed up until 20 s ago.",
+            "Saved. Votes were last backed up 20 s ago.",
         ),
         (
             BackupState(NOW + timedelta(seconds=5), 0, ""),
-            "Saved. Votes are backed up until 0 s ago.",
+            "Saved. Votes were last backed up 0 s ago.",
         ),
         (
             BackupState(NOW - timedelta(minutes=5), 90_000, ""),
-            '<span class="late">Saved. The backup is late. Only votes until 5 min ago are backed up.</span>',
+            '<span class="late">Saved. The backup is late. Votes from the last 5 min aren\'t backed up.</span>',
         ),
         (BackupState(None, 5, ""), "Saved. Nothing is backed up yet."),
         (
             BackupState(NOW, 5, "the Hub answered <503>"),
-            '<span class="late">Saved. The backup failed: the Hub answered &lt;503&gt;. Only votes until 0 s '
-            "ago are backed up.</span>",
+            '<span class="late">Saved. The backup failed: the Hub answered &lt;503&gt;. '
+            "Votes from the last 0 s aren't backed up.</span>",
         ),
         (
             BackupState(None, 5, "the Hub answered 503"),
@@ -45,11 +45,11 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
         ),
         (
             BackupState(NOW - timedelta(seconds=63), 5, ""),
-            "Saved. Votes are backed up until 63 s ago.",
+            "Saved. Votes were last backed up 63 s ago.",
         ),
         (
             BackupState(NOW - timedelta(seconds=64), 5, ""),
-            '<span class="late">Saved. The backup is late. Only votes until 64 s ago are backed up.</span>',
+            '<span class="late">Saved. The backup is late. Votes from the last 64 s aren\'t backed up.</span>',
         ),
     ],
 )
@@ -84,7 +84,7 @@ def test_the_page_says_it_after_a_vote(start_server, tmp_path):
             voter.load()
             saved = voter.choose("a")["parts"]["below"]
             assert re.fullmatch(
-                r"Saved\. (Votes are backed up until .* ago|Nothing is backed up yet)\.", saved
+                r"Saved\. (Votes were last backed up .* ago|Nothing is backed up yet)\.", saved
             )
             page = voter.client.get("/config").text
             assert "also copied to a private dataset" in page, "who uploads outputs is told"

@@ -296,7 +296,7 @@ def test_two_tabs_on_one_battle_leave_one_vote(battle, server, stored):
     press(battle, "#choose-a")
     expect(battle.locator("#status")).to_contain_text("You chose A")
     press(second, "#choose-b")
-    expect(second.locator("#problem")).to_contain_text("You already chose A")
+    expect(second.locator("#problem")).to_contain_text("You've already chosen A")
     expect(second.locator("#status")).to_contain_text("You chose A")
     expect(second.locator(".dock")).to_have_attribute("data-choice", "a")
     assert stored.votes() == ["a"]

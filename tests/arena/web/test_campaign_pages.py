@@ -503,11 +503,11 @@ def test_an_undo_that_comes_too_late_is_told_and_offered_no_more(browser: Browse
             earlier = {"voted_at": now() - timedelta(seconds=9), "tick": 0}
             connection.execute(update(BATTLE).where(CHOSEN).values(earlier))
         press(page, "#undo")
-        expect(page.locator("#problem")).to_contain_text("this one is final")
+        expect(page.locator("#problem")).to_contain_text("This choice is final")
         expect(page.locator("#undo")).to_be_hidden()
         expect(page.locator("#status")).not_to_contain_text("Undo")
         page.clock.fast_forward(1_000)
-        expect(page.locator("#problem")).to_contain_text("this one is final")
+        expect(page.locator("#problem")).to_contain_text("This choice is final")
         page.clock.fast_forward(2_000)
         lead(keys.frame, f"2 of {PIECES}")
 

@@ -57,7 +57,7 @@ def act(server: AppServer, name: str, cookie: str, **sent: str) -> httpx.Respons
 
 def assert_is_nobody(answer: httpx.Response) -> None:
     assert answer.status_code == 403
-    assert answer.text.endswith("keeps no cookie for this page. Open the page in a tab of its own.")
+    assert answer.text.endswith("blocks this page's cookie. Open the page in its own tab.")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_battle_is_its_voters_alone(server, name):
         thief.load()
         value = "cannot judge" if name == "skip" else "b"
         for token in (owner.token, owner.token[:-1], f"{owner.token[:-1]}3", "x.1", ""):
-            with pytest.raises(EventError, match="not yours or does not exist"):
+            with pytest.raises(EventError, match="isn't yours or doesn't exist"):
                 thief.act(name, battle=token, value=value)
         assert votes(server, owner.token) == []
         owner.choose("b")

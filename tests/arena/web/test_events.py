@@ -161,10 +161,10 @@ def test_who_sends_too_much_is_told_how_much_is_taken(voter):
         return voter.client.post("/gradio_api/run/predict", json=body).text
 
     assert told("on_offer", "x" * 9_000, "", "", "") == (
-        "This event takes at most 8,000 characters, and these are 9,000. Make it shorter."
+        "This event has 9,000 characters, more than 8,000. Shorten it."
     )
     assert told("on_offer", "", "x" * 9_000, "", "") == (
-        "How it is judged takes at most 8,000 characters, and these are 9,000. Make it shorter."
+        "How it is judged has 9,000 characters, more than 8,000. Shorten it."
     )
     assert told("on_offer", "", ["x"], "", "") == "How it is judged takes text."
     assert told("on_offer", "") == "This event takes a list of 4 values, and these are 1."

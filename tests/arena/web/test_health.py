@@ -21,8 +21,8 @@ from tests.support.servers import new_postgresql_database
 
 pytestmark = pytest.mark.locks_or_dialect
 
-GONE = "The database stores nothing: it is locked, read-only or gone."
-SILENT = "The database or the disk does not answer; it may be locked."
+GONE = "The database can't store anything. It is locked, read-only or gone."
+SILENT = "The database or the disk isn't answering. It may be locked."
 
 
 class Clock:

@@ -148,7 +148,7 @@ def test_what_a_proxy_refuses_of_a_file_is_told_in_words(service, scoring, tmp_p
     scoring.route("**/run/predict*", lambda route: route.fulfill(**refusal), times=1)
     scoring.click("#check")
     expect(scoring.locator("#scoring-problem")).to_contain_text(
-        "The server refused that or was not reached"
+        "The server refused this or can't be reached"
     )
     scoring.click("#check")
     expect(scoring.locator("#progress")).to_contain_text("mine")

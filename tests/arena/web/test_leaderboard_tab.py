@@ -156,7 +156,7 @@ def test_the_board_shows_every_model_with_its_numbers_and_is_downloaded(page):
     expect(page.locator("#board-opening .note")).to_contain_text(
         re.compile(r"917 votes by \d+ people on 12 items")
     )
-    expect(page.locator("#board .tells")).to_contain_text("whoever came here voted")
+    expect(page.locator("#board .tells")).to_contain_text("Anyone who came here could vote")
     expect(page.locator("#board .tells")).to_contain_text(
         re.compile(
             r"Pairs differ from Bradley-Terry by \d+\.\d points of win rate beyond chance \(p [=<] "
@@ -537,11 +537,11 @@ def test_the_csv_holds_what_the_board_holds(leaderboard):
 def test_the_sentence_says_what_the_numbers_can_and_cannot_tell(leaderboard):
     whole, _ = opened(leaderboard)
     assert f"Removing the {whole.statistics.overturn.votes} vote" in HTML.summary(paragraphs(whole))
-    assert "of 1,000 boards of equal models at most 50 ever" in HTML.summary(paragraphs(whole))
+    assert "1,000 boards of equally good models, at most 50 ever" in HTML.summary(paragraphs(whole))
     choice = leaderboard.choose("test", "single", "Color")
     early = leaderboard.board(choice.key)
     assert early.statistics is None
-    assert "being computed" in cast_sentence(early)
+    assert "follow in a moment" in cast_sentence(early)
     board = leaderboard.board(choice.key, 60)
     told = HTML.summary(paragraphs(board))
     crowd, statistics = board.statistics.crowd, board.statistics

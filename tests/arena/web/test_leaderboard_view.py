@@ -95,7 +95,7 @@ def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, planted,
     site = AppServer(tmp_path, DEMO_BANK="off", CAMPAIGNS="spring", **login)
     with fresh_page(browser, PHONE) as page:
         page.goto(site.address)
-        expect(page.locator("who-am-i")).to_contain_text("Log in to count")
+        expect(page.locator("who-am-i")).to_contain_text("Log in, and they count")
         turn(page, "Results")
         caption, tells = page.locator("#board caption"), page.locator("#board .tells")
         expect(caption).to_have_text("test, one picture, everyone: 240 votes", timeout=30_000)
@@ -105,7 +105,7 @@ def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, planted,
         expect(page.locator("#headline")).to_contain_text("By counted votes: ")
         expect(page).to_have_url(re.compile(r"/results\?source=test&images=single&votes=counted$"))
         expect(tells).to_contain_text(
-            "Counted: 60 of 270 votes, those of logged-in and campaign voters"
+            "Counted: 60 of 270 votes, from logged-in and campaign voters"
         )
         expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
             "href", "/boards/board.csv?source=test&images=single&votes=counted"
@@ -129,7 +129,7 @@ def test_flagged_voters_are_left_out_until_asked_for_and_without_a_login_no_vote
         "test, one picture, flagged voters too: 270 votes", timeout=30_000
     )
     expect(tells).to_contain_text(
-        "With 1 flagged voter (30 votes), whom the board leaves out by default."
+        "Includes 1 flagged voter (30 votes). The board leaves them out by default."
     )
     expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
         "href", "/boards/board.csv?source=test&images=single&voters=all"

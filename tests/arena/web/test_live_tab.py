@@ -385,7 +385,7 @@ def test_a_battle_that_another_tab_decided_is_shown_as_it_stands(wide):
     press(second, "#choose-a")
     phase(second, "voted")
     press(wide, "#choose-b")
-    expect(wide.locator("#problem")).to_contain_text("You already chose A")
+    expect(wide.locator("#problem")).to_contain_text("You've already chosen A")
     expect(wide.locator("#status")).to_contain_text("You chose A")
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -20,6 +21,7 @@ from arena.live.queue import ElsewhereError
 from arena.locale import (
     CHINESE,
     ENGLISH,
+    FOLDER,
     LOCALES,
     MOST_SENTENCE,
     Text,
@@ -32,6 +34,9 @@ from arena.locale import (
 from arena.templates import ENVIRONMENT
 from arena.web.terms import Terms
 from arena.web.visitor_api import NoVisitorError
+from scoring.benchmarks.mm_vet_questions import CAPABILITY_NAMES
+from scoring.benchmarks.mmbench import ABILITY_WORDS, L2_WORDS, MMBENCH
+from scoring.benchmarks.mmt_bench import META_TASKS
 from tests.support.servers import ROOT
 
 FOLDERS = ("arena", "scoring")
@@ -48,7 +53,7 @@ SCRIPTS = [
 ]
 TASKS = ("choices", "labels", "marking", "marks", "readings", "writing")
 """Tables whose own tables say texts of other pages in their way."""
-IN_SCRIPTS = {"writing.words", "writing.more"}
+IN_SCRIPTS = {"taskmap.pair", "writing.words", "writing.more"}
 """Texts whose values a script fills in."""
 KEY = re.compile(r"""["']([a-z_]+(?:\.\w+)+)["']""")
 VOTER_ERRORS = {"ChoiceError", "LimitError", "LiveError", "LoginError", "OwnImageError"}
@@ -228,14 +233,27 @@ def test_a_sentence_has_the_values_of_its_english_which_is_still_said():
         text for text, chinese in CHINESE.sentences.items() if count(text) != count(chinese)
     ] == []
     code = "".join(source for path, source in SOURCES.items() if path.suffix == ".py")
+    specs = "".join(path.read_text("utf-8") for path in (ROOT / "scoring").rglob("*.yaml"))
     flat = re.sub(r'"\s*\n\s*f?"', "", code)
     said = re.sub(r"(\{[^{}]*\})+", "{}", flat)
+    sentences = tomllib.loads((FOLDER / "zh.toml").read_text("utf-8"))["sentences"]
     left = [
         text
-        for text in CHINESE.sentences
-        if text not in flat and re.sub(r"(\{[^{}]*\})+", "{}", text) not in said
+        for text in sentences
+        if text not in flat
+        and text not in specs
+        and re.sub(r"(\{[^{}]*\})+", "{}", text) not in said
     ]
     assert left == []
+
+
+def test_groups_of_benchmarks_have_names():
+    groups = tomllib.loads((FOLDER / "zh.toml").read_text("utf-8"))["groups"].keys()
+    mmbench = {MMBENCH.words(name) for name in (*ABILITY_WORDS, *L2_WORDS)} | {*L2_WORDS.values()}
+    known = {*CAPABILITY_NAMES.values(), *mmbench, *META_TASKS.values()}
+    subtasks = (ROOT / "scoring/benchmarks/mmt_bench_subtasks.csv").read_text("utf-8")
+    assert known - groups == set()
+    assert [group for group in groups - known if group not in subtasks] == []
 
 
 @pytest.mark.parametrize(
@@ -298,7 +316,7 @@ def test_numbers_choose_a_form_and_html_escapes_the_text_around_it():
 
 def test_a_language_is_current_until_its_end():
     with pytest.raises(KeyError), speaking(CHINESE):
-        assert (current_locale(), translated("empty")) == (CHINESE, "空文件")
+        assert (current_locale(), translated("empty")) == (CHINESE, "内容为空")
         t("vote.unknown")
     assert current_locale() is ENGLISH
 

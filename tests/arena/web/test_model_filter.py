@@ -85,7 +85,7 @@ def test_a_filter_hides_rows_and_changes_no_number(pages, query, shown, said):
     page = html(pages, **query)
     assert rows(page) == {model: row for model, row in everything.items() if model in shown}
     assert notes(page) == (
-        f"{len(shown)} of 4 models shown; ratings are of all. Not shown because unknown: {said}"
+        f"{len(shown)} of 4 models shown. Ratings use all models. Not shown because unknown: {said}"
     )
     opening = r'<section class="opening".*?</section>'
     assert re.findall(opening, page, re.DOTALL) == re.findall(opening, html(pages), re.DOTALL)
@@ -95,7 +95,7 @@ def test_a_filter_hides_rows_and_changes_no_number(pages, query, shown, said):
     "query, said",
     [
         ({"most": "1B"}, "No model here is known to have at most 1B parameters."),
-        ({"organisation": "Foo <b>"}, "No model here is known to be made by Foo &lt;b&gt;."),
+        ({"organisation": "Foo <b>"}, "No model here is known to be by Foo &lt;b&gt;."),
         ({"licence": "mit"}, "No model here is known to have the licence MIT."),
         ({"open": "1", "licence": "mit"}, "No model here is known to fit all these filters."),
     ],

@@ -185,7 +185,7 @@ def test_lost_battles_go_on_page_by_page_to_the_first(pages):
     for _ in range(10):
         shown = html(pages, address)
         seen += shown.count('class="lost-battle"')
-        older = re.search(r'<a href="([^"]+)">Older ones', shown)
+        older = re.search(r'<a href="([^"]+)">Older battles', shown)
         if older is None:
             break
         address = older[1].replace("&amp;", "&")
@@ -216,15 +216,15 @@ def test_names_are_text_and_addresses_are_quoted(pages):
 def test_reports_are_said_to_go_by_the_models_name_alone(pages):
     told = html(pages, "/model/beta")
     assert (
-        'href="/report/abc"' in told and "Nobody has checked that they are of this model." in told
+        'href="/report/abc"' in told and "Nobody has checked that they're about this model." in told
     )
     assert "Nobody has checked" not in html(pages, "/model/alpha")
 
 
 def test_an_unknown_model_and_a_board_without_it_say_where_to_go(pages):
-    assert "No model of this name has votes on" in html(pages, "/model/nobody").replace("\n", " ")
+    assert "No model with this name has votes on" in html(pages, "/model/nobody").replace("\n", " ")
     shown = html(pages, "/model/alpha?source=newest&images=single")
-    assert "No model of this name has votes on" in shown
+    assert "No model with this name has votes on" in shown
     assert "<bdi>test, one picture</bdi></a>" in shown
     assert 'class="lost-battle"' in html(pages, "/model/alpha"), (
         "without a board: where it has most votes"
@@ -379,7 +379,7 @@ def assert_stranger_to_other_boards(site: AppServer, model: str) -> None:
         ("/model/alpha", 200, "alpha"),
         ("/model/nobody", 404, "nobody"),
         ("/model/", 404, "There is nothing at this address."),
-        (f"/model/{'x' * 300}", 404, "No page of this model"),
+        (f"/model/{'x' * 300}", 404, "No page for this model"),
         ("/battle/55", 404, "No finished battle here"),
     ],
 )
@@ -432,7 +432,7 @@ def test_on_a_phone_the_sentence_and_the_chart_are_on_the_first_screen(browser: 
     with fresh_page(browser, PHONE) as page:
         opened(page, site)
         expect(page.locator("#headline")).to_contain_text(
-            "alpha leads, not settled yet against", timeout=20_000
+            "alpha leads, but not yet clearly over", timeout=20_000
         )
         assert page.locator("#headline").bounding_box()["y"] < 420
         row = page.locator("#board-opening svg text").filter(has_text="alpha").first.bounding_box()
@@ -453,7 +453,7 @@ def test_a_model_is_opened_from_its_row_and_from_its_address_and_left_again(brow
         shoot(page, "model", whole=True)
         page.get_by_role("link", name="alpha", exact=True).first.click()
         expect(page.get_by_role("heading", name="alpha", level=1)).to_be_visible()
-        page.get_by_role("link", name="Older ones").click()
+        page.get_by_role("link", name="Older battles").click()
         expect(page.get_by_role("link", name="Back to the newest")).to_be_visible()
         for _ in range(3):
             page.go_back()
@@ -511,11 +511,11 @@ def test_an_address_shows_its_board_whose_chips_take_keys_and_a_wrong_one_the_ne
         assert_chips_are_worked_by_the_keyboard(page)
         page.goto(f"{site.address}/results?source=gone&plot=../x")
         expect(page.locator("main > [role=status]")).to_have_text(
-            "Not understood in this address: source=gone, plot=../x. This is the nearest page."
+            "We couldn't read this part of the address: source=gone, plot=../x. This is the closest page."
         )
         page.goto(f"{site.address}/model/{'long%20name' * 30}")
         expect(page.locator("main")).to_contain_text(
-            "A model whose name has over 200 letters has no page"
+            "Models with names over 200 letters long have no page"
         )
 
 

@@ -93,7 +93,7 @@ def test_a_model_is_shown_with_its_rank_once_its_votes_are_final(
     assert previews.picture("model/m1.png") == b"png"
     assert said[-1] == (
         "m1",
-        "How people's blind choices rank m1: wins, losses, families, battles.",
+        "How people's blind choices rank m1: wins, losses, categories, battles.",
     )
     pairs = (("m1", "m2"), ("m2", "m3"), ("m1", "m3"))
     plant(

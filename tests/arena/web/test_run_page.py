@@ -123,7 +123,7 @@ def test_a_planted_message_is_text_in_a_section_or_nothing(desk):
         sent = {"cookie": f"{mine}; stereoscope_done={cookie}".encode()}
         answer = desk.stranger().get("/run", headers=sent)
         assert answer.status_code == 200 and "<b></p>" not in answer.text, cookie
-        assert "Needs now" in answer.text, cookie
+        assert "Needs attention" in answer.text, cookie
         assert ("&lt;b&gt;" in part(answer.text, "live")) == (cookie == "bGl2ZQo8Yj4"), cookie
 
 
@@ -143,7 +143,7 @@ def test_what_is_refused_is_said_in_its_section_and_stays_as_it_was_written(desk
     answer = desk.operator.post("/run/campaigns", data={"at": "campaigns", "toml": wrong})
     assert answer.status_code == 422
     page = part(answer.text, "campaigns")
-    assert 'role="alert">source is' in page and "there are: test" in page
+    assert 'role="alert">There is no source' in page and "Sources: test" in page
     assert wrong.strip().splitlines()[1] in unescape(page) and "nothing <b>" not in page
     assert re.search(r'<details class="campaign" open><summary><b>Make a campaign', page)
 
@@ -157,12 +157,17 @@ def refused_in(html: str, place: str) -> str:
 
 RTL = "سيارة حمراء"
 WRONG = (
-    ("campaigns", "campaigns::make", {"toml": ""}, "name is missing; add it"),
-    ("campaigns", "campaigns::make", {"toml": RTL}, "The file isn't TOML in UTF-8"),
-    ("campaigns", "campaigns::make", {"toml": f"name = '{RTL}'"}, "it must be 1 to 64 of A-Z"),
-    ("campaigns", "campaigns::make", {"toml": "na\0me = 1"}, "name is '1'; it must be 1 to 64"),
-    ("projects", "projects::make", {"toml": "name = 'x'"}, "seat is missing; add it"),
-    ("projects", "projects::make-choice", {"toml": "name = 'x'"}, "seat is missing; add it"),
+    ("campaigns", "campaigns::make", {"toml": ""}, "name is missing. Add it"),
+    ("campaigns", "campaigns::make", {"toml": RTL}, "The file isn't valid TOML in UTF-8"),
+    (
+        "campaigns",
+        "campaigns::make",
+        {"toml": f"name = '{RTL}'"},
+        "It must be 1 to 64 characters of A-Z",
+    ),
+    ("campaigns", "campaigns::make", {"toml": "na\0me = 1"}, "name is '1'. It must be 1 to 64"),
+    ("projects", "projects::make", {"toml": "name = 'x'"}, "seat is missing. Add it"),
+    ("projects", "projects::make-choice", {"toml": "name = 'x'"}, "seat is missing. Add it"),
     ("campaigns/pilot/links", "campaigns:pilot:links", {"workers": " "}, "a worker's name on each"),
     (
         "campaigns/pilot/links",
@@ -170,8 +175,18 @@ WRONG = (
         {"workers": "x" * 99},
         "Use 1 to 64 visible",
     ),
-    ("projects/pets/reject", "projects:pets:take", {"number": "1"}, "Write why the item"),
-    ("projects/pets/reject", "projects:pets:take", {"number": "x", "why": RTL}, "Give the number"),
+    (
+        "projects/pets/reject",
+        "projects:pets:take",
+        {"number": "1"},
+        "Say why you're removing the item.",
+    ),
+    (
+        "projects/pets/reject",
+        "projects:pets:take",
+        {"number": "x", "why": RTL},
+        "Give the item's number,",
+    ),
     ("act", "forget:code", {"order": "forget", "about": RTL}, "No visitor has the code"),
     ("act", "forget:code", {"order": "forget", "about": "\0"}, "No visitor has the code ''."),
 )
@@ -201,7 +216,7 @@ def test_an_item_is_hidden_by_a_button_beside_it(desk):
     for wanted in (first.key, f"https://a.example/item/{first.key}", "IN picture 0"):
         page = part(desk.read(f"?find={wanted}"), "items")
         assert f'form="items-hide" name="about" value="{first.key}">Hide' in page, wanted
-    assert "No shown item matches" in part(desk.read("?find=nothing+at+all"), "items")
+    assert "No visible item matches" in part(desk.read("?find=nothing+at+all"), "items")
     done = desk.act("hide", first.key, "items", find="picture")
     assert "Done: hid an item" in part(done, "items")
     assert f'form="items-show" name="about" value="{first.key}">Show again' in done
@@ -232,7 +247,7 @@ def test_a_fresh_arena_whose_votes_are_safe_needs_nothing(tmp_path):
     Ingest(database).add_items("test", "folder", drafts(3))
     desk = RunDesk.of(database, tmp_path, MIRROR="us/votes", HF_TOKEN="t")
     shown = part(desk.read(), "needs")
-    assert "Nothing needs you now." in shown and 'class="needs"' not in shown
+    assert "Nothing to do right now." in shown and 'class="needs"' not in shown
     assert 'can be <a href="#setup">set up</a>.' in shown
     desk.boards.close()
     database.close()
@@ -253,7 +268,7 @@ def test_what_needs_an_operator_links_to_where_it_is_done(desk):
 
 def test_nothing_needs_an_operator_of_an_arena_that_is_whole(desk):
     quiet = replace(desk.watch.overview(), checklist=())
-    assert "Nothing needs you now." in part(run_html(RunInputs(quiet)), "needs")
+    assert "Nothing to do right now." in part(run_html(RunInputs(quiet)), "needs")
     full = Total(today=0, spent=8_000_000, held=1_000_000, ceiling=10_000_000)
     late = BackupState(quiet.read_at - timedelta(hours=3), 7, "the Hub answered 503")
     job = StoppedJob(now(), "judge-1", "its replies cannot be read")
@@ -264,10 +279,10 @@ def test_nothing_needs_an_operator_of_an_arena_that_is_whole(desk):
         ({"stopped": (job,)}, "1 scoring job stopped:</b> the latest with judge-1: its replies"),
     ):
         shown = part(run_html(RunInputs(replace(quiet, **changed))), "needs")
-        assert told in shown and "Nothing needs you now." not in shown
+        assert told in shown and "Nothing to do right now." not in shown
     old = job._replace(begun=now() - timedelta(days=8))
     page = run_html(RunInputs(replace(quiet, stopped=(old,))))
-    assert "Nothing needs you now." in part(page, "needs") and "judge-1" in part(page, "queues")
+    assert "Nothing to do right now." in part(page, "needs") and "judge-1" in part(page, "queues")
 
 
 def test_a_fund_without_a_limit_of_its_own_says_whose_it_is(desk):
@@ -311,7 +326,9 @@ def test_a_flagged_voter_has_reasons_in_plain_words_and_votes_whose_items_can_be
     visitor = flagged(desk, "HASTY", 0.8)
     page = part(desk.read(), "flagged")
     assert f"Voter {visitor.id}</b>, 2 votes, counted: one weak reason" in page
-    assert "Chooses faster than the answers can be read. 80% of the votes came too fast." in page
+    assert (
+        "Chooses faster than anyone can read the answers. 80% of the votes came too fast." in page
+    )
     keys = {one.id: one.key for one in ItemBank(desk.database).bank().items.values()}
     for battle in rows(desk.database, BATTLE):
         if battle.voter_id == visitor.id:
@@ -327,11 +344,13 @@ def test_images_are_kept_or_taken_down_and_a_visitor_is_forgotten(desk):
     assert "2 images to review" in part(desk.read(), "needs")
     desk.act("keep", "1", "images")
     page = part(desk.act("take down", "2", "images"), "images")
-    assert "Done: took upload 2 down." in page and 'src="/run/uploads/1"' in page
+    assert "Done: upload 2 is deleted." in page and 'src="/run/uploads/1"' in page
     assert "0 to review, 1 kept" in page
     code = code_of(cookie_hash(VISITOR))
     assert "No visitor has the code" in part(desk.act("forget", "ffff", "forget"), "forget")
-    assert "Done: forgot" in part(desk.act("forget", code, "forget", sure="on"), "forget")
+    assert "Done: this voter is forgotten" in part(
+        desk.act("forget", code, "forget", sure="on"), "forget"
+    )
     assert [deed for _, deed in deeds(desk)] == [
         "kept an upload",
         "took an upload down",
@@ -357,7 +376,7 @@ def test_a_campaign_is_made_linked_watched_and_ended(desk):
     assert "pilot: 3 models, 9 tuples, 9 votes at most" in part(done, "campaigns")
     page = part(desk.read(), "campaigns")
     assert "pilot</b> running since" in page and "links by name" in page
-    for cells in (">0 of 300<", ">0 of 9<", ">none yet<", ">known from 50 votes on<"):
+    for cells in (">0 of 300<", ">0 of 9<", ">none yet<", ">after 50 votes<"):
         assert cells in page, cells
     names = "e-mail\tName\na@x.org\tann\nb@x.org\tBob Lee\n"
     links = desk.operator.post("/run/campaigns/pilot/links", data={"workers": names})
@@ -368,9 +387,9 @@ def test_a_campaign_is_made_linked_watched_and_ended(desk):
     assert "row 2: 'ann\\tsmith' can't be a worker's name" in part(wrong, "campaigns")
     assert "bob\nann\tsmith" in part(wrong, "campaigns")
     refused = participants(desk, "name\nann\n")
-    assert "list.csv, row 2: expected Prolific's column 'Participant id'" in refused
+    assert "list.csv, row 2: Expected Prolific's column 'Participant id'" in refused
     done = participants(desk, "worker\nann\n")
-    assert "1 person in the platform's list of pilot; 0 of them came" in done
+    assert "1 person on the platform's list of pilot. 0 of them came" in done
     sheet = desk.operator.get("/run/campaigns/pilot/sheet.csv")
     assert 'filename="pilot-sheet.csv"' in sheet.headers["content-disposition"]
     assert "ann,,never came,yes" in sheet.text and "no-store" in sheet.headers["cache-control"]
@@ -425,7 +444,7 @@ def assert_reads_and_does_nothing(stranger: TestClient) -> None:
     page = stranger.get("/run?find=picture")
     assert page.status_code == 200 and "for the operators of this arena" in page.text
     assert "no-store" in page.headers["cache-control"]
-    for words in ("Needs now", "Votes by day", "picture 1", "pilot", "Forget"):
+    for words in ("Needs attention", "Votes by day", "picture 1", "pilot", "Forget"):
         assert words not in page.text
     forms = [("act", {"order": order, "about": "1", "at": "items"}) for order in ORDERS]
     forms += [
@@ -439,7 +458,7 @@ def assert_reads_and_does_nothing(stranger: TestClient) -> None:
     for path, fields in forms:
         answer = stranger.post(f"/run/{path}", data=fields)
         assert (answer.status_code, "Nothing was changed." in answer.text) == (403, True), path
-        assert "Needs now" not in answer.text
+        assert "Needs attention" not in answer.text
     files = {"file": ("list.csv", b"worker\nann\n")}
     answer = stranger.post("/run/participants", data={"campaign": "pilot"}, files=files)
     assert answer.status_code == 403
@@ -454,7 +473,7 @@ def test_a_form_that_is_none_changes_nothing(desk):
     for body in (b"", b"order", b"\xff\xfe", b"&" * 999, b"order=%00", b"order=pause&order=hide"):
         answer = desk.operator.post("/run/act", content=body, headers=kind)
         if b"order=pause" not in body:
-            assert answer.status_code == 422 and "An order is one of" in answer.text, body
+            assert answer.status_code == 422 and "This act isn't known" in answer.text, body
             assert stored(desk.database) == before, body
         listed = desk.operator.post("/run/participants", content=body, headers=kind)
         assert listed.status_code == 422, body
@@ -468,7 +487,7 @@ def test_a_wrong_code_says_what_to_do_and_is_held_off(desk):
     for _ in range(MOST_REFUSED):
         answer = stranger.post("/run/enter", data={"code": "wrong"})
     assert answer.status_code == 429
-    assert "Needs now" in stranger.post("/run/enter", data={"code": desk.code}).text
+    assert "Needs attention" in stranger.post("/run/enter", data={"code": desk.code}).text
 
 
 def test_on_a_space_operators_log_in(tmp_path):
@@ -485,7 +504,7 @@ def test_on_a_space_operators_log_in(tmp_path):
 
 def signed_in(desk: RunDesk, page: Page, address: str) -> None:
     page.goto(str(desk.operators.link(address)))
-    expect(page.get_by_role("heading", name="Needs now")).to_be_visible()
+    expect(page.get_by_role("heading", name="Needs attention")).to_be_visible()
 
 
 def enter(desk: RunDesk, page: Page, address: str) -> None:
@@ -501,13 +520,13 @@ def test_enter_in_the_reason_takes_no_item_out(browser: Browser, desk, tmp_path)
         enter(desk, page, address)
         page.goto(f"{address}/run")
         page.locator("#projects details details summary").first.click()
-        reason = page.get_by_label("Why an item is taken out")
+        reason = page.get_by_label("Reason for removing an item, such")
         reason.fill("the licence was withdrawn")
         reason.press("Enter")
         page.wait_for_timeout(300)
         assert project.drafts[0].state.step != "rejected"
-        page.get_by_role("button", name="Take out", exact=True).click()
-        expect(page.get_by_role("status")).to_contain_text("Item 1 of pets is taken out")
+        page.get_by_role("button", name="Remove", exact=True).click()
+        expect(page.get_by_role("status")).to_contain_text("Item 1 of pets is removed")
     assert project.drafts[0].state.step == "rejected"
 
 
@@ -529,7 +548,7 @@ def test_the_link_opens_the_page_and_its_code_is_nowhere_after_that(browser: Bro
         assert page.evaluate("history.length") == before + 1
         assert secret not in repr(sent) and secret not in page.content()
         page.goto(f"{address}/run#code={secret}")
-        expect(page.get_by_role("heading", name="Needs now")).to_be_visible()
+        expect(page.get_by_role("heading", name="Needs attention")).to_be_visible()
         assert page.url == f"{address}/run"
 
 

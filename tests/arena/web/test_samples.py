@@ -188,7 +188,7 @@ def test_captions_can_be_read_before_the_last_one_is_written(make):
         ({"caption-1": "a red dog"}, "has 3 words. Write 5 or more"),
         ({"caption-1": "dog " * 2000}, "has 7999 characters; 5000 is the most"),
         ({"caption-1": "x" * 30_000}, "has 20000 characters; 5000 is the most"),
-        ({"caption-1": GOOD, "link": "https://example.org/a.jpg"}, "You sent this already"),
+        ({"caption-1": GOOD, "link": "https://example.org/a.jpg"}, "You've already sent this"),
     ],
 )
 def test_what_is_no_caption_is_refused_and_nothing_typed_is_lost(make, database, fields, told):

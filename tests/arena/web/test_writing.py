@@ -66,7 +66,7 @@ def test_pictures_come_by_a_form_and_what_was_typed_stays(pages):
     [
         ({**credited(1, licence="")}, "Picture 1 has no licence"),
         ({**credited(1, source="")}, "Picture 1 has no link to its source"),
-        ({}, "An item has 1 to 10 different pictures, not 0."),
+        ({}, "An item needs 1 to 10 different pictures, and this has 0. Add or remove some."),
         (
             {**credited(1), "text": "x" * 2001},
             "The text of the instruction has 2001 characters; 2000 is the most",
@@ -154,8 +154,8 @@ def test_an_author_is_warned_once_of_what_is_there_already(pages):
     fields = {"text": "How many balls lie near animal number 1?", **credited(1), "act": "send"}
     bob.fill(fields)
     assert bob.status == 409
-    assert "Picture 1 looks like one of item 1." in bob.html
-    assert "nearly that of another item" in bob.html
+    assert "Picture 1 looks like one in item 1." in bob.html
+    assert "almost the same as in another item" in bob.html
     assert pages.project.drafts[2].state.step == "instruction"
     bob.fill(fields)  # the page sends what was read along
     assert pages.project.drafts[2].state.step == "caption"
@@ -169,7 +169,7 @@ def test_a_second_browser_is_told_and_shown_what_it_had_written(pages):
     first.fill({"caption-1": text, "act": "send"})
     second.fill({"caption-1": f"{text} too", "act": "send"})
     assert second.status == 409
-    assert "You sent this already" in second.problem
+    assert "You've already sent this" in second.problem
     assert f"{text} too" in second.html
     assert second.step == "instruction"
     assert 'name="text" rows="4" maxlength="2000" dir="auto">\n</textarea>' in second.html
@@ -273,7 +273,7 @@ def test_a_warning_can_be_read_whatever_line_ends_its_text_has(pages):
     fields = {"text": TEXT, **credited(1), "act": "send"}
     bob.fill(fields)
     sure = html.unescape(re.search(r'name="sure" value="([^"]*)"', bob.html)[1])
-    assert sure == f"The instruction is nearly that of another item: {TEXT}"
+    assert sure == f"The instruction is almost the same as in another item: {TEXT}"
     bob.fill(fields)
     assert bob.status == 200
 

@@ -101,7 +101,7 @@ def test_circular_figures_are_those_of_an_open_report(library, tmp_path, protoco
             name: numbers(known[name]) for name in told
         }
     assert "Image topic" in told and "OCR" in told
-    assert benchmark_of(hidden).sentence(hidden).startswith("m reaches ")
+    assert benchmark_of(hidden).sentence(hidden).startswith("m scores ")
     assert hidden.edition == "MMBench test"
     assert hashlib.md5(questions.read_bytes()).hexdigest() not in record_json(hidden)
     assert told_by(record_json(hidden), rows) == []

@@ -232,7 +232,7 @@ def test_a_question_that_gets_no_reply_leaves_the_others_judged(cache):
         return steady_score(body, sample)
 
     with OpenAIServer(score=reply) as server:
-        with pytest.raises(JudgeFailed, match="missing: 1 of 25 grades; go on later"):
+        with pytest.raises(JudgeFailed, match="1 of 25 grades are missing. Resume later"):
             scored(server, cache, pace=replace(HASTY, attempts=2))
         broken["own_7"] = False
         server.counts.calls = 0

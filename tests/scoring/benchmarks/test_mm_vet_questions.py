@@ -133,7 +133,7 @@ def _written(path: Path, text: str) -> Path:
         ("a.json", "[0]", "ids as text"),
         ("a.json", '{"own_0": 1}', "a list of ids"),
         ("a.json", "[]", "found none"),
-        ("a.txt", "own_0\nown_99\n", "found 1 others: own_99"),
+        ("a.txt", "own_0\nown_99\n", "1 others: own_99"),
         ("a.txt", "\n\n", "found none"),
         ("a.txt", "own_0\0", "NUL"),
     ],

@@ -64,8 +64,8 @@ def test_a_missing_pass_is_incomplete_unless_another_is_wrong():
     without_failing = [one for one in WHOLE if one["index"] != str(2 + 3 * PASS)]
     report, vanilla, circular = scored(without_failing)
     assert circular is None and vanilla.mean == 100.0
-    assert [problem.text.split(";")[0] for problem in report.problems] == [
-        "question 2 lacks pass 3 and no pass of it is wrong"
+    assert [problem.text.split(".")[0] for problem in report.problems] == [
+        "Question 2 lacks pass 3, and none of its passes is wrong"
     ]
     without_another = [one for one in WHOLE if one["index"] != str(2 + PASS)]
     report, _, circular = scored(without_another)
@@ -340,8 +340,8 @@ def test_what_is_no_answer_is_counted_before_a_judge_is_asked():
     file = read_choices(records([row(1, "A"), row(2, " "), row(3, "Error: 429"), row(4, "")]))
     assert not file.problems
     empty, error = OpenedFile(mmbench.MMBENCH, file, "a.csv").lines[-2:]
-    assert empty.startswith("2 of the 4 answers are no answers of a model (empty): id 2, 4.")
-    assert error.startswith("1 of the 4 answers is no answer of a model (an error of the server)")
+    assert empty.startswith("2 of the 4 answers aren't a model's (empty). ")
+    assert error.startswith("1 of the 4 answers isn't a model's (an error of the server)")
 
 
 def test_two_models_in_one_file_are_refused():
@@ -359,7 +359,8 @@ def test_a_file_of_letters_takes_its_questions_from_the_benchmark():
     assert ["index 99" in problem.text for problem in read.problems] == [True]
     alone = read_choices([Record(1, {"index": 1, "prediction": "B"})])
     assert (
-        not alone.scorable and "option columns" in alone.problems[-1].text + alone.problems[0].text
+        not alone.scorable
+        and "The options are missing" in alone.problems[-1].text + alone.problems[0].text
     )
 
 
@@ -513,8 +514,8 @@ def test_options_that_stay_last_take_as_many_passes_as_the_others(still, count):
 def test_a_pass_that_is_missing_is_named_where_the_last_option_stays():
     report, _, circular = scored([*passes(1, RIGHT), *turned(2, ["right"] * 3)[:2]])
     assert circular is None
-    assert [problem.text.split(";")[0] for problem in report.problems] == [
-        "question 2 lacks pass 2 and no pass of it is wrong"
+    assert [problem.text.split(".")[0] for problem in report.problems] == [
+        "Question 2 lacks pass 2, and none of its passes is wrong"
     ]
 
 
@@ -522,7 +523,7 @@ def test_equal_options_hide_no_missing_pass():
     texts = ("dog", "cat", "dog", "cat")
     assert scored(passes(1, RIGHT, texts=texts))[2].mean == 100.0
     report, _, circular = scored(passes(1, RIGHT[:2], texts=texts))
-    assert circular is None and "question 1 lacks pass 2 and pass 3" in report.problems[0].text
+    assert circular is None and "Question 1 lacks pass 2 and pass 3" in report.problems[0].text
 
 
 def test_an_index_near_the_limit_is_no_pass_and_its_problem_is_short():
@@ -565,8 +566,8 @@ def test_a_last_pass_that_is_missing_is_told_by_the_other_questions_where_option
     assert scored([*shuffled(1, 4), *shuffled(2, 4), *passes(3, RIGHT)])[2].mean == 100.0
     report, _, circular = scored([*shuffled(1, 4), *shuffled(2, 3), *passes(3, RIGHT)])
     assert circular is None
-    assert [problem.text.split(";")[0] for problem in report.problems] == [
-        "question 2 lacks pass 3 and no pass of it is wrong"
+    assert [problem.text.split(".")[0] for problem in report.problems] == [
+        "Question 2 lacks pass 3, and none of its passes is wrong"
     ]
 
 
@@ -597,7 +598,7 @@ def test_the_passes_of_the_question_file_are_those_that_count():
         report = tabulate(rows, "strict", missing=tuple(lacking))
         tree = report.splits[0].circular
         assert (tree and tree.line.mean) == circular_mean
-    assert "question 2 lacks pass 2" in " ".join(problem.text for problem in report.problems)
+    assert "Question 2 lacks pass 2" in " ".join(problem.text for problem in report.problems)
 
 
 def toolkits_rule(rows):

@@ -80,7 +80,7 @@ def test_a_partial_score_is_told_and_stands_in_the_files_names(command, tmp_path
     code, said, _ = command("score", "--benchmark=mmbench", file, "--no-judge")
     assert code == 0 and all(path.name.startswith("partial_") for path in command.out.iterdir())
     assert said.splitlines()[3].startswith("PARTIAL: 664 of the 1,164 questions of MMBench")
-    assert "\nPartial: m reaches 100.0 on MMBench dev (vanilla accuracy over 500 of 1,164" in said
+    assert "\nPartial: m scores 100.0 on MMBench dev (vanilla accuracy over 500 of 1,164" in said
     assert overall(command, "vanilla") == pytest.approx((100, 50_000 / 1164, 100))
 
 
@@ -90,7 +90,7 @@ def test_several_splits_without_a_known_name_are_one_partial_file(tmp_path):
     )
     found = tables(file)
     assert found.problems[0].text.startswith(
-        "PARTIAL: 664 of the 1,164 questions of MMBench all have no answer"
+        "PARTIAL: no answer to 664 of the 1,164 questions of MMBench all"
     )
     assert vanilla(found) == ("all", 1164, 664, 100, pytest.approx(50_000 / 1164), 100)
 
@@ -113,7 +113,7 @@ def test_a_whole_dev_file_is_not_partial(tmp_path, count, split):
 def test_what_no_edition_is_known_of_says_so(command, tmp_path):
     file = table_file(tmp_path / "m_V11.tsv", [row(index, "B") for index in range(1, 9)])
     _, said, _ = command("score", "--benchmark=mmbench", file, "--no-judge")
-    assert "MMBench v1.1 dev: 8 questions; not checked against an edition" in said
+    assert "MMBench v1.1 dev: 8 questions, not checked against an edition" in said
     assert not list(command.out.glob("partial_*"))
 
 
@@ -148,10 +148,10 @@ def test_the_question_file_names_what_is_missing(command, tmp_path):
     )
     assert (
         code == 0
-        and "PARTIAL: 30 of the 40 questions of the question file have no answer: index 5, 6, 7"
+        and "PARTIAL: no answer to 30 of the 40 questions of the question file: index 5, 6, 7"
         in said
     )
-    assert "\nPartial: m reaches 90.0 on MMBench dev (CircularEval" in said and overall(
+    assert "\nPartial: m scores 90.0 on MMBench dev (CircularEval" in said and overall(
         command, "circulareval"
     ) == (90.0, 22.5, 97.5)
     assert len(command.table("-missing.csv")) == 120 and "-missing.csv" in said
@@ -190,7 +190,7 @@ def test_base_rows_alone_are_whole_as_vanilla(command, tmp_path):
         "--questions",
         questions,
     )
-    assert "PARTIAL: 1 of the 4 questions of the question file has no answer: index 1" in said
+    assert "PARTIAL: no answer to 1 of the 4 questions of the question file: index 1" in said
 
 
 def mmt_rows(split, lacking=()):
@@ -211,7 +211,7 @@ def mmt_rows(split, lacking=()):
 def test_mmt_bench_is_checked_by_its_subtasks(tmp_path, split, of):
     lacking = list(subtasks())[:3]
     found = tables(table_file(tmp_path / "m.tsv", mmt_rows(split, lacking)), "mmt-bench")
-    told = f"PARTIAL: 3 of the {of:,} questions of MMT-Bench {split} have no answer"
+    told = f"PARTIAL: no answer to 3 of the {of:,} questions of MMT-Bench {split}"
     assert found.partial and found.problems[0].text.startswith(told)
     scores = found.splits[-1]
     unscored = {

@@ -305,7 +305,7 @@ def test_the_title_is_the_model_that_the_file_names_or_the_name_of_the_file(tmp_
     assert (upload.file, upload.title) == ("GPT-7 (mine).json", "GPT-7 (mine)")
     mixed = lines([record, {**record, "question_id": 1, "model_id": "other"}])
     assert (
-        "one model's answers, found those of 2 (my-model, other)"
+        "the answers of several models: 2 (my-model, other)"
         in refusal(tmp_path, "a.jsonl", mixed).problem
     )
 
@@ -339,12 +339,12 @@ REFUSED = [
     ("json", '"own_0"', 1, None, "list of objects"),
     ("jsonl", '{"id": "own_0", "text": "x"}\n{"id": "own_1", "text": 7.5}', 2, "text", "a number"),
     ("jsonl", '{"id": "own_0", "text": "x"}\n{"id": "own_1"}', 2, "text", "found 'id'"),
-    ("jsonl", '{"id": null, "text": "x"}', 1, "id", "expected an id"),
-    ("jsonl", '{"id": true, "text": "x"}', 1, "id", "expected an id"),
+    ("jsonl", '{"id": null, "text": "x"}', 1, "id", "An id is"),
+    ("jsonl", '{"id": true, "text": "x"}', 1, "id", "An id is"),
     ("jsonl", '{"id": "x", "model_id": [[]]}', 1, None, "a column of answers"),
     ("jsonl", '{"filtered_resps": ["a", "b"], "doc_id": 0}', 1, "prediction", "a list"),
-    ("jsonl", '{"filtered_resps": ["a"]}', 1, "question_id", "expected an id"),
-    ("csv", "id,text\n,x\n", 2, "id", "empty cell"),
+    ("jsonl", '{"filtered_resps": ["a"]}', 1, "question_id", "An id is"),
+    ("csv", "id,text\n,x\n", 2, "id", "The id is empty"),
     (
         "csv",
         "id,text,response\nown_0,x,y\n",
@@ -370,7 +370,7 @@ REFUSED = [
         "a column of answers (prediction, pred, response, output, text, answer)",
     ),
     ("csv", "id,question,answer,capability\nown_0,a,b,c\n", 2, None, "answer is the truth"),
-    ("csv", "question,pred\n,x\n", 2, "question", "expected the question's text"),
+    ("csv", "question,pred\n,x\n", 2, "question", "The question's text is missing"),
     ("csv", "id,pred\nown_0,x\nown_1\n", 3, None, "found 1"),
 ]
 
@@ -392,7 +392,7 @@ def test_the_benchmarks_own_file_is_not_taken_for_perfect_answers(data):
 def test_a_text_that_several_questions_share_needs_a_truth_or_an_id(tmp_path):
     shared = refusal(tmp_path, "a.csv", "question,pred\nWhere is it?,x\nWhat is it?,y\n", THREE)
     assert (shared.row, shared.column) == (3, "question")
-    assert "found that of 2 (v1_0, v1_2); add a column id" in shared.problem
+    assert "of several questions: 2 (v1_0, v1_2). Add a column id" in shared.problem
     told = "question,answer,pred\n What  is it? ,truth 2,y\nWhere is it?,,x\n"
     assert answers(read(tmp_path, "a.csv", told, THREE)) == {"v1_2": "y", "v1_1": "x"}
     assert answers(read(tmp_path, "a.csv", "prompt,pred\nWho is it?,x\n", THREE)) == {
@@ -469,15 +469,15 @@ def test_missing_answers_may_stay_unscored_and_empty_ones_are_answers(tmp_path):
     assert [filled.prediction for filled in fill(THREE, upload, "unscored")] == ["", None, " "]
     (told,) = notices(upload, THREE)
     assert told.startswith(
-        "2 of the 2 answers are no answers of a model (empty): id v1_2, v1_0. Such an answer stays"
+        "2 of the 2 answers aren't a model's (empty). Such answers stay unscored"
     )
 
 
 def test_answers_that_may_be_empty_cells_are_named(tmp_path):
     upload = read(tmp_path, "a.csv", "id,pred\nv1_0,NA\nv1_1,nan\nv1_2,nano\n", THREE)
     empty, said = notices(upload, THREE)
-    assert "1 of the 3 answers is no answer of a model (empty): id v1_1." in empty
-    assert "read as the model's words: 1 (v1_0); where it gave none, empty the cell" in said
+    assert "1 of the 3 answers isn't a model's (empty). " in empty
+    assert "the model's words: 1 (v1_0). Where it gave no answer, empty the cell" in said
 
 
 @given(
@@ -515,7 +515,7 @@ def test_the_page_bounds_what_the_command_line_streams(tmp_path):
             json.dumps({"id": f"v1_{n}", "image": picture, "pred": "y"}) + "\n" for n in range(110)
         )
     assert PAGE.bytes == 100_000_000
-    with pytest.raises(RowsError, match="at most 10,000,000 bytes"):
+    with pytest.raises(RowsError, match="more than 10,000,000"):
         read_predictions(path, THREE, replace(PAGE, bytes=10_000_000))
     tracemalloc.start()
     try:
@@ -681,7 +681,7 @@ def test_a_subset_takes_the_file_of_the_whole_set(tmp_path, layout):
     assert [(one.question.id, one.prediction) for one in filled] == [
         (id, ANSWERS[id]) for id in (IDS[1], IDS[3])
     ]
-    assert notices(upload, part) == ("answers to questions outside the subset, left out: 14",)
+    assert notices(upload, part) == ("Answers to questions outside the subset, left out: 14.",)
 
 
 def test_a_model_that_stands_beside_its_results_is_the_title(tmp_path):
@@ -701,7 +701,7 @@ def test_a_file_of_other_questions_under_the_same_numbers_is_noticed(tmp_path, a
     rows = [[str(place), asked(one.text), "5"] for place, one in enumerate(SAMPLE.questions)]
     upload = read(tmp_path, "gqa.csv", table([["index", "question", "prediction"], *rows]))
     assert answers(upload).keys() <= {*IDS}
-    told = f"no question in it is the one that its id names in {SAMPLE.name}; is it a file of another benchmark?"
+    told = f"None of its questions is the one with that id in {SAMPLE.name}. Is it a file of another benchmark?"
     assert notices(upload, SAMPLE) == ((told,) if is_told else ())
 
 
@@ -714,7 +714,7 @@ def test_answers_that_repeat_their_question_are_noticed(tmp_path):
         read(tmp_path, "a.json", json.dumps({**ANSWERS, IDS[0]: echoed[IDS[0]]})), SAMPLE
     )
     assert told.startswith(
-        f"answers that repeat their question: 1 ({IDS[0]}); was the prompt written into the file?"
+        f"Answers that repeat their question: 1 ({IDS[0]}). If the prompt was written into the file"
     )
 
 
@@ -742,10 +742,10 @@ def test_a_broken_parquet_file_is_refused_in_a_sentence(tmp_path):
         pyarrow.table([*cells, cells[1]], ["id", "text", "text"]), tmp_path / "twice.parquet"
     )
     twice = str(refusal(tmp_path, "a.parquet", (tmp_path / "twice.parquet").read_bytes()))
-    assert "row 1, column 'text': expected each column name once" in twice
+    assert "row 1, column 'text': Two columns have this name" in twice
     many = parquet({"id": list(ANSWERS), "prediction": list(ANSWERS.values())})
     (tmp_path / "many.parquet").write_bytes(many)
-    with pytest.raises(RowsError, match="expected at most 5 records, found 16; split the file"):
+    with pytest.raises(RowsError, match="The file has 16 records, more than 5. Split it"):
         list(read_records(tmp_path / "many.parquet", replace(PAGE, rows=5)))
 
 
@@ -775,8 +775,8 @@ def test_a_subset_still_names_ids_of_no_question_and_its_own_that_are_missing(tm
     with pytest.raises(UploadError) as caught:
         fill(part, upload, "stop")
     assert [problem.split(";")[0] for problem in caught.value.problems] == [
-        f"questions without an answer: 1 ({IDS[3]})",
-        f"ids that are not in {part.name}: 1 (v1_999)",
+        f"Questions without an answer: 1 ({IDS[3]})",
+        f"Ids that are not in {part.name}: 1 (v1_999)",
     ]
 
 
@@ -785,4 +785,4 @@ def test_the_bard_subset_takes_the_218_answers_of_a_real_model(data, tmp_path):
     part = subset(whole, bard_set(tmp_path, *[question.id for question in whole.questions[::4]]))
     upload = read_predictions(data / "mm-vet" / "llava_llama2_13b_chat.json", part)
     assert len(fill(part, upload, "stop")) == 55
-    assert notices(upload, part) == ("answers to questions outside the subset, left out: 163",)
+    assert notices(upload, part) == ("Answers to questions outside the subset, left out: 163.",)

@@ -240,7 +240,7 @@ def test_the_command_reports_a_toolkits_grades_and_no_judge_is_asked(tmp_path):
     path = put(tmp_path / "m_MMVet_gpt-4-turbo.tsv", judged(SAMPLE, scores))
     done = Command(tmp_path)("score", "--benchmark=mm-vet", path, "-o", "sample=true")
     assert done.code == 0, done.err
-    assert "grades of gpt-4-turbo" in done.out
+    assert "grades by gpt-4-turbo" in done.out
     idle = Command(tmp_path)(
         "score", "--benchmark=mm-vet", path, "-o", "sample=true", "--judge", "j"
     )

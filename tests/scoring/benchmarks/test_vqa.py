@@ -152,7 +152,7 @@ def test_accuracy_and_the_mean_mark_of_one_file(tmp_path):
     assert 1 <= line.low < 3.5 < line.high <= 5 and (line.worst, line.best) == (8 / 3, 4.0)
     grades = next(sheet for sheet in benchmark_of(report).sheets(report) if sheet.name == "grades")
     assert [(one["grade"], one["answers"]) for one in grades.rows] == [("2", 1), ("5", 1)]
-    assert "reaches 3.50 on OK-VQA: marks 1 to 5" in benchmark_of(report).sentence(report)
+    assert "scores 3.50 on OK-VQA: marks 1 to 5" in benchmark_of(report).sentence(report)
 
 
 def test_one_of_ten_people_is_an_exact_match(tmp_path):
@@ -176,14 +176,14 @@ def test_no_answers_are_unscored_in_strict_and_compared_by_the_paper(tmp_path):
     assert (lines["exact match"].n, lines["exact match"].unscored) == (5, 2)
     assert lines["exact match"].mean == lines["Overall"].mean == pytest.approx(200 / 3)
     (text,) = [one.text for one in benchmark_of(report).caveats(report) if "error" in one.text]
-    assert text.endswith("id 1. Unscored, and not sent to the judge.")
+    assert text.endswith("not sent to the judge. Id: 1")
     report, _, _ = told(tmp_path, "textvqa_marks", rows)
     asked = benchmark_of(report).tasks(report, SPEC)
     assert [task.name for task in asked] == ["0", "3", "4"], "the judge is not asked"
     report, lines, _ = told(tmp_path, "textvqa", rows, protocol="mmbench-paper")
     assert (lines["exact match"].mean, lines["exact match"].unscored) == (20.0, 0)
     texts = " ".join(one.text for one in benchmark_of(report).caveats(report))
-    assert "counts such an answer like any other" in texts
+    assert "counts such answers like any others" in texts
 
 
 def several(pictures: int, each: int, **cells) -> list[dict]:

@@ -225,11 +225,11 @@ def test_each_voter_counts_once_and_choices_of_neither_do_not(tmp_path):
         "j": (0, 1),
     }
     assert poll.notices == (
-        "votes left out, the same voter's later one counts: 1",
-        "votes left out, neither answer was chosen: 1",
-        "verdicts left out, the same voter's later one counts: 1",
-        "votes left out, the item they are on is not known: 1",
-        "votes left out, both answers are one model's: 1",
+        "votes left out because the same voter's later one counts: 1",
+        "votes left out because neither answer was chosen: 1",
+        "verdicts left out because the same voter's later one counts: 1",
+        "votes left out because their item isn't known: 1",
+        "votes left out because both answers are from one model: 1",
     )
     assert [(verdict.judge, verdict.winner) for verdict in poll.verdicts] == [("gpt", "a")]
 
@@ -246,7 +246,7 @@ def test_alpha_is_said_to_be_undefined(tmp_path, command):
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("votes.csv", "who,what\nm1,m2\n", "votes.csv, row 2: expected the columns of one of"),
+        ("votes.csv", "who,what\nm1,m2\n", "votes.csv, row 2: Expected the columns of one of"),
         (
             "scores.csv",
             "item,model,metric,score\ni,m1,length,1\n",

@@ -115,7 +115,7 @@ def test_no_empty_answer_is_kept_and_what_thinks_or_is_cut_is_marked(place):
         ]
         done = run("arena", "answer", "--model", "Model X")
     assert "2 new answers" in done.out and "1 cut off at the length limit" in done.out
-    assert done.code != 0 and "raise max_tokens" in done.out + done.err
+    assert done.code != 0 and "Raise max_tokens" in done.out + done.err
     database = Database(f"sqlite:///{place / 'data' / 'arena.db'}")
     with database.read() as connection:
         query = select(ANSWER.c.text, ANSWER.c.thinking, ANSWER.c.cut)
@@ -139,8 +139,8 @@ def test_a_run_that_is_killed_goes_on_and_asks_each_once(place):
         assert 20 < len(answered) < 80
         done, again = (run("arena", "answer", "--model", "Model X") for _ in "12")
         times = Counter(asked(body) for body in server.counts.bodies)
-    assert done.code == 0 and "80 new answers of Model X" in done.out, done.err
-    assert again.code == 0 and "0 new answers of Model X; 80 were there already." in again.out
+    assert done.code == 0 and "80 new answers from Model X" in done.out, done.err
+    assert again.code == 0 and "0 new answers from Model X. 80 were already there." in again.out
     assert len(times) == 80 and sum(times.values()) - 80 <= 4, (
         "only calls under way at the kill are asked again"
     )
@@ -158,7 +158,7 @@ def test_a_local_model_answers_items_of_one_and_of_several_images_in_batches(pla
     (place / "models.toml").write_text(f"[[models]]\n{card}\n")
     assert arena.__main__.main(["answer", "--model", "Tiny"]) == 0
     said = capsys.readouterr().out
-    assert "5 new answers of Tiny" in said and "40 received" in said
+    assert "5 new answers from Tiny" in said and "40 received" in said
     assert len(bank_answers(place, "Tiny")) == 5 and all(bank_answers(place, "Tiny").values())
 
 
@@ -169,14 +169,14 @@ def test_items_without_kept_images_wait_and_are_told(place, capsys):
         catalogue(place, server)
         assert arena.__main__.main(["answer", "--model", "Model X"]) == 0
     said = capsys.readouterr().out
-    assert "2 new answers" in said and "1 items wait: their images are not kept here" in said
+    assert "2 new answers" in said and "1 items are waiting for their images" in said
 
 
 def test_an_unknown_card_is_told(place, capsys):
     with serve() as server:
         catalogue(place, server)
         assert arena.__main__.main(["answer", "--model", "Nobody"]) == 2
-    assert "There is no model named 'Nobody'; there are: 'Model X'" in capsys.readouterr().err
+    assert "There is no model named 'Nobody'. Models: 'Model X'" in capsys.readouterr().err
 
 
 # Failures
@@ -248,7 +248,7 @@ def test_a_name_that_is_another_model_s_is_told_before_anything_is_asked(place, 
         catalogue(place, server)
         assert arena.__main__.main(["answer", "--model", "Model X"]) == 2
         assert server.counts.calls == 0
-    assert "already shown for the model 'm1'" in capsys.readouterr().err
+    assert "already taken by the model 'm1'" in capsys.readouterr().err
 
 
 @pytest.mark.soak
@@ -269,7 +269,7 @@ def test_a_run_that_is_interrupted_says_how_to_go_on(place):
         _, said = run.communicate(timeout=60)
     assert (
         run.returncode == 2
-        and "Stopped. What is answered is kept" in said
+        and "Stopped. The answers so far are kept" in said
         and "Traceback" not in said
     )
 
@@ -330,7 +330,7 @@ def test_the_prompt_of_gpt_4v_is_said_before_each_question_and_by_the_report(pla
         assert score(*words, "--prompt-prefix", "gpt-4v") == 2
         capsys.readouterr()
         assert score(*words) == 2, "without it, it is another run"
-        assert "answers of another run" in capsys.readouterr().err
+        assert "answers from another run" in capsys.readouterr().err
         server.faults = Faults()
         assert score(*words, "--prompt-prefix", "gpt-4v") == 0
         texts = {asked(body) for body in server.counts.bodies}
@@ -341,7 +341,7 @@ def test_the_prompt_of_gpt_4v_is_said_before_each_question_and_by_the_report(pla
     rows = json.loads(out.read_text())
     rows[0]["prompt_prefix"] = ""
     out.write_text(json.dumps(rows))
-    with pytest.raises(RowsError, match="expected one text in all rows, found 2"):
+    with pytest.raises(RowsError, match="The rows have 2 different texts"):
         read_predictions(out, load_mm_vet(folder))
 
 
@@ -626,7 +626,7 @@ def test_other_questions_do_not_go_on_with_a_file_of_answers(place, capsys):
         assert score(*words) == 2
     tsv(file, [{**CHOICES[0], "question": "Another?"}])
     assert score(*words) == 2
-    assert "answers of another run" in capsys.readouterr().err
+    assert "answers from another run" in capsys.readouterr().err
 
 
 @settings(deadline=None)
@@ -678,7 +678,7 @@ except AnswerFileError as error:
 def test_a_file_of_answers_has_one_writer_and_one_run(tmp_path):
     path = tmp_path / "kept.jsonl"
     with AnswerFile(path, "run"):
-        assert "another run is writing it" in run_script(SECOND_WRITER, path)
+        assert "another run. Wait until it ends" in run_script(SECOND_WRITER, path)
     with pytest.raises(AnswerFileError, match="another run"), AnswerFile(path, "other"):
         pass
     path.write_text('{"run": "run"}\n[1]\n')

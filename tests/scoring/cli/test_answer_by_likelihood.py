@@ -176,7 +176,7 @@ def test_a_model_of_a_server_says_why_it_cannot_and_leaves_nothing_behind(comman
         _, done = answered(command, model="Model X")
         assert server.counts.calls == 0
     assert done.code == 2
-    assert "'Model X' is a model of kind api: its server returns what the model writes" in done.err
+    assert "'Model X' is a model of kind api, whose server doesn't say how" in done.err
     assert "Choose a model of kind local" in done.err
     assert not list(command.folder.glob("toy*"))
 
@@ -188,17 +188,17 @@ def test_the_score_says_so_and_beside_another_way_too(command, chooser):
     assert done.code == 0, done.err
     assert "7 answers, 3 questions with rotated passes, options chosen by likelihood" in done.out
     assert (
-        "toy reaches 100.0 on MMBench dev by likelihood (CircularEval over 2 of 1,164 answers"
+        "toy scores 100.0 on MMBench dev by likelihood (CircularEval over 2 of 1,164 answers"
         in done.out
     )
     assert "How letters were read" not in done.out
-    tie = "2 of the 7 answers are no answers of a model (equally likely options)"
+    tie = "2 of the 7 answers aren't a model's (equally likely options)"
     assert tie in done.out and "(empty)" not in done.out
     audit = map(json.loads, next((command.folder / "results").glob("*-audit.jsonl")).open())
     assert {line["rule"] for line in audit} == {"likeliest option", "equally likely options"}
     done = command("score", out, "--protocol", "mmbench-paper")
     assert done.code == 0, "equally likely options are left to no judge"
-    assert "toy reaches 66.7 on MMBench dev by likelihood" in done.out
+    assert "toy scores 66.7 on MMBench dev by likelihood" in done.out
     text = command.folder / "text.tsv"
     rows = [row.values for row in read_records(out)]
     written = [{**row, "chosen_by": "", "prediction": "A"} for row in rows]
@@ -212,7 +212,7 @@ def test_the_score_says_so_and_beside_another_way_too(command, chooser):
     mixed = command.folder / "mixed.tsv"
     mixed.write_text(out.read_text().replace("likelihood", "", 1))
     done = command("score", mixed)
-    assert done.code == 2 and "found 6 of 7 rows chosen by likelihood" in done.err
+    assert done.code == 2 and "Only 6 of 7 rows chose options by likelihood" in done.err
 
 
 def report(command: ChoiceCommand, name: str, way: str) -> ChoiceReport:

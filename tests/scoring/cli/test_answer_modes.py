@@ -173,7 +173,7 @@ def test_a_mode_stands_in_the_file_s_name_in_its_rows_and_in_the_report(place, c
     assert (
         report.mode == "pixel" and opened.benchmark.edition(report) == "MMT-Bench VAL in mode pixel"
     )
-    assert "2 questions were left as they are, or asked with a remark" in " ".join(
+    assert "2 questions were asked as they are, or with a remark" in " ".join(
         one.text for one in report.problems
     )
     assert list(place.glob("*.part")) == []
@@ -331,7 +331,7 @@ def test_another_mode_does_not_go_on_with_a_file_of_answers(place, capsys):
         assert answer(place, "--mode", "normalised-1000") == 2
         (place / "o-normalised-1000.tsv.part").rename(place / "o-pixel.tsv.part")
         assert answer(place, "--mode", "pixel") == 2
-    assert "answers of another run" in capsys.readouterr().err
+    assert "answers from another run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -80,14 +80,14 @@ def test_the_nearest_judge_stands_first_with_people_and_rules_beside(judged, tmp
     assert (
         0 < float(found["near, hardened"]["delta"]) <= 0.02 < float(found["far, hardened"]["delta"])
     )
-    assert float(found["people, one beside another"]["delta"]) == 0
+    assert float(found["people, compared with each other"]["delta"]) == 0
     rules = ("keywords", "the mean mark for all", "length")
     assert {f"without a judge: {rule}" for rule in rules} <= set(found)
     assert {row["capability"] for row in rows} == {"", "Recognition", "OCR"}
     assert f"left out, no such answer was judged: row {N + 12}" in told
     assert (
         f"{N} marked answers of {N}" in told
-        and "No interval where every answer is marked." in told
+        and "There's no interval if every answer is marked." in told
         and "Table 7" in told
     )
 
@@ -124,8 +124,8 @@ def test_an_unscored_answer_is_no_zero(tmp_path, capsys):
     )
     told = capsys.readouterr().out
     assert (
-        "Unscored: marked answers without a score, in no number." in told
-        and "No mean below 5 marks, or where an answer has no score." in told
+        "Unscored: marked answers without a score. They count nowhere." in told
+        and "There's no mean with fewer than 5 marks, or if an answer has no score." in told
     )
     assert (
         float(next(csv.DictReader((tmp_path / "t.csv").read_text("utf-8").splitlines()))["delta"])

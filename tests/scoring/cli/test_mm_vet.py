@@ -99,7 +99,7 @@ def test_a_budget_is_kept_and_the_same_command_goes_on(command, tmp_path, monkey
     stopped = command(*few, "--budget", "0.2", JUDGE_PRICES=str(prices))
     assert (
         stopped.code == 4
-        and "This run may cost $0.20" in stopped.err
+        and "This run's budget is $0.20" in stopped.err
         and "at most $0.20 in all" in stopped.out
     )
     asked = command.judge.counts.calls

@@ -23,7 +23,7 @@ command = choice_tables.command
 
 # Golden files: two questions, of which the first is right in all passes
 
-GAP = "question 2 lacks pass 3 and no pass of it is wrong; add them, or score the file as vanilla"
+GAP = "Question 2 lacks pass 3, and none of its passes is wrong. Add them, or score the file as vanilla."
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_file_with_too_many_rows_is_refused_before_it_is_read(command, tmp_pat
     place = f"{name}, row {len(lines)}"
     assert (code, complaint.strip()) == (
         2,
-        f"{place}: expected at most 250,000 records. Split the file",
+        f"{place}: The file has over 250,000 records. Split it",
     )
 
 
@@ -131,15 +131,15 @@ def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path
     options = ("--no-judge", "--benchmark", "gqa", "--questions", tmp_path / "questions.json")
     code, said, _ = command("score", tmp_path / "a.json", *options)
     assert (
-        code == 0 and "PARTIAL: 1 of the 2 questions of the question file has no answer: 2" in said
+        code == 0 and "PARTIAL: no answer to 1 of the 2 questions of the question file: 2" in said
     )
     assert (
-        "Partial: a reaches 100.0 on GQA" in said
+        "Partial: a scores 100.0 on GQA" in said
         and (command.out / "partial_a-all-figures.csv").exists()
     )
     (tmp_path / "a.json").write_text(json.dumps([{"questionId": "3", "prediction": "no"}]))
     code, _, complaint = command("score", tmp_path / "a.json", *options)
-    assert code == 2 and "index 3 is none of the question file's" in complaint
+    assert code == 2 and "Index 3 is not in the question file" in complaint
     (tmp_path / "a.json").write_text(
         json.dumps({id: {**row, "fullAnswer": "No."} for id, row in GQA.items()})
     )
@@ -329,7 +329,7 @@ def test_predictions_alone_take_the_benchmarks_own_questions(command, tmp_path):
     )
     answers.write_text('{"7": "cat"}')
     code, _, complaint = command("score", "--benchmark=mmbench", answers, "--questions", questions)
-    assert code == 2 and "index 7 is none of the benchmark's" in complaint
+    assert code == 2 and "Index 7 is not in the benchmark" in complaint
     other = table_file(tmp_path / "turned.tsv", [row(1, A="cat", B="dog")])
     code, _, complaint = command("score", "--benchmark=mmbench", other, "--questions", questions)
     assert code == 2 and "index 1" in complaint and "other options" in complaint

@@ -35,9 +35,9 @@ def grades(data, tmp_path, monkeypatch) -> Path:
 def refused(command: Command, read: Path, *words: object) -> None:
     before, files = read.read_bytes(), sorted(command.folder.glob("*.*"))
     done = command.run(*words)
-    assert (
-        done.code == 2 and f"{read} is read by this command, and would be written over" in done.err
-    ), done
+    assert done.code == 2 and f"This command reads {read}, so it can't overwrite it" in done.err, (
+        done
+    )
     assert read.read_bytes() == before and sorted(command.folder.glob("*.*")) == files, (
         "nothing is written"
     )

@@ -82,11 +82,14 @@ def test_the_source_is_a_web_address_without_a_password(hub, publish, slug):
 def test_what_hinders_it_is_said(hub, publish, slug, jobs):
     for address in (f"http://127.0.0.1:7860/r/{slug}", slug):
         done = publish(address, "--yes")
-        assert (done.code, done.err) == (2, "Nobody else can open this page; set PUBLIC_URL.\n")
+        assert (done.code, done.err) == (
+            2,
+            "Nobody else can open this page. Set PUBLIC_URL first.\n",
+        )
     assert "a report here" in publish(f"{HOST}/r/none").err
     private = jobs.add_done("owner", mm_vet_report(0.2)).link
     assert "This report is private" in publish(f"{HOST}/report/{private}").err
     assert "hf auth login" in publish(f"{HOST}/r/{slug}", "--yes", HF_TOKEN="", HF_HOME="/").err
     hub.faults.planned["/discussions"] = ["403"]
-    assert "may not open pull requests" in publish(f"{HOST}/r/{slug}", "--yes").err
+    assert "isn't allowed to open pull requests" in publish(f"{HOST}/r/{slug}", "--yes").err
     assert hub.hub_models.bodies == []

@@ -74,7 +74,7 @@ def test_questions_that_no_other_file_has_are_scored_without_the_benchmarks_name
     grade = {"model": ["j"], "content": ["0.5"], "score": [0.5]}
     file.write_text(json.dumps(dict.fromkeys(IDS, grade)))
     done = command("score", file, "-o", "sample=true", "--against", file)
-    assert done.code == 0 and "grades of j for 16 questions" in done.out, done.err
+    assert done.code == 0 and "grades by j for 16 questions" in done.out, done.err
     assert "n (this) minus n (other)" in done.out
 
 

@@ -66,12 +66,15 @@ def say(tmp_path, monkeypatch):
             "score v2.json --benchmark mm-vet-v2 -o sample=true --judge j --out o",
             "-o sample is of MM-Vet's first edition; score it with --benchmark mm-vet",
         ),
-        ("score . --benchmark mm-vet -o sample=true --out o", ".: is a folder. Choose a file in"),
-        ("score . --no-judge --out o", ".: is a folder. Choose a file in it"),
-        ("agreement . --out o", ".: is a folder. Choose a file in it"),
+        (
+            "score . --benchmark mm-vet -o sample=true --out o",
+            ".: This is a folder. Choose a file in",
+        ),
+        ("score . --no-judge --out o", ".: This is a folder. Choose a file in it"),
+        ("agreement . --out o", ".: This is a folder. Choose a file in it"),
         (
             "score choices.csv --questions . --no-judge --out o",
-            ".: is a folder. Choose a file in it",
+            ".: This is a folder. Choose a file in it",
         ),
         (
             "score v1.json --questions none --judge j --out o",

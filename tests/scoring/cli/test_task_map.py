@@ -117,7 +117,7 @@ def test_a_base_without_its_commit_is_refused(tmp_path):
     [
         (
             ("--modules", "nothing"),
-            "the base has no such modules in these layers; its text model has",
+            "the base has no such modules in these layers. Its text model has",
         ),
         (("--layers", "first"), "expected numbers from 0"),
         (("--device", "tpu"), "'tpu' is not one of 'auto', 'cpu', 'cuda'"),

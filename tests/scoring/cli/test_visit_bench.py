@@ -50,7 +50,7 @@ def quiet(tmp_path_factory, data):
 
 def test_a_submission_of_the_63_instances_comes_onto_the_board(quiet):
     command, said = quiet
-    assert "63 answers to VisIT-Bench, 4 opponents, 231 pairs x 2 orders = 462 verdicts" in said
+    assert "63 answers to VisIT-Bench, opponents: 4, 231 pairs x 2 orders = 462 verdicts" in said
     assert "On the board as 'Newcomer-7B', variant 1 of this submitter: 231 new matches." in said
     assert (
         "the same winner in both orders: " in said
@@ -85,7 +85,7 @@ def test_a_partial_submission_or_another_address_gives_a_private_report(command,
     )
     assert (
         "Private: a partial submission." in done.out
-        and "9; a partial submission gets a report" in done.out
+        and "9. A partial submission gets a report" in done.out
     )
     whole = str(predictions(command.folder / "predictions.csv", instances(data)[:FEW]))
     import_summary = command.server.address.replace("127.0.0.1", "localhost")
@@ -164,6 +164,6 @@ def test_a_board_of_a_file_never_mixes_judges_and_people(command):
 def test_a_visit_board_leaves_out_votes_cast_with_names_in_view(data, command, words, matches):
     done = command("visit-board", str(data / "field" / "votes" / "fc_named.json"), *words)
     assert done.code == 0
-    said = "30 votes with names in view left out; --named rates them too"
+    said = "30 votes with model names visible left out. To include them, add --named"
     assert (said in done.out) == (not words)
     assert f"\t{matches}\t" in (command.out / "board.tsv").read_text("utf-8")

@@ -105,9 +105,7 @@ def test_what_it_costs_at_most_is_never_passed(cache, database, options, short_w
 
 def test_a_run_stops_at_its_own_budget_and_calls_on_their_way_count(cache, short_waits):
     with OpenAIServer(latency=0.01) as server:
-        with pytest.raises(
-            BudgetError, match=r"This run may cost \$0.03, of which \$0.0\d are spent"
-        ):
+        with pytest.raises(BudgetError, match=r"This run's budget is \$0.03. \$0.0\d is spent"):
             scored(server, cache, job_budget=RunBudget(30_000))
         assert 0 < server.counts.calls < CALLS
 

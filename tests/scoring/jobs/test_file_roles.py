@@ -123,8 +123,8 @@ def test_what_is_missing_or_too_much_is_told(tmp_path, files, why):
         (
             {"zoo_yaml": "name: Zoo\nrule: leter\nsize: [1]", "a_csv": REPLIES},
             [
-                ("about", "say in a sentence"),
-                ("size", "expected a text"),
+                ("about", "Say in a sentence"),
+                ("size", "Write a text"),
                 ("rule", "'leter' is none of"),
             ],
         ),
@@ -144,7 +144,7 @@ def test_each_problem_of_a_spec_is_told_with_its_place(tmp_path, files, problems
 
 
 def test_a_table_that_cannot_be_read_is_told_by_its_name(tmp_path):
-    with pytest.raises(RowsError, match=r"^b\.csv: expected data, found an empty file"):
+    with pytest.raises(RowsError, match=r"^b\.csv: The file is empty"):
         file_roles(upload(tmp_path, a_csv=ANSWERS, b_csv=""))
 
 

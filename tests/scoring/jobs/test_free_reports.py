@@ -133,7 +133,7 @@ def test_a_network_has_so_many_reports_a_day(visit, database, tmp_path, monkeypa
     first = visit.scores(file, owner="person 0", network="one")
     for number in range(1, 3):
         visit.scores(file, owner=f"person {number}", network="one")
-    with pytest.raises(JobError, match="Your network has had its 3 free reports"):
+    with pytest.raises(JobError, match="Your network has used its 3 free reports"):
         visit.scores(file, owner="one more", network="one")
     assert rows(database, JOB) == 3
     assert visit.scores(file, owner="person 0", network="one") == first
@@ -175,7 +175,7 @@ def test_a_server_deletes_what_is_too_old_when_it_starts(start_server, tmp_path)
 def test_a_report_that_is_deleted_takes_its_file_along(visit, database, tmp_path):
     link = visit.scores(answers(tmp_path))
     theirs = visit.brings(answers(tmp_path), owner="bob")
-    with pytest.raises(JobError, match="no such job of yours"):
+    with pytest.raises(JobError, match="You have no such job"):
         visit.service.delete("bob", link)
     assert len(list((tmp_path / "uploads").iterdir())) == 4, "two files, each with its slip"
     visit.service.delete(OWNER, link)

@@ -97,7 +97,7 @@ def test_nothing_that_is_written_told_or_logged_has_a_right_answer(
         assert found.benchmark == chosen.benchmark and found.scorable
         assert "no judge is asked" in " ".join(found.lines)
         assert found.lines[-1].endswith(
-            f"left for you today: {left} of 5; on {name} in all: 10 of 10"
+            f"today: {left} of 5 reports on hidden answers. On {name} in all: 10 of 10."
         )
         assert {row.truth for row in found.rows} == {""}
         assert told_by(repr(found.lines) + repr(found.problems), rows) == []
@@ -173,12 +173,12 @@ def test_five_reports_a_day_for_an_owner_and_twenty_for_a_network(database, ques
         scored(9)
     for job in jobs:
         desk.service.delete(desk.owner, job.link)
-    with pytest.raises(JobError, match="come back tomorrow"):
+    with pytest.raises(JobError, match="Come back tomorrow"):
         scored(0)
     token = desk.brings(riddle_answers(tmp_path / "again.json", rows))
     lines = desk.service.recognise(desk.owner, token, RIDDLES).lines
     assert lines[-1] == (
-        "Reports on hidden answers left for you today: 0 of 5; on Riddles in all: 5 of 10"
+        "Left for you today: 0 of 5 reports on hidden answers. On Riddles in all: 5 of 10."
     )
     with database.write() as connection:
         network = connection.scalar(select(SECRET_REPORT.c.network))
@@ -228,11 +228,13 @@ def test_ten_reports_on_a_benchmark_for_good(sqlite_tables, questions, tmp_path)
             with database.write() as connection:
                 connection.execute(update(SECRET_REPORT).values(at=long_ago))
             desk.bench.jobs.sweep()
-        with pytest.raises(JobError, match="had your 10 reports on hidden answers of Riddles"):
+        with pytest.raises(JobError, match="used your 10 reports on hidden answers of Riddles"):
             scored(11)
         token = desk.brings(riddle_answers(tmp_path / "more.json", rows))
         lines = desk.service.recognise(desk.owner, token, RIDDLES).lines
-        assert lines[-1].endswith("left for you today: 5 of 5; on Riddles in all: 0 of 10")
+        assert lines[-1].endswith(
+            "today: 5 of 5 reports on hidden answers. On Riddles in all: 0 of 10."
+        )
         choices = choice_answers(tmp_path / "mine_MMBench_TEST_EN.json", choice_rows())
         other = desk.service.extract(desk.owner, desk.brings(choices), CHOICES, "strict", "m")
         assert other.state == "done"

@@ -112,9 +112,11 @@ def test_what_is_wrong_with_a_large_file_is_told_as_of_a_small_one(database, tmp
         _, service = both(visit, aside)
         token = visit.brings(table)
         assert service.recognise(OWNER, token).benchmark == "visit-bench"
-        with pytest.raises(UploadError, match="unknown instances: 60"):
+        with pytest.raises(UploadError, match="Unknown instances: 60"):
             service.price(OWNER, service.comparison(OWNER, token, SubmissionRequest()), None)
-        with pytest.raises(RowsError, match="broken.csv, row 5002: Expected the quote"):
+        with pytest.raises(
+            RowsError, match="broken.csv, row 5002: A cell of this row has no closing quote"
+        ):
             service.recognise(OWNER, visit.brings(broken))
         assert aside.called == ["recognise", "prices", "recognise"]
 

@@ -106,7 +106,7 @@ def test_a_judge_that_fails_repeats_nothing_sealed(database, tmp_path, caplog, s
             assert job.state == "failed"
             assert visit.service.first_grades(job) == []
     assert sealed.told_by(job.problem + caplog.text) == []
-    assert ("does not offer" in job.problem) == bool(status)
+    assert ("no longer offers" in job.problem) == bool(status)
 
 
 def test_prices_do_not_tell_which_text_is_long(database, tmp_path):
@@ -132,14 +132,14 @@ def test_a_judge_of_ones_own_is_never_sent_them(database, tmp_path):
         own = OwnJudge("gpt-4", Endpoint("https://example.org/v1", Secret("sk"), "ada"), True)
         file = sealed.answers(tmp_path / "mine.jsonl")
         draft = visit.service.sealed(visit.owner, visit.brings(file), "hardened", "my-model")
-        with pytest.raises(JobServiceError, match="this site's own judge alone"):
+        with pytest.raises(JobServiceError, match="Only this site's judge may see"):
             visit.service.price(visit.owner, draft, own)
-        with pytest.raises(JobServiceError, match="this site's own judge alone"):
+        with pytest.raises(JobServiceError, match="Only this site's judge may see"):
             visit.service.quote(visit.owner, draft, replace_known(own), None)
         job = quoted(visit, file)
         visit.bench.jobs.start(visit.owner, job.link, None)
         visit.bench.jobs.cancel(visit.owner, job.link)
-        with pytest.raises(JobServiceError, match="this site's own judge alone"):
+        with pytest.raises(JobServiceError, match="Only this site's judge may see"):
             visit.service.with_another_judge(visit.owner, job.link, replace_known(own))
 
 
@@ -166,7 +166,7 @@ def test_five_reports_a_day_for_an_owner_and_twenty_for_a_network(database, tmp_
         with pytest.raises(JobError, match="your 5 reports"):
             jobs.start(visit.owner, quoted(visit, file, "192.0.2.1").link, None)
         lines = visit.service.recognise(visit.owner, visit.brings(file)).lines
-        assert "left for you today: 0 of 5" in " ".join(lines)
+        assert "Left for you today: 0 of 5" in " ".join(lines)
         with database.write() as connection:
             network = connection.scalar(select(SECRET_REPORT.c.network))
             assert network and "192.0.2.1" not in network
@@ -205,10 +205,10 @@ def drafted(sealed: Sealed, database, path, **changes):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"rows": lambda rows: rows[1:]}, "items of held-out without a row: 1"),
+        ({"rows": lambda rows: rows[1:]}, "these items have no row: 1"),
         ({"rows": lambda rows: [*rows, rows[0]]}, "more than once"),
-        ({"title": "Human-verified reference"}, "choose another name"),
-        ({"title": "m" * 121}, "shorten it to 120"),
+        ({"title": "Human-verified reference"}, "Choose another name"),
+        ({"title": "m" * 121}, "Shorten it to 120"),
         ({"rows": lambda rows: [{"item": "x", "prediction": ""}]}, "in a sealed set"),
     ],
 )

@@ -81,7 +81,7 @@ def test_a_toolkits_grades_are_seen_beside_their_questions(database, tmp_path):
         assert visit.service.graded(visit.owner, token)
         seen = visit.service.look(visit.owner, token, "mm-vet")
         assert seen.lines == (
-            f"VLMEvalKit's result file: grades of gpt-4-turbo for {len(asked)} questions, runs: 1; needs no judge",
+            f"VLMEvalKit's result file: grades by gpt-4-turbo for {len(asked)} questions, runs: 1. No judge is needed.",
         )
 
 
@@ -113,7 +113,8 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
         assert seen(data / "mm-vet" / "llava_llama2_13b_chat.json").benchmark == "mm-vet"
         assert seen(data / "mm-vet-v2" / "gemini-1.5-pro.json").benchmark == "mm-vet-v2"
         with pytest.raises(
-            JobServiceError, match="answers to MM-Vet v2, whose questions are not on this server"
+            JobServiceError,
+            match="answers to MM-Vet v2, and this server doesn't have its questions",
         ):
             visit.service.sets_of("mm-vet-v2")
         assert (seen(mmt, "mmbench").benchmark, seen(marked, "gqa").benchmark) == ("mmbench", "gqa")
@@ -168,7 +169,7 @@ def test_a_file_that_nobody_waits_for_is_read_no_further(database, tmp_path):
         assert len(looks) == 3
 
         replaces = lambda: bool(visit.brings(many))  # noqa: E731
-        with pytest.raises(ChoicesError, match="it was replaced; choose the file again"):
+        with pytest.raises(ChoicesError, match="it was replaced. Choose the file again"):
             visit.service.recognise(OWNER, visit.brings(many), waits=replaces)
 
 
@@ -477,7 +478,7 @@ def test_answers_that_voters_may_be_shown_go_to_the_sites_judge_alone(database, 
         service = replace(visit.service, submissions=Submissions(database, blindness))
         draft = service.stored_comparison(StoredModel("m1", "bank"), SubmissionRequest())
         for ask in (service.price, service.quote):
-            refused = pytest.raises(JobServiceError, match="sent to this site's own judge alone")
+            refused = pytest.raises(JobServiceError, match="only this site's judge may see")
             with refused if kind == "folder" else nullcontext():
                 ask(OWNER, draft, own)
         assert service.quote(OWNER, draft, None).state == "quoted"

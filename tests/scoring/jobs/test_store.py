@@ -94,7 +94,7 @@ def test_a_network_has_so_many_quotes_a_day(database, monkeypatch):
     bench = Bench(database, NOWHERE)
     for number in range(3):
         bench.quoted(owner=f"person {number}", network="one")
-    with pytest.raises(JobError, match="Your network has had its 3 quotes"):
+    with pytest.raises(JobError, match="Your network has used its 3 quotes"):
         bench.quoted(owner="one more", network="one")
     assert bench.quoted(owner="one more", network="another") and bench.quoted(owner="one more")
 
@@ -108,7 +108,7 @@ def test_only_its_owner_starts_cancels_and_deletes_a_job(database):
             bench.jobs.delete,
             lambda owner, link: bench.jobs.start(owner, link, None),
         ):
-            with pytest.raises(JobError, match="There is no such job of yours"):
+            with pytest.raises(JobError, match="You have no such job"):
                 call("eve", link)
     assert state(bench, job.link) == "waiting"
     bench.jobs.delete(OWNER, job.link)
@@ -127,7 +127,7 @@ def test_one_job_of_an_owner_is_under_way(database):
     bench.begun(owner="bob")
     bench.jobs.cancel(OWNER, first.link)
     assert bench.jobs.start(OWNER, second.link, None).state == "waiting"
-    with pytest.raises(JobError, match="only a job under way"):
+    with pytest.raises(JobError, match="Only a running job"):
         bench.jobs.cancel(OWNER, first.link)
 
 
@@ -251,7 +251,7 @@ def test_a_cancelled_job_is_let_go(database):
 def test_only_who_has_its_key_judges_a_job(database):
     bench = Bench(database, NOWHERE)
     job = bench.quoted(own=True)
-    with pytest.raises(JobError, match="your own key; give it"):
+    with pytest.raises(JobError, match="your own key. Enter it"):
         bench.jobs.start(OWNER, job.link, None)
     bench.jobs.start(OWNER, job.link, "server")
     mine = frozenset({job.link})

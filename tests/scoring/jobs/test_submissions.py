@@ -172,7 +172,9 @@ def test_the_authors_predictions_csv_is_joined_by_instruction_and_images(submiss
     file = read_submission(path)
     assert (file.model, len(file.entries), file.problems) == ("LLaVA 13B", 2, ())
     drafted = submissions.draft("ada", file, SubmissionRequest(), JUDGE, ADDRESS)
-    left_out = "answers to instances that are not in the item bank, left out: 1 (row 4: 'What is the same here?')"
+    left_out = (
+        "Answers to instances that aren't here, left out: 1 (row 4: 'What is the same here?')"
+    )
     assert (
         left_out in drafted.lines
         and not drafted.report.complete
@@ -215,12 +217,12 @@ def test_everything_that_is_wrong_is_told_at_once(submissions, tmp_path):
     told = "\n".join(caught.value.problems)
     for wanted in (
         "two prediction columns or more: 'm1 prediction' and 'other prediction'",
-        "row 5, column 'm1 prediction': expected the answer as text",
-        "row 6, column 'instruction': expected an item's key or an instruction",
-        f"instances that stand there more than once: 1 (row 2: '{one}')",
-        "unknown instances: 1 (row 3: '0000000000000000')",
-        "instructions that several items share: 1 (row 4: 'What is the same here?')",
-        "a model named 'm1' is on the board already",
+        "row 5, column 'm1 prediction': The answer is no text",
+        "row 6, column 'instruction': An item's key or instruction is missing",
+        f"Instances that are there more than once: 1 (row 2: '{one}')",
+        "Unknown instances: 1 (row 3: '0000000000000000')",
+        "Instructions that several items share: 1 (row 4: 'What is the same here?')",
+        "A model named 'm1' is on the board already",
     ):
         assert wanted in told, told
     assert len(caught.value.problems) == 7
@@ -239,24 +241,24 @@ def test_a_reference_backed_run_needs_its_references_and_a_judge_its_captions(
         "instances without a reference: 2" in first and "instances without a caption: 2" in second
     )
     with pytest.raises(
-        UploadError, match=r"whose images are not kept: 2 .*import them again with their images"
+        UploadError, match=r"whose images aren't here: 2 .*Import them again with their images"
     ):
         submit(texts, SubmissionRequest(context="images"))
-    with pytest.raises(UploadError, match="cannot judge it"):
+    with pytest.raises(UploadError, match="can't judge it"):
         submit(None, SubmissionRequest(reference="backed", opponents="reference"))
     with pytest.raises(UploadError, match=r"several sources: 1 of 'test', 1 of 'bare'"):
         submit({keys()[0]: "x", keys(lacking)[0]: "y"})
-    with pytest.raises(UploadError, match="no other model has answers"):
+    with pytest.raises(UploadError, match="No other model has answered"):
         submit(texts, SubmissionRequest(opponents="reference"))
 
 
 def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_path):
-    with pytest.raises(RowsError, match="empty file"):
+    with pytest.raises(RowsError, match="file is empty"):
         put(tmp_path / "new.jsonl", [])
-    with pytest.raises(RowsError, match="expected a column"):
+    with pytest.raises(RowsError, match="The file needs a column"):
         put(tmp_path / "new.jsonl", [{"item": "x", "answer": "y"}])
     nameless = put(tmp_path / "new.jsonl", [{"item": keys()[0], "prediction": "x"}])
-    with pytest.raises(UploadError, match="the model has no name"):
+    with pytest.raises(UploadError, match="The model has no name"):
         submissions.draft("ada", nameless, SubmissionRequest(), JUDGE, ADDRESS)
     assert (
         submissions.draft(
@@ -271,9 +273,9 @@ def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_pat
 def test_empty_answers_are_kept_and_told(submit):
     drafted = submit({keys()[0]: " ", keys()[1]: "NA"})
     (named,) = [line for line in drafted.lines if "no answer of a model" in line]
-    assert named.startswith("1 of the 2 answers is no answer of a model (empty)")
-    assert any("read as the model's words: 1; where it gave none" in line for line in drafted.lines)
-    assert any("items without an answer: 4" in line for line in drafted.lines)
+    assert named.startswith("1 of the 2 answers isn't a model's (empty)")
+    assert any("the model's words: 1. Where it gave no answer" in line for line in drafted.lines)
+    assert any("Items without an answer: 4" in line for line in drafted.lines)
 
 
 def test_what_is_no_answer_has_no_matches_to_pay_for_and_no_public_place(submit):
@@ -292,7 +294,7 @@ def test_what_is_no_answer_has_no_matches_to_pay_for_and_no_public_place(submit)
         "no answer of a model: an error of the server"
     }
     told = [caveat.text for caveat in VISIT_BENCH.caveats(report)]
-    assert any("1 of the 6 answers is no answer of a model" in text for text in told)
+    assert any("1 of the 6 answers isn't a model's" in text for text in told)
 
 
 # Whom it meets.

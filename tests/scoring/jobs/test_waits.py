@@ -69,7 +69,7 @@ def test_what_a_dead_run_held_of_a_jobs_money_is_spent_when_it_is_taken_over(dat
     assert held(database) == 0
     if share == 1.0:
         assert (found.state, spent) == ("failed", lost)
-        assert "calls that a restart cut off count" in found.problem
+        assert "It was quoted at no more" in found.problem
     else:
         assert found.state == "done" and lost < spent <= job.quote.most
 
@@ -160,4 +160,4 @@ def test_a_job_does_not_wait_for_the_money_of_its_dead_runs(
         )
     database.close()
     assert held == 0
-    assert found.state == "done" or "are spent, and the next call may cost" in found.problem
+    assert found.state == "done" or "is spent, and the next call may cost" in found.problem

@@ -44,7 +44,7 @@ from tests.support.openai_server import Body, Faults, OpenAIServer, steady_score
 
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 NOWHERE = "http://127.0.0.1:9/v1"
-STOPPED = "The scoring was stopped"
+STOPPED = "Scoring was stopped"
 
 
 @pytest.fixture(autouse=True)
@@ -209,7 +209,7 @@ def test_a_hopeless_error_fails_the_job_until_it_is_mended(database):
         job = bench.begun()
         with running(bench):
             failed = ended(bench, job.link)
-            assert failed.state == "failed" and "does not accept the key" in failed.problem
+            assert failed.state == "failed" and "doesn't accept the key" in failed.problem
             server.faults = Faults()
             bench.worker.begin(OWNER, job.link, None)
             done = ended(bench, job.link)
@@ -267,7 +267,7 @@ def test_a_judge_that_is_no_longer_lent_says_so(database):
 @ON_SQLITE
 @pytest.mark.parametrize(
     ("draft", "problem"),
-    [("{", "score the file again"), ("a room's error", "an error that should not happen")],
+    [("{", "score the file again"), ("a room's error", "An unexpected error")],
 )
 def test_a_job_that_cannot_be_judged_fails_alone(database, draft, problem):
     with OpenAIServer() as server:
@@ -351,7 +351,7 @@ def test_after_a_restart_a_job_waits_for_its_key_and_what_is_judged_stays(databa
         with running(again):
             time.sleep(0.5)
             assert state(again, job.link) == "needs_key"
-            with pytest.raises(JobError, match="give it to go on"):
+            with pytest.raises(JobError, match="Enter it to resume"):
                 again.worker.begin(OWNER, job.link, None)
             again.worker.begin(OWNER, job.link, own.key("sk-second-key"))
             assert ended(again, job.link).state == "done"

@@ -125,7 +125,7 @@ def test_lines_that_answer_no_question_are_left_out(server, database, tmp_path):
 
 def test_what_never_comes_ends_with_what_to_do(server, database):
     server.batches = Batches(lost=1.0, always=True)
-    with pytest.raises(JudgeError, match="no reply from the judge in 3 batches"):
+    with pytest.raises(JudgeError, match="The judge didn't reply in 3 batches"):
         judged(server, database)
 
 

@@ -182,10 +182,10 @@ def test_prices_of_an_operator(tmp_path):
         ("model,prompt\na,1\n", "row 2, column 'completion': Expected this column"),
         ("model,prompt,completion\na,1,2\na,1,3\n", "row 3, column 'model': 'a' is in row 2 too"),
         ("model,prompt,completion\n ,1,2\n", "row 2, column 'model': Expected a model's name"),
-        ("model,prompt,completion\na,$1,2\n", "row 2, column 'prompt': expected US dollars"),
-        ("model,prompt,completion\na,1,nan\n", "row 2, column 'completion': expected US dollars"),
-        ("model,prompt,completion\na,1,-2\n", "row 2, column 'completion': expected US dollars"),
-        ("model,prompt,completion\na,1,1e3\n", "row 2, column 'completion': expected US dollars"),
+        ("model,prompt,completion\na,$1,2\n", "row 2, column 'prompt': Expected US dollars"),
+        ("model,prompt,completion\na,1,nan\n", "row 2, column 'completion': Expected US dollars"),
+        ("model,prompt,completion\na,1,-2\n", "row 2, column 'completion': Expected US dollars"),
+        ("model,prompt,completion\na,1,1e3\n", "row 2, column 'completion': Expected US dollars"),
     ],
 )
 def test_wrong_prices_are_refused_with_their_place(tmp_path, text, said):

@@ -78,7 +78,7 @@ def test_a_question_that_the_toolkit_does_not_rotate_is_whole_and_a_torn_one_is_
     torn = toolkit(2, ["right", "right", "right"], columns=True)
     found = tables([*whole, *torn])
     assert found.splits[0].circular is None
-    assert "question 2 lacks pass 3" in found.problems[-1].text
+    assert "Question 2 lacks pass 3" in found.problems[-1].text
 
 
 def test_an_index_that_is_no_pass_of_its_question_is_told():
@@ -92,7 +92,7 @@ def test_passes_whose_right_answers_cannot_be_used_are_told_as_what_they_are():
     rows = toolkit(0, ["right"] * 4, columns=True)
     spoilt = [rows[0], *({**values, "answer": "?"} for values in rows[1:])]
     told = " ".join(problem.text for problem in tables(spoilt).problems)
-    assert "none of the file's 3 rotated passes has a right answer that can be used" in told
+    assert "None of the 3 rotated passes has a right answer that can be used" in told
     assert "no rotated passes" not in told
     half = [*rows[:3], {**rows[3], "answer": "?"}]
     told = " ".join(problem.text for problem in tables(half).problems)

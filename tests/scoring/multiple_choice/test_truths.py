@@ -85,7 +85,7 @@ def test_a_file_of_ambiguous_numbers_is_not_scored_and_told_what_to_write():
 
 def test_what_counts_for_an_unread_truth_is_told_as_it_is():
     alone = read_choices([row(0, "horse"), row(1, "B")])
-    assert "it is not scored until corrected" in told(alone)
+    assert "It isn't scored until you correct it" in told(alone)
     questions, problems = read_questions([row(0, "C"), row(1, "B")])
     assert not problems and questions[0].answer == "C"
     beside = read_choices([row(0, "horse"), row(1, "B")], questions)

@@ -25,7 +25,7 @@ def test_items_and_models_that_a_spreadsheet_would_run_come_back_under_their_nam
             "row 3: item 'i', model 'm1' and metric 'x' are in row 2 too. Delete one of them",
         ),
         ("i,m1,length,1\n", "row 2, column 'metric': expected a name of its own, found 'length'"),
-        ("i,,x,1\n", "row 2, column 'model': expected a text, found an empty cell"),
+        ("i,,x,1\n", "row 2, column 'model': Expected a text, found an empty cell"),
     ],
 )
 def test_a_wrong_score_is_refused_with_its_place(tmp_path, rows, told):

@@ -34,7 +34,7 @@ def lines(sheet: Sheet) -> list[str]:
             PART,
             0,
             [
-                "Judge Capability Judge's mean People's, corrected By marks alone Marks Worth",
+                "Judge Capability Judge's mean By people, corrected By marks alone Marks Worth",
                 "j 50.0 45.0 [40.0, 60.0] 40.0 [30.0, 70.0] 20 31",
                 "j OCR 50.0 45.0 [40.0, 60.0] 40.0 [30.0, 70.0] 20 31",
             ],
@@ -43,19 +43,19 @@ def lines(sheet: Sheet) -> list[str]:
             WHOLE,
             0,
             [
-                "Judge Judge's mean People's, corrected By marks alone Marks Worth",
+                "Judge Judge's mean By people, corrected By marks alone Marks Worth",
                 "j 50.0 60.0 60.0 20 20",
-                "No interval where every answer is marked.",
+                "There's no interval if every answer is marked.",
             ],
         ),
         (
             None,
             2,
             [
-                "Judge Judge's mean People's, corrected By marks alone Marks Worth Unscored",
+                "Judge Judge's mean By people, corrected By marks alone Marks Worth Unscored",
                 "j 2",
-                "Unscored: marked answers without a score, in no number. "
-                "No mean below 5 marks, or where an answer has no score.",
+                "Unscored: marked answers without a score. They count nowhere. "
+                "There's no mean with fewer than 5 marks, or if an answer has no score.",
             ],
         ),
     ],
@@ -69,10 +69,14 @@ def test_a_distance_shows_the_columns_that_tell_something():
     heads, first, second, note = lines(distance_sheet("d", "Distances", rows))
     assert heads == "Measured n Delta Bias Within 0.1 Spearman ICC(2,1) Kappa"
     assert first == "j 12 0.100 [0.050, 0.200] +0.000 50.0% 0.250 1.000", "no zero is negative"
-    assert second.startswith("k 12 0.100 +0.000") and note.startswith("Delta has no interval below")
+    assert second.startswith("k 12 0.100 +0.000") and note.startswith(
+        "Delta has no interval with fewer than"
+    )
     rows = [Measured("j", MEASURES, "OCR"), Measured("j", MEASURES, beside="k")]
     heads, first, second = lines(distance_sheet("d", "Distances", rows, {"j": 0.5}))
-    assert heads.startswith("Measured Beside Capability n") and heads.endswith("Dollars for 218")
+    assert heads.startswith("Measured Beside Capability n") and heads.endswith(
+        "Dollars for 218 answers"
+    )
     assert first.startswith("j people OCR 12") and first.endswith("1.000")
     assert second.startswith("j k 12") and second.endswith("0.50")
 

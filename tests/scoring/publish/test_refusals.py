@@ -86,13 +86,13 @@ class TestMMVet:
             ),
             (
                 without_answers(WHOLE, 2),
-                "Partial: 2 of 60 questions have no answer.",
+                "Partial: no answer to 2 of 60 questions.",
                 "partial",
                 "hn",
             ),
             (
                 without_answers(WHOLE, 1),
-                "Partial: 1 of 60 questions has no answer.",
+                "Partial: no answer to 1 of 60 questions.",
                 "partial",
                 "hn",
             ),
@@ -110,7 +110,7 @@ class TestMMVet:
             ),
             (
                 replace(WHOLE, questions=replace(WHOLE.questions, official=False)),
-                "Its questions were not checked against the published set.",
+                "Its questions weren't checked against the published set.",
                 "not checked",
                 "h",
             ),
@@ -132,7 +132,7 @@ class TestMMVet:
     def test_an_answer_that_is_none_of_a_model_is_missing_unless_the_paper_counts_it(self):
         rows = (replace(WHOLE.rows[0], no_answer="an error"), *WHOLE.rows[1:])
         hardened = replace(WHOLE, rows=rows, protocol="hardened")
-        assert reasons(hardened) == ["Partial: 1 of 60 questions has no answer."]
+        assert reasons(hardened) == ["Partial: no answer to 1 of 60 questions."]
         assert refusals(replace(WHOLE, rows=rows)) == []
 
     def test_the_second_edition_is_known_by_its_ids_alone_and_so_unchecked(self):
@@ -150,14 +150,14 @@ class TestFilesOfAnswers:
     def test_a_file_without_a_question_is_partial(self, tmp_path, monkeypatch):
         published_questions(tmp_path / "questions", monkeypatch)
         report = checked_report(tmp_path / "questions", circular([3, 241, 252, 1050]))
-        assert reasons(report)[0] == "Partial: 1 of 5 questions has no answer."
+        assert reasons(report)[0] == "Partial: no answer to 1 of 5 questions."
 
     def test_a_question_without_one_of_its_passes_is_one_of_the_five(self, tmp_path, monkeypatch):
         published_questions(tmp_path / "questions", monkeypatch)
         said = circular()
         del said["3000003"]
         report = checked_report(tmp_path / "questions", said)
-        assert reasons(report)[0] == "Partial: 1 of 5 questions has no answer."
+        assert reasons(report)[0] == "Partial: no answer to 1 of 5 questions."
 
     @pytest.mark.parametrize(
         ("changes", "is_checked"),
@@ -230,10 +230,7 @@ def test_hidden_right_answers_are_for_this_server_alone(tmp_path):
     first = choice_rows()[:400]
     part = joined(QuestionLibrary(folder), choice_answers(tmp_path / "p.json", first)).file
     assert part is not None
-    assert (
-        reasons(hidden_report(part, "strict"))[0]
-        == "Partial: some of its questions have no answer."
-    )
+    assert reasons(hidden_report(part, "strict"))[0] == "Partial: some questions have no answer."
 
 
 def test_a_sealed_set_is_for_this_server_alone():

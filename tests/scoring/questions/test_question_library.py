@@ -149,7 +149,7 @@ class TestWhichFileFits:
         assert found(library, named) == "MMBench_DEV_CN.tsv"
         chosen = joined(library, file, questions="MMBench_DEV_EN.tsv").file
         assert chosen is not None and chosen.stamp.name == "MMBench_DEV_EN.tsv"
-        with pytest.raises(ChoicesError, match="'other.tsv' is none of its question files"):
+        with pytest.raises(ChoicesError, match="'other.tsv' is not one of its question files"):
             joined(library, file, questions="other.tsv")
         assert joined(library, file, questions=NO_FILE).file is None
 

@@ -108,10 +108,10 @@ tasks:
     assert problems(path, broken) == [
         "name: expected a text, found ['Zoo']",
         "tasks.1.field_spec: 'choice' is none of input, target, choices, input_image, metadata, id, sandbox, files, "
-        "setup; 'choices' was meant?; delete or correct it",
-        "tasks.1.solvers: is empty; fill it in, or leave out the whole entry",
+        "setup (did you mean 'choices'?). Delete or correct it.",
+        "tasks.1.solvers: This is empty. Fill it in, or leave out the whole entry.",
         "tasks.1: 'epoch' is none of id, config, split, field_spec, shuffle_choices, epochs, epoch_reducer, solvers, "
-        "scorers; 'epochs' was meant?; delete or correct it",
+        "scorers (did you mean 'epochs'?). Delete or correct it.",
         "tasks.2.field_spec.target: 'literal:A' is one answer for all questions; name a column",
         "tasks.2.field_spec.choices: is missing; name the columns of options",
         f"tasks.3.scorers: 'match' and 'pattern' is not read here; of the scorers, we read {scorers}",

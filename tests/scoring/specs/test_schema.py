@@ -43,21 +43,21 @@ def problems(text: str) -> list[str]:
 def test_every_problem_is_told_at_once_with_its_place():
     assert problems(WRONG) == [
         "'calld' is none of name, about, licence, cite, size, called, columns, derive, groups, splits, rule, "
-        "protocols, figures, headline, questions, submission, published, ask; 'called' was meant?; delete or "
-        "correct it",
-        "about: say in a sentence what is measured",
-        "columns.id: expected a text, found {}",
+        "protocols, figures, headline, questions, submission, published, ask (did you mean 'called'?). Delete or "
+        "correct it.",
+        "about: Say in a sentence what is measured.",
+        "columns.id: Write a text instead of {}.",
         "derive.set: part needs by, the sign between the parts",
         "derive.pair: say what is made of 'index': part, less, div, mod, names, split or list",
-        "derive.odd: 'dvi' is none of from, part, by, less, div, mod, names, others, split, list; 'div' was meant?; "
-        "delete or correct it",
+        "derive.odd: 'dvi' is none of from, part, by, less, div, mod, names, others, split, list (did you mean "
+        "'div'?). Delete or correct it.",
         "groups: 'topic' is named 2 times; keep one",
-        "rule: 'leter' is none of letter, yes_no, number, relaxed, anls, text, open, rubric, pairwise; "
-        "'letter' was meant?",
+        "rule: 'leter' is none of letter, yes_no, number, relaxed, anls, text, open, rubric, pairwise "
+        "(did you mean 'letter'?)",
         "protocols.1: 'vlmevalkid' is not 'strict', 'vlmevalkit', 'lmms-eval', 'authors', 'mmbench-paper' or "
         "'mmt-paper'",
         "figures.Pairs: all and f1 are two figures; keep one of them here",
-        "figures.Part: 'men' is none of mean, count; 'mean' was meant?; other figures are written as in {all: "
+        "figures.Part: 'men' is none of mean, count (did you mean 'mean'?); other figures are written as in {all: "
         "[pair]}",
         "questions.0.name: expected a file's name without folders, found '../toy.tsv'",
         "questions.0.url: expected an address that begins with https://, found 'http://example.org/toy.tsv'",
@@ -154,7 +154,7 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
             "derive.kind: 'prediction' is the model's answer, and questions aren't grouped by it",
         ),
         (f"{TOY}rule: text\nfigures: {{x: {{over: a}}}}", "figures.x: expected one of mean, count"),
-        (f"{RUBRIC}", "rule.grades: is missing; add it"),
+        (f"{RUBRIC}", "rule.grades: This is missing. Add it."),
         (f"{RUBRIC}\n  grades: [2, 0]", "rule: grades go from the lowest to the highest, found"),
         (f"{RUBRIC}\n  grades: [0, 2]\n  step: 0.3", "rule: steps of 0.3 don't lead from 0 to 2"),
         (
@@ -186,8 +186,8 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
             f"{PAIRWISE}\n  verdicts: {{A: 0, B: 1}}\nprotocols: lmms-eval",
             "protocols: pairwise has no 'lmms-eval'; it has strict",
         ),
-        (f"name: {'x' * 81}\n", "name: has more than 80 letters; shorten it"),
-        (f"{TOY}rule: text\npublished: table.csv", "published: expected a list"),
+        (f"name: {'x' * 81}\n", "name: This has more than 80 characters. Shorten it."),
+        (f"{TOY}rule: text\npublished: table.csv", "published: Write a list"),
         ("x" * 70_000, "the file has 70,000 bytes; a spec has 64,000 at most"),
         ("a: &x 1\nb: *x", "line 1, column 4: anchors and aliases (& and *) are not read"),
         ("a: !!python/name:os.system x", "line 1, column 4: tags (!) are not read"),

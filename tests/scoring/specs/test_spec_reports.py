@@ -97,7 +97,7 @@ def test_figures_groups_splits_and_what_is_unread(tmp_path):
     assert [*sheets] == ["figures", "by-part", "by-topic", "by-topic-dev", "by-topic-test", "rules"]
     assert {row["name"]: row["n"] for row in sheets["by-topic"].rows} == {"pets": 3, "wild": 1}
     assert "undecided: 1 of 6 answers" in " ".join(c.text for c in benchmark.caveats(found))
-    assert "reaches 66.7 on Pairs (Pairs" in benchmark.sentence(found)
+    assert "scores 66.7 on Pairs (Pairs" in benchmark.sentence(found)
     whole = read_record(SpecReport, record_json(found))
     assert whole == found and told(whole) == told(found)
 
@@ -118,7 +118,7 @@ def test_a_right_answer_that_cannot_be_read_is_told_and_unscored(tmp_path, rule,
     ]
     found = opened(put(tmp_path / "toy.csv", lines), spec)
     assert found.lines[0] == "Toy: 3 answers; 2 can be scored"
-    assert found.lines[1].startswith(f"the right answer of 1 question {why}")
+    assert found.lines[1].startswith(f"The right answer of 1 question {why}")
     assert found.lines[1].endswith("unscored: id 1")
     scores = [row.reading.score for row in found.report("strict").rows]
     assert scores == [1.0, None, 1.0]
@@ -195,8 +195,8 @@ def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
         problem.text
         for problem in open_upload(answers, benchmark=benchmark, questions=known).problems
     )
-    assert "index 1 has other options or another answer than in the question file" in text
-    assert "index 9 is none of the question file's" in text
+    assert "Index 1 has other options or another answer in the question file" in text
+    assert "Index 9 is not in the question file" in text
 
 
 def test_vqa_data_sets_own_files_are_question_files(tmp_path):

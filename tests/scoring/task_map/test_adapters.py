@@ -193,7 +193,7 @@ def test_a_folder_without_a_list_or_with_too_few_is_told_so(tmp_path):
     ("rows", "told"),
     [
         ("task\ntask1\n", "row 2, column 'folder': Expected this column, found 'task'"),
-        ("task,folder\n ,task1\n", "row 2, column 'task': expected a task's name, found an empty"),
+        ("task,folder\n ,task1\n", "row 2, column 'task': Expected a task's name, found an empty"),
         ("task,folder\nx,y\nx,z\n", "row 3, column 'task': 'x' is in row 2 too. Delete one"),
     ],
 )

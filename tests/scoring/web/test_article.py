@@ -39,18 +39,18 @@ OWNER = "o" * 32
 def test_the_sentence_is_written_from_the_numbers():
     said = MM_VET.sentence(mm_vet_report(0.2))
     assert re.fullmatch(
-        r"A <b>model</b> reaches 32\.5 on MM-Vet \(total, 95% interval 29\.\d to 36\.\d\), between LLaVA-13B "
-        r"\(V1\.3, 336px\) \(32\.5\) and LLaMA-Adapter v2-7B \(31\.4\) of the paper's Tables 2 and 5, "
-        r"made under other conditions; best at Math \(45\.0\), worst at Recognition \(20\.0\)\.",
+        r"A <b>model</b> scores 32\.5 on MM-Vet \(total, 95% interval 29\.\d to 36\.\d\)\. "
+        r"In the paper's Tables 2 and 5, LLaVA-13B \(V1\.3, 336px\) has 32\.5 and LLaMA-Adapter v2-7B "
+        r"has 31\.4 under different conditions\. Best at Math \(45\.0\), worst at Recognition \(20\.0\)\.",
         said,
     )
-    assert "above GPT-4V (67.7), the first of the paper's Tables 2 and 5," in MM_VET.sentence(
-        mm_vet_report(0.6)
+    best = (
+        "The best model in the paper's Tables 2 and 5, GPT-4V, has 67.7 under different conditions."
     )
-    assert "below Transformers Agent (GPT-4) (13.4), the last of" in MM_VET.sentence(
-        mm_vet_report(0.0)
-    )
-    assert "the paper's Tables 2 and 5;" in MM_VET.sentence(five_runs(mm_vet_report(0.2)))
+    assert best in MM_VET.sentence(mm_vet_report(0.6))
+    last = "The last model in the paper's Tables 2 and 5, Transformers Agent (GPT-4), has 13.4"
+    assert last in MM_VET.sentence(mm_vet_report(0.0))
+    assert "v2-7B has 31.4. " in MM_VET.sentence(five_runs(mm_vet_report(0.2)))
 
 
 def five_runs(report: Report) -> Report:
@@ -67,11 +67,11 @@ def test_the_sentence_begins_with_what_limits_it():
     partial = replace(
         whole, rows=(*whole.rows[:-1], replace(whole.rows[-1], prediction=None, grades=()))
     )
-    assert MM_VET.sentence(partial).startswith("Partial: A <b>model</b> reaches ")
+    assert MM_VET.sentence(partial).startswith("Partial: A <b>model</b> scores ")
     assert "(total over 59 of 60 questions, 95% interval" in MM_VET.sentence(partial)
     untrusted = replace(partial, canaries=(Grade("canary", 0, 0.9),))
     assert MM_VET.sentence(untrusted).startswith(
-        "Partial, judge not trusted: A <b>model</b> reaches "
+        "Partial, judge not trusted: A <b>model</b> scores "
     )
     grade = Grade("x", 0, None, "no reply", (mm_vet_tables.UNREADABLE,))
     nothing = replace(whole, rows=tuple(replace(row, grades=(grade,)) for row in whole.rows))
@@ -91,7 +91,7 @@ def test_groups_of_few_questions_are_neither_best_nor_worst():
     ]
     assert (
         sentence("m", "B", head, groups, None, ())
-        == "m reaches 50.0 on B (mean); best at b (60.0), worst at a (40.0)."
+        == "m scores 50.0 on B (mean). Best at b (60.0), worst at a (40.0)."
     )
 
 
@@ -123,7 +123,7 @@ def test_the_figure_holds_the_published_rows_and_this_model():
     assert reach.x < dark.x + dark.width < reach.to_x
     html = figure_html(report)
     assert (
-        "Not the same conditions: the table&#39;s numbers are means of 5 runs" in html
+        "Conditions differ: the table&#39;s numbers are means of 5 runs" in html
         and "A &lt;b&gt;model&lt;/b&gt;" in html
         and "<b>model" not in html
     )
@@ -147,7 +147,7 @@ def test_a_shared_links_picture_has_the_number_and_the_nearest_bars():
         "A <b>model</b>",
         "32.5",
         "MM-Vet",
-        "Beside the paper's Tables 2 and 5, made under other conditions",
+        "Compared with the paper's Tables 2 and 5, under different conditions",
     } <= {*texts} and "Partial" not in texts
     boxes = [mark for mark in drawing.marks if mark.kind == "box"]
     assert len(boxes) == 7 and [box.tone for box in boxes].index("text") == 3
@@ -255,7 +255,7 @@ def test_reports_that_count_different_things_are_not_compared():
         first, mm_vet_report(0.3, protocol="hardened")
     )
     judged = replace(first.judge, model="another judge")
-    assert "Judged apart: another judge and gpt-4-0613" in comparison_html(
+    assert "Judged differently: gpt-4-0613 and another judge" in comparison_html(
         first, mm_vet_report(0.3, judge=judged)
     )
 
@@ -263,7 +263,7 @@ def test_reports_that_count_different_things_are_not_compared():
 def test_a_report_says_how_far_to_trust_it_in_five_lines_and_no_inner_address():
     report = mm_vet_report(0.2, canaries=(Grade("canary", 0, 0.9), Grade("canary", 1, 0.0)))
     lines = trust_lines(report)
-    assert len(lines) <= 5 and "1 of 2 answers that deserve nothing" in " ".join(lines)
+    assert len(lines) <= 5 and "points to 1 of 2 worthless answers" in " ".join(lines)
     shown = [
         trust_html(report),
         methods_html(report),
@@ -283,7 +283,7 @@ def test_the_database_decides_who_publishes(tmp_path):
     link = jobs.add_done(cookie_hash(OWNER), mm_vet_report()).link
     assert jobs.find(link).published is False
     for stranger in ("", cookie_hash("x" * 32)):
-        with pytest.raises(JobError, match="no such job of yours"):
+        with pytest.raises(JobError, match="You have no such job"):
             jobs.publish(stranger, link, True)
     assert jobs.publish(cookie_hash(OWNER), link, True).published and jobs.find(link).published
     database.close()
@@ -296,10 +296,10 @@ def test_a_question_shows_its_pictures_and_says_how_many_are_not_here():
     shown = wrong_html(report, lambda one: one.pictures[:2])
     assert (
         shown.count("<img") == 2
-        and "2 of its 3 pictures: this server does not have the others." in shown
+        and "2 of 3 pictures. This server doesn&#39;t have the others." in shown
     )
     assert 'alt="Picture of question v1_0, 2 of 3"' in shown
-    assert "does not have the others" not in wrong_html(report, lambda one: one.pictures)
+    assert "have the others" not in wrong_html(report, lambda one: one.pictures)
 
 
 def test_a_title_whose_letters_cannot_be_seen_shows_them_on_every_page(tmp_path):

@@ -56,7 +56,7 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
     rows = [*choice_rows(), *page_rows()]
     with fresh_page(browser, DESK) as page:
         file = choice_answers(tmp_path / "mine_MMBench_TEST_EN.json", choice_rows())
-        told = ("The right answers of the split test are hidden", "left for you today: 5 of 5")
+        told = ("The right answers of the split test are hidden", "Left for you today: 5 of 5")
         first = scored(page, site, file, *told)
         expect(page.locator("main")).to_contain_text("on MMBench test (CircularEval")
         expect(page.locator(".scores")).to_contain_text("OCR")
@@ -66,7 +66,7 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
         shoot(page, "hidden-report", whole=True)
         slug = published(page)
         file = choice_answers(tmp_path / "other_MMBench_TEST_EN.json", choice_rows(), wrong=0.5)
-        other = scored(page, site, file, "left for you today: 4 of 5")
+        other = scored(page, site, file, "Left for you today: 4 of 5")
         page.get_by_label("One of your reports").select_option(index=1)
         page.get_by_role("button", name="Compare").click()
         table = page.locator("[data-sheet=comparison] tbody")
@@ -75,8 +75,8 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
         expect(page.locator("main")).to_contain_text("answers aren't compared one by one")
         shoot(page, "hidden-compared", whole=True)
         pages = page_answers(tmp_path / "mine_DocVQA_TEST.json", page_rows())
-        second = scored(page, site, pages, "left for you today: 3 of 5")
-        expect(page.locator("main")).to_contain_text("reaches 65.0 on DocVQA")
+        second = scored(page, site, pages, "Left for you today: 3 of 5")
+        expect(page.locator("main")).to_contain_text("scores 65.0 on DocVQA")
         third = scored(page, site, absent(tmp_path), "of the split test are with their authors")
         expect(page.locator("main")).to_contain_text("Submit mine_MMMU_TEST_submission.json, below")
         link = page.get_by_role("link", name="mine_MMMU_TEST_submission.json")

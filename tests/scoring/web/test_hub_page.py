@@ -150,7 +150,7 @@ class TestFiles:
         assert visitor.get(f"/r/{site.slug}/eval.yaml").content == contents["eval.yaml"]
 
     def test_a_refused_score_has_its_reason_in_place_of_each(self, site, visitor):
-        reason = "Its questions were not checked against the published set."
+        reason = "Its questions weren't checked against the published set."
         for name in FILES:
             answer = visitor.get(f"/r/{site.refused}/{name}")
             assert (answer.status_code, answer.text) == (409, reason)
@@ -232,7 +232,7 @@ class TestPullRequest:
     def test_no_repository_of_that_name(self, site, visitor):
         for name in ("nobody/nothing", "README.md", "../../etc"):
             page = visitor.get(f"/hub/{site.slug}", params={"repo": name})
-            assert f"There is no public model {name}." in unescape(page.text)
+            assert f"There's no public model {name}." in unescape(page.text)
             assert "Send it" not in page.text
 
 

@@ -65,7 +65,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(
     )
     expect(page.get_by_label("All models")).to_be_checked()
     shoot(page, "visit-choice", whole=True)
-    page.get_by_label("The reference alone").check()
+    page.get_by_label("Reference only").check()
     page.locator("#check").click()
     page.locator("#progress a.open").click(timeout=120_000)
     expect(page.locator("main h1")).to_contain_text(title)
@@ -93,7 +93,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(
     expect(page.locator("#automatic .opening .chart svg[role=img]")).to_be_visible()
     expect(page.locator("#automatic .copies").get_by_role("button", name="LaTeX")).to_be_visible()
     expect(page.locator("#automatic")).to_contain_text(
-        "test-judge at the operator's own server, which"
+        "The judge is test-judge at the operator's own server."
     )
     shoot(page, "visit-board", whole=True)
     address = page.locator("#automatic .downloads a", has_text="TSV").get_attribute("href")
@@ -117,7 +117,7 @@ def test_stored_answers_are_chosen_by_name(visitor, app):
     visitor.get_by_role("option", name="m1 · VisIT-Bench").click()
     # who starts before the price has come is asked once more
     expect(prices).not_to_have_value(of_another)
-    visitor.get_by_label("The reference alone").check()
+    visitor.get_by_label("Reference only").check()
     shoot(visitor, "visit-stored", whole=True)
     visitor.locator("#check").click()
     visitor.locator("#progress a.open").click(timeout=120_000)

@@ -165,7 +165,7 @@ def test_an_incomplete_file_says_why_it_is_vanilla(circular):
     rows = [row for row in circular.rows if row.question.index != 2 * PASS]
     told = head(report(rows))
     assert "Vanilla only; what keeps the file from CircularEval is named below (1)" in told
-    assert "question 0 lacks pass 2" in told and "question 2 lacks pass 2" not in told
+    assert "Question 0 lacks pass 2" in told and "Question 2 lacks pass 2" not in told
 
 
 def test_splits_stand_by_themselves_and_together(circular):

@@ -82,7 +82,7 @@ def test_ten_own_questions_with_an_own_rubric_are_scored_by_the_page_alone(
     expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
     visitor.get_by_role("link", name="Open the report").click()
     report = visitor.locator("main")
-    expect(report).to_contain_text("drips reaches 60.0 on Drips (Overall")
+    expect(report).to_contain_text("drips scores 60.0 on Drips (Overall")
     expect(report).to_contain_text("Mean 6.00 on the rubric's scale, 0 to 10.")
     expect(report).to_contain_text("ward")
     shoot(visitor, "own-report", whole=True)

@@ -73,7 +73,7 @@ def test_three_files_are_an_own_benchmark_with_a_report_and_so_is_a_zip(visitor,
 
     visitor.goto(f"{scoring.address}/{link}")
     report = visitor.locator("main")
-    expect(report).to_contain_text("reaches 66.7 on Zoo")
+    expect(report).to_contain_text("scores 66.7 on Zoo")
     expect(report).to_contain_text("questions.csv, md5")
     visitor.locator("summary", has_text="Share").click()
     expect(report).to_contain_text("Reports of your own benchmarks stay private.")

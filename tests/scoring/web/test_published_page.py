@@ -146,13 +146,13 @@ def test_operators_withdraw_a_report_and_its_owner_reads_why(site, owner, strang
             page = desk.post("reports", "reports", address=odd, reason="Names a person")
             assert 'role="alert"' in page, odd
         page = desk.post("reports", "reports", address=f"/r/{job.slug}", reason=" ")
-        assert "Say why: the report's owner reads it." in page
+        assert "Give a reason. The report's owner reads it." in page
         assert stranger.get(f"/r/{job.slug}").status_code == 200, "nothing was done yet"
         form = {"address": f"{PUBLIC}/r/{job.slug}", "reason": "Names a <b>person</b>\n."}
         page = desk.post("reports", "reports", **form)
         assert f"Done: withdrew a published report {job.slug}." in page
         page = desk.post("reports", "reports", address=job.slug, reason="Another")
-        assert "That is so already." in page
+        assert "Nothing to do: it's already so." in page
         with database.read() as connection:
             acts = connection.execute(select(ACT.c.deed, ACT.c.about)).all()
     assert acts == [("withdrew a published report", job.slug)]

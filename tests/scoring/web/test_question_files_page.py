@@ -64,7 +64,7 @@ def see_report(page: Page, scoring: AppServer) -> None:
     link = page.locator(".progress .open").get_attribute("href", timeout=30_000)
     page.goto(f"{scoring.address}/{link.lstrip('/')}")
     report = page.locator("main")
-    expect(report).to_contain_text("reaches 95.0")
+    expect(report).to_contain_text("scores 95.0")
     expect(report).to_contain_text("CircularEval")
     expect(report).to_contain_text(f"{NAME}, md5")
     table = page.locator("table", has_text="Future prediction").first
@@ -92,7 +92,7 @@ def test_a_chosen_benchmark_says_what_it_measures_and_leads_to_its_page(visitor,
     about = visitor.locator("#about-benchmark")
     expect(about).to_contain_text("Twenty abilities on three levels")
     choose_benchmark(visitor, "POPE")
-    expect(about).to_contain_text("Whether a named object is in the picture")
+    expect(about).to_contain_text("Is an object in the picture?")
     row = about.locator("tr", has_text="The right answer")
     expect(row).to_have_text(re.compile(r"answer\s*The right answer\s*Yes"))
     shoot(visitor, "benchmark-chosen", whole=True)
@@ -100,14 +100,14 @@ def test_a_chosen_benchmark_says_what_it_measures_and_leads_to_its_page(visitor,
         about.get_by_role("link").click()
     page = opened.value
     expect(page.locator("h1")).to_have_text("POPE")
-    expect(page.locator("main")).to_contain_text("Not on this server")
+    expect(page.locator("main")).to_contain_text("None yet. Upload them")
     page.get_by_role("link", name="Benchmarks").click()
     line = page.locator(".benchmarks li", has_text="MMBench")
     expect(line).to_contain_text("1,164 (dev)")
     expect(line).to_contain_text("questions: here")
     page.locator("#benchmark-search").fill("yes mit")
     shown = page.locator(".benchmarks li:visible")
-    line = "POPE · 9,000 questions · F1 of yes · questions: not here, can be given · MIT"
+    line = "POPE · 9,000 questions · F1 of yes · questions: bring yours · MIT"
     expect(shown).to_have_text([line])
     expect(page.locator("section.kind h2:visible")).to_have_text(["Yes or no"])
     page.locator("#benchmark-search").fill("")

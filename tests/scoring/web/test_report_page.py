@@ -87,7 +87,7 @@ def test_a_report_is_one_document_in_the_order_of_its_readers(site, stranger):
     assert "gradio" not in page.text and page.text.count("<h1>") == 1
     parts = [
         "<h1>A &lt;b&gt;model&lt;/b&gt;",
-        "reaches 32.5 on MM-Vet",
+        "scores 32.5 on MM-Vet",
         "<dt>Total</dt><dd><b>32.5</b>",
         'data-copy="link">Copy link',
         '<figure class="published">',

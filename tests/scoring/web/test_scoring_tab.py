@@ -95,7 +95,7 @@ def test_names_without_end_are_scored_and_fit_a_phone(visitor, scoring, tmp_path
         "href", timeout=20_000
     )
     visitor.goto(f"{scoring.address}/{report.lstrip('/')}")
-    expect(visitor.locator("main")).to_contain_text("reaches 50.0")
+    expect(visitor.locator("main")).to_contain_text("scores 50.0")
     assert_fits(visitor, PHONE)
 
 
@@ -120,7 +120,7 @@ def test_nothing_is_asked_before_there_is_a_file_and_the_sample_is_one_click(vis
     shoot(visitor, "scoring-empty", whole=True)
     visitor.get_by_role("button", name="Try a sample").click()
     found = visitor.locator("#found")
-    expect(found).to_contain_text("16 of 16 answers, the authors' format", timeout=20_000)
+    expect(found).to_contain_text("16 of 16 answers in the authors' format", timeout=20_000)
     expect(found.locator("tbody tr")).to_have_count(3)
     expect(found.locator("tbody tr").first).to_contain_text("The Corner Grocer")
     expect(visitor.locator("#own, #benchmark, #report-title").filter(visible=True)).to_have_count(0)
@@ -135,7 +135,7 @@ def test_what_the_host_does_not_pay_is_marked_and_refused(browser, scoring, tmp_
             [re.compile(r"1 run · \$0\.0"), re.compile(r"5 samples · \$0\.0"), re.compile("5 runs")]
         )
         expect(offers.nth(2)).to_contain_text(
-            "Over the $0.10 that this site pays for one file: use your own key"
+            "Costs more than the $0.10 that this site pays per file. Use your own key."
         )
         expect(page.get_by_label("5 samples")).to_be_checked()
         expect(page.locator("#own")).to_be_hidden()
@@ -143,7 +143,7 @@ def test_what_the_host_does_not_pay_is_marked_and_refused(browser, scoring, tmp_
         expect(page.locator("#own")).to_be_visible()
         page.locator("#check").click()
         told = page.locator("#scoring-problem")
-        expect(told).to_contain_text("Give your judge's model, as its server calls it, and its key")
+        expect(told).to_contain_text("Your judge needs a name and a key")
         expect(told).to_be_in_viewport()
         shoot(page, "scoring-refused", whole=True)
         page.get_by_label("5 samples").check()
@@ -161,7 +161,7 @@ def test_a_judge_that_is_down_tells_beside_the_button_and_goes_on_later(
         page.locator("#check").click()
         stopped = page.locator(".progress[data-state=failed]")
         expect(stopped).to_contain_text("It stopped: ", timeout=60_000)
-        expect(stopped).to_contain_text("Go on asks for the rest")
+        expect(stopped).to_contain_text("Resume to judge the rest")
         expect(stopped).to_be_in_viewport()
         shoot(page, "scoring-judge-down", whole=True)
         monkeypatch.undo()
@@ -181,7 +181,7 @@ def test_a_judge_that_nobody_can_read_stops_and_another_is_quoted_in_its_place(
         stopped = page.locator(".progress[data-state=failed]")
         expect(stopped).to_contain_text("The last 10 replies of ", timeout=60_000)
         expect(stopped).to_contain_text("such as 'Hm, who knows?'")
-        expect(stopped).to_contain_text("another judge, whom you choose under Details")
+        expect(stopped).to_contain_text("another judge under Details")
         shoot(page, "scoring-judge-unread", whole=True)
         unfold(page)
         page.get_by_label("My own key").check()
@@ -287,13 +287,13 @@ def test_an_incomplete_file_is_offered_as_vanilla_and_what_cannot_be_scored_is_t
     upload(visitor, tmp_path / "other.json")
     found = visitor.locator("#found")
     expect(found.locator("p").first).to_have_text(re.compile("^Read as "))
-    expect(found).to_contain_text("it is a file of another benchmark")
+    expect(found).to_contain_text("a file of another benchmark")
     expect(visitor.locator("#check")).to_be_disabled()
     choose_benchmark(visitor, "POPE")
     expect(found.locator("p").first).to_contain_text("POPE")
     expect(visitor.locator("#check")).to_be_disabled()
     upload(visitor, incomplete(tmp_path))
-    expect(found).to_contain_text("question 1 lacks pass 3")
+    expect(found).to_contain_text("Question 1 lacks pass 3")
     expect(found).to_contain_text("This keeps the file from CircularEval")
     expect(visitor.locator("#check")).to_have_text("Score it as vanilla (free)")
     shoot(visitor, "scoring-incomplete", whole=True)
@@ -336,7 +336,7 @@ def test_grades_become_a_report_without_a_judge(visitor, judge, tmp_path):
         json.dumps(dict.fromkeys(json.loads(SAMPLE_PREDICTIONS.read_text("utf-8")), graded))
     )
     upload(visitor, grades)
-    expect(visitor.locator("#found")).to_contain_text("grades of j-1 for 16 questions, runs: 1")
+    expect(visitor.locator("#found")).to_contain_text("grades by j-1 for 16 questions, runs: 1")
     details = visitor.locator("#details")
     expect(details).to_contain_text("Details: MM-Vet")
     expect(details).not_to_contain_text("Hardened")
@@ -374,12 +374,14 @@ def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring
     visitor.get_by_label("My own key").check()
     visitor.get_by_label("Judge model").fill("unknown-judge")
     visitor.locator("#check").click()
-    expect(visitor.locator("#scoring-problem")).to_contain_text("Give your judge's key, above")
+    expect(visitor.locator("#scoring-problem")).to_contain_text(
+        "Your judge needs a key. Enter it above"
+    )
     visitor.get_by_label("Key", exact=True).fill("sk-own-1122334455")
     for address, told in (
         ("http://api.example.org/v1", "https"),
         ("https://me:pass@api.example.org/v1", "without user"),
-        ("https://127.0.0.1/v1", "We do not know 'unknown-judge'"),
+        ("https://127.0.0.1/v1", "We don't know 'unknown-judge'"),
     ):
         visitor.get_by_label("Address").fill(address)
         visitor.evaluate("scrollTo(0, document.body.scrollHeight)")
@@ -406,7 +408,7 @@ def test_a_report_is_deleted_by_its_owner_only(visitor, scoring, tmp_path):
     link = href.removeprefix("report/")
     with Voter(scoring.address) as stranger:
         for event in ("on_cancel", "on_delete"):
-            assert "no such job of yours" in str(stranger.call(event, link))
+            assert "You have no such job" in str(stranger.call(event, link))
     assert httpx.get(f"{scoring.address}/reports/{link}/x").status_code == 404
     owners = visitor.context.cookies()
     visitor.context.clear_cookies()
@@ -464,10 +466,10 @@ def test_nothing_in_the_page_is_believed(scoring, every):
         known = {
             "benchmark": "MM-Vet",
             "protocol": "Hardened",
-            "missing": "Stop and tell me",
-            "judge": "My own key",
+            "missing": "stop",
+            "judge": "own key",
         }
-        known |= {"offers": "1 run", "told-prices": "1 run@1"}
+        known |= {"offers": "once", "told-prices": "once@1"}
         known |= {"own-url": "https://h/v1", "own-model": "m", "own-key": "k"}
         props = {
             part["id"]: part["props"] for part in voter.client.get("/config").json()["components"]
@@ -538,18 +540,16 @@ def test_a_file_that_does_not_come_leaves_no_word_of_an_older_one(visitor, tmp_p
     empty.touch()
     picture.touch()
     upload(visitor, empty)
-    expect(visitor.locator("#scoring-problem")).to_contain_text("empty.csv: expected data")
+    expect(visitor.locator("#scoring-problem")).to_contain_text("empty.csv: The file is empty")
     visitor.set_input_files("#drop-file", picture)
-    expect(visitor.locator("#drop-state")).to_contain_text(
-        "'picture.png': expected a file that ends in"
-    )
+    expect(visitor.locator("#drop-state")).to_contain_text("Files like 'picture.png' can't be read")
     expect(visitor.locator("#scoring-problem")).not_to_contain_text("empty.csv")
     upload(visitor, good)
     expect(visitor.locator("#check")).to_be_visible()
     visitor.route("**/uploads?*", lambda route: route.abort())
     visitor.set_input_files("#drop-file", good)
     expect(visitor.locator("#drop-state")).to_have_text(
-        "The server was not reached. Choose the file again."
+        "Can't reach the server. Choose the file again."
     )
     expect(visitor.locator("#check")).to_be_hidden()
     expect(visitor.locator(".found")).to_have_count(0)

@@ -28,17 +28,19 @@ def test_a_job_in_the_queue_says_how_many_are_ahead_and_when_a_place_is_free(dat
     def told() -> list[str]:
         return [waits_text(job, bench.jobs) for job in waiting]
 
-    free = "a place is free when one of the jobs under way ends"
-    assert told() == [f"next; {free}", f"1 ahead of yours; {free}"]
+    free = "a place is free when a running job ends"
+    assert told() == [f"yours is next; {free}", f"1 job ahead of yours; {free}"]
     # a grade a second, and three minutes of them left
     pace = {"started": now() - timedelta(seconds=20), "fresh": 20, "done": 20, "total": 200}
     set_job(database, first.link, **pace)
-    assert told()[1] == "1 ahead of yours; a place is free in about 3 minutes"
+    assert told()[1] == "1 job ahead of yours; a place is free in about 3 minutes"
     set_job(database, first.link, state="done")
-    assert told() == ["next", "1 ahead of yours"]
+    assert told() == ["yours is next", "1 job ahead of yours"]
     own = bench.quoted(owner="fourth", own=True)
     bench.jobs.start("fourth", own.link, "server")
-    assert waits_text(bench.jobs.find(own.link), bench.jobs) == "next", "it has places of its own"
+    assert waits_text(bench.jobs.find(own.link), bench.jobs) == "yours is next", (
+        "it has places of its own"
+    )
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -47,13 +49,13 @@ def test_what_a_job_waits_for_stands_on_its_page_and_in_its_row(database):
     job = bench.begun()
     money = "for money that other calls hold, until 14:32 UTC at the latest"
     for state, problem, page, row in (
-        ("waiting", "", "Waiting: next.", "waiting: next"),
-        ("judging", money, f"It waits {money}.", f"waits {money}"),
+        ("waiting", "", "Waiting: yours is next.", "waiting: yours is next"),
+        ("judging", money, f"Waiting {money}.", f"waiting {money}"),
         ("judging", "", "Judging.", "being judged"),
         (
             "failed",
             "Its key ended.",
-            "It stopped: Its key ended. What is judged stays; Go on",
+            "It stopped: Its key ended. What has been judged is kept. Resume",
             "stopped",
         ),
     ):

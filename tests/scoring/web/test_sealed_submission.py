@@ -81,7 +81,7 @@ def test_the_submitter_reads_scores_and_nobody_a_sealed_text(browser, site, tmp_
         sent.append(page.content())
         page.goto(f"{app.address}{report}")
         expect(page.locator("main")).to_contain_text(
-            "my-model reaches 51.0 on held-out, sealed items"
+            "my-model scores 51.0 on held-out, sealed items"
         )
         expect(page.locator(".scores")).to_contain_text("Counting")
         expect(page.locator(".scores")).not_to_contain_text("Humour")

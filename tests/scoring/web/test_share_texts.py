@@ -68,10 +68,10 @@ def test_what_is_unscored_brings_the_worst_and_the_best_case():
     badge, sentence, row, _ = texts(report)
     assert "MM-Vet 10.0% unscored" in badge
     assert sentence.startswith("10.0% is unscored; at most 5% may be. m: **")
-    assert " with what is unscored)" in sentence and " with what is unscored" in row
+    assert " counting unscored answers)" in sentence and " counting unscored answers" in row
     drawn = [mark.text for mark in preview_drawing(report).marks if mark.kind == "text"]
     assert "10.0% unscored" in {*drawn}
-    assert any(text.endswith(" with what is unscored") for text in drawn)
+    assert any(text.endswith(" counting unscored answers") for text in drawn)
     assert len(png(preview_drawing(report), 0)) > 10_000
 
 

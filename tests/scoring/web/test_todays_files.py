@@ -58,7 +58,7 @@ def test_failures_of_an_api_are_named_before_the_price_and_not_judged(
     upload(visitor, tmp_path / "broken-run.json")
     found = visitor.locator("#found")
     expect(found).to_contain_text(
-        "200 of the 218 answers are no answers of a model (an error of the server): id v1_0, v1_1",
+        "200 of the 218 answers aren't a model's (an error of the server). Unscored",
         timeout=20_000,
     )
     expect(visitor.locator("#offers label").first).to_contain_text("$")
@@ -71,7 +71,7 @@ def test_failures_of_an_api_are_named_before_the_price_and_not_judged(
     assert asked and len(asked) < 218 and not any(FAILED in body for body in asked)
     opened(visitor, scoring)
     told = visitor.locator("main")
-    expect(told).to_contain_text("are no answers of a model (an error of the server)")
+    expect(told).to_contain_text("aren't a model's (an error of the server)")
     expect(told).to_contain_text("Unscored, and not sent to the judge.")
     expect(told).to_contain_text("(total over 18 of 218 questions, 95% interval")
     expect(told).to_contain_text("Total over 18 of 218 questions")
@@ -99,7 +99,7 @@ def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(
     upload(visitor, write_csv(tmp_path / "thinker_TextVQA_VAL.csv", rows))
     found = visitor.locator("#found")
     expect(found).to_contain_text("TextVQA: 4 answers", timeout=20_000)
-    expect(found).to_contain_text("is no answer of a model (reasoning without an end): id 34604.")
+    expect(found).to_contain_text("isn't a model's (reasoning without an end).")
     shoot(visitor, "todays-vqa-found", whole=True)
     visitor.locator("#check").click()
     opened(visitor, scoring)
@@ -155,7 +155,7 @@ def test_grades_that_a_toolkits_judge_failed_to_give_are_named_before_and_in_the
     upload(visitor, write_csv(tmp_path / "qwen_MMVet_final.csv", rows))
     zeros = "4 of 218 grades are 0 because the judge's reply held no score: id v1_0, v1_1, v1_2"
     found = visitor.locator("#found")
-    expect(found).to_contain_text("grades of a judge that the file does not name", timeout=20_000)
+    expect(found).to_contain_text("grades by a judge that the file does not name", timeout=20_000)
     expect(found).to_contain_text(zeros)
     expect(visitor.locator("#details")).not_to_contain_text("Hardened")
     shoot(visitor, "todays-grades-found", whole=True)
@@ -182,7 +182,7 @@ def test_the_bard_set_is_chosen_on_the_page_and_stands_beside_its_own_tables(
     choose.set_input_files(tmp_path / "wrong.txt")
     problem = visitor.locator("#scoring-problem")
     expect(problem).to_contain_text(
-        "The list of questions: expected ids of MM-Vet, found 1 others: v1_999"
+        "The list of questions: These aren't ids of MM-Vet: 1 others: v1_999"
     )
     choose.set_input_files(listed)
     expect(visitor.locator("#only")).to_contain_text("Scores 168 questions: MM-Vet, Bard set.")

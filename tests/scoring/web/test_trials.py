@@ -29,9 +29,9 @@ PATIENCE = 15.0
 FORM = {
     "benchmark": "MM-Vet",
     "protocol": "Hardened",
-    "missing": "Stop and tell me",
-    "judge": "My own key",
-    "offers": "1 run",
+    "missing": "stop",
+    "judge": "own key",
+    "offers": "once",
     "own-url": "https://pictures.example/v1",
     "own-key": "sk-of-a-stranger",
 }
