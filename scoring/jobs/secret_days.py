@@ -66,7 +66,10 @@ class SecretDays:
         if self._kind != "hidden":
             return f"Left for you today: {left} of {MOST_OF_OWNER} {words}."
         left_ever = max(0, MOST_EVER - ever)
-        return f"Left for you today: {left} of {MOST_OF_OWNER} {words}. On {benchmark} in all: {left_ever} of {MOST_EVER}."
+        return (
+            f"Left for you today: {left} of {MOST_OF_OWNER} {words}. "
+            f"On {benchmark} in all: {left_ever} of {MOST_EVER}."
+        )
 
     def begin(
         self, connection: Connection, owner: str, network: str | None, benchmark: str = ""

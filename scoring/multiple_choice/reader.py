@@ -296,10 +296,7 @@ class _Reader:
             text = f"{self._noted:,} {change}. The column {MODE_NOTE} says why."
             self._report(text, blocks="nothing")
         if self._is_numbered:
-            text = (
-                "The file has no column index, so its rows are counted from 0 and rotated passes can't be told "
-                "apart."
-            )
+            text = "The file has no column index: rows are counted from 0, and circular passes aren't known."
             self._report(text, blocks="nothing")
 
     def _report(
@@ -497,7 +494,7 @@ def columns_by_name(record: Record, answers: Sequence[str]) -> dict[str, str]:
     for column in record.values:
         other = columns.setdefault(_name(column), column)
         if other is not column:
-            raise _ambiguous(_name(column), (other, column), record)
+            raise _ambiguous(f"named {_name(column)}", (other, column), record)
     answer_columns = [columns[name] for name in answers if name in columns]
     if len(answer_columns) > 1:
         raise _ambiguous("with the model's answers", answer_columns, record)

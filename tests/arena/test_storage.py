@@ -183,7 +183,7 @@ def test_a_copy_put_back_beside_the_log_of_another_file_is_refused_until_the_log
     copy = (tmp_path / "copy.db").read_bytes()
     file.write_bytes(copy)
     with pytest.raises(
-        StorageError, match="arena.db-wal belongs to another file .*; move arena.db-wal and "
+        StorageError, match="arena.db-wal belongs to another file .* Move arena.db-wal and "
     ):
         storage_line(settings)
     assert file.read_bytes() == copy

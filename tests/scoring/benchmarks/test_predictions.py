@@ -322,8 +322,8 @@ def test_a_row_is_where_an_editor_shows_it(tmp_path):
 
 
 REFUSED = [
-    ("json", '{\n"own_0": "x",\n"own_1": 5}', 3, "own_1", "found a number; put it in quotes"),
-    ("json", '{"own_0": null}', 1, "own_0", 'found null; write ""'),
+    ("json", '{\n"own_0": "x",\n"own_1": 5}', 3, "own_1", "is a number. Put it in quotes"),
+    ("json", '{"own_0": null}', 1, "own_0", 'is null. Write ""'),
     ("json", '{"own_0": true}', 1, "own_0", "true or false"),
     ("json", '{"own_0": ["x"]}', 1, "own_0", "a list"),
     ("json", '{"own_0": {"text": {"a": 1}}}', 1, "own_0", "an object"),
@@ -334,8 +334,8 @@ REFUSED = [
     ("json", '{"own_0": "a\\u0000"}', 1, "(value)", "NUL"),
     ("json", '{"own_0": "\xe9"}'.encode("latin-1"), 1, None, "UTF-8"),
     ("json", "[" * 100, 1, None, "64 deep"),
-    ("json", "{}", None, None, "found none"),
-    ("json", "[]", None, None, "found none"),
+    ("json", "{}", None, None, "no answers"),
+    ("json", "[]", None, None, "no answers"),
     ("json", '"own_0"', 1, None, "list of objects"),
     ("jsonl", '{"id": "own_0", "text": "x"}\n{"id": "own_1", "text": 7.5}', 2, "text", "a number"),
     ("jsonl", '{"id": "own_0", "text": "x"}\n{"id": "own_1"}', 2, "text", "found 'id'"),
@@ -350,7 +350,7 @@ REFUSED = [
         "id,text,response\nown_0,x,y\n",
         2,
         None,
-        "found 'text' and 'response'; delete or rename one",
+        "'text' and 'response'. Delete or rename one",
     ),
     ("csv", "id,Prediction,prediction\nown_0,x,y\n", 2, None, "'Prediction' and 'prediction'"),
     ("csv", "id,text,answer\nown_0,x,y\n", 2, None, "'text' and 'answer'"),
@@ -404,7 +404,7 @@ def test_ids_that_are_shifted_against_the_questions_are_refused(tmp_path):
     shifted = "index,question,prediction\n1,What is it?,x\n2,Where is it?,y\n"
     error = refusal(tmp_path, "a.csv", shifted, THREE)
     assert (error.row, error.column) == (2, "question")
-    assert "expected the question of 'v1_1', found that of 'v1_0'" in error.problem
+    assert "the question of 'v1_0', not of 'v1_1'" in error.problem
     assert (
         len(
             answers(
@@ -441,12 +441,12 @@ def test_all_problems_are_told_at_once_with_counts_and_mends(tmp_path):
     with pytest.raises(UploadError) as caught:
         fill(THREE, upload, "stop")
     assert caught.value.problems == (
-        "questions without an answer: 2 (v1_1, v1_2); add them, or score without them (Details: Leave them "
-        "unscored; command line: -o missing=unscored)",
-        "ids that are not in three questions: 2 (v9_1, v9_2); correct or delete them",
-        "ids that stand there more than once: 2 (v1_0, v9_2); keep one of each",
+        "Questions without an answer: 2 (v1_1, v1_2). Add them, or score without them: choose Leave them unscored "
+        "under Details, or -o missing=unscored.",
+        "Ids that are not in three questions: 2 (v9_1, v9_2). Correct or delete them.",
+        "Ids that are there more than once: 2 (v1_0, v9_2). Keep one of each.",
     )
-    assert str(caught.value).startswith("mine.csv: questions without")
+    assert str(caught.value).startswith("mine.csv: Questions without")
     with pytest.raises(UploadError) as caught:
         fill(THREE, upload, "unscored")
     assert len(caught.value.problems) == 2

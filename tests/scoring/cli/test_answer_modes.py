@@ -379,5 +379,5 @@ def test_a_file_of_several_modes_is_told(place):
     ]
     assert (
         problem.text
-        == f"expected answers in one mode, found blind ({DRAWN_BY}), pixel; split the file"
+        == f"The file has answers in several modes: blind ({DRAWN_BY}), pixel. Split the file."
     )

@@ -45,7 +45,7 @@ def test_a_file_that_cannot_be_scored_is_refused_and_nothing_is_written(command)
     )
     assert (
         code == 2
-        and complaint == "double_row.tsv: rows 6, 10: 2 rows have the index 2. Keep one of them\n"
+        and complaint == "double_row.tsv: rows 6, 10: 2 rows have the index 2. Keep one of them.\n"
     )
     assert not command.out.exists()
 
@@ -290,7 +290,7 @@ def test_rows_that_people_hold(command, tmp_path):
     code, said, _ = command("score", "--benchmark=mmbench", table_file(tmp_path / "m.tsv", rows))
     assert code == 0
     problems = {line["index"]: line["problem"] for line in command.table("-problems.csv")}
-    assert "the answer 'E' is none of the options" in problems["2"]
+    assert "The answer 'E' is none of the options" in problems["2"]
     whole = " ".join(
         line["problem"] for line in command.table("-problems.csv") if not line["index"]
     )
@@ -324,7 +324,7 @@ def test_predictions_alone_take_the_benchmarks_own_questions(command, tmp_path):
         assert command("score", "--benchmark=mmbench", answers, "--questions", questions)[0] == 0
         assert command.overall() == 1.0
     assert (
-        "rows 1, 1: expected option columns"
+        "rows 1, 1: The options are missing"
         in command("score", "--benchmark=mmbench", answers, "--no-judge")[2]
     )
     answers.write_text('{"7": "cat"}')

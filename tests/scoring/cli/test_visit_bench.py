@@ -128,7 +128,7 @@ def test_the_operator_can_withdraw_a_submission(command, data):
         ((), "name a file of predictions"),
         (("-o", "stored=nobody"), "no answers of 'nobody'"),
         (("predictions.csv", "-o", "opponents=0"), "expected all, reference or a number"),
-        (("predictions.csv", "--title", "m1"), "a model named 'm1' is on the board already"),
+        (("predictions.csv", "--title", "m1"), "A model named 'm1' is on the board already"),
         (("predictions.csv", "-o", "context=images"), "whose images are not kept: 3"),
     ],
 )

@@ -130,7 +130,7 @@ def test_an_upload_has_few_files_and_its_bytes_count_together(tmp_path):
     first = receive(upload_store, "me", "0.csv", b"x")
     for number in range(1, 8):
         join(upload_store, first, f"{number}.csv", b"x")
-    with pytest.raises(UploadStoreError, match="expected 8 files at most"):
+    with pytest.raises(UploadStoreError, match="Upload 8 at most"):
         join(upload_store, first, "8.csv", b"x")
     first = receive(upload_store, "me", "0.csv", b"123456")
     with pytest.raises(UploadStoreError, match="at most 10 bytes"):

@@ -104,7 +104,8 @@ def test_a_job_says_that_it_waits_for_money_and_until_when(database):
         (
             Faults(),
             30,
-            r"for the judge: \d+ calls in a row failed, the last: no reply within 0.5 seconds; it stops at 12",
+            r"for the judge: \d+ calls in a row failed, and it stops at 12. The last failure: no reply within 0.5 "
+            "seconds",
         ),
     ],
     ids=["pause", "no answer"],

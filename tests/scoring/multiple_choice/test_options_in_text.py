@@ -85,7 +85,7 @@ def test_an_index_that_is_no_pass_of_its_question_is_told():
     rows = toolkit(0, ["right"] * 2)
     rows[1]["index"] = "17"
     read = read_choices(Record(place, values) for place, values in enumerate(rows, start=2))
-    assert "expected 0, 1000000, 2000000" in read.problems[0].text and not read.scorable
+    assert "as 0, 1000000 and 2000000 are" in read.problems[0].text and not read.scorable
 
 
 def test_passes_whose_right_answers_cannot_be_used_are_told_as_what_they_are():

@@ -33,11 +33,11 @@ def test_columns_up_to_z_are_options(many):
 @pytest.mark.parametrize(
     ("cell", "told"),
     [
-        ("['dog', 'cat'", "expected a list of options in options, found \"['dog', 'cat'\""),
-        ({"x": "dog"}, """expected a list of options in options, found '{"x": "dog"}'"""),
+        ("['dog', 'cat'", "options has \"['dog', 'cat'\" instead of a list of options"),
+        ({"x": "dog"}, """options has '{"x": "dog"}' instead of a list of options"""),
         (
             str([f"o{number}" for number in range(27)]),
-            "expected 26 options at most in options, found 27",
+            "options has 27 options, and 26 is the most",
         ),
     ],
 )
@@ -81,7 +81,10 @@ def test_a_question_that_the_file_does_not_have_is_named_with_its_row():
     rows = [Record(4, {"question": "What?", "prediction": "A"})]
     rows += [Record(5, {"question": "Who?", "prediction": "A"})]
     (problem,) = read_choices(rows, questions).problems
-    assert (problem.row, "found none; add a column index" in problem.text) == (5, True)
+    assert (
+        problem.row,
+        "0 questions have this text, and one is needed. Add a column index" in problem.text,
+    ) == (5, True)
 
 
 def test_a_pass_with_other_options_is_named_with_its_row():

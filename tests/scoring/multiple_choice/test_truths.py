@@ -37,7 +37,7 @@ def test_truths_are_read_where_only_one_reading_fits_the_file(written, expected)
 def test_numbers_that_may_count_from_0_or_from_1_are_refused():
     found, why = letters("1", "2", "3")
     assert found == "---"
-    assert "counted from 0 or counted from 1" in why and "write the letters A, B, C" in why
+    assert "counted from 0 or counted from 1" in why and "Write the letters A, B, C" in why
 
 
 def test_numbers_that_are_texts_of_options_are_read_if_no_place_fits():
@@ -76,7 +76,7 @@ def told(read):
 
 def test_a_file_of_ambiguous_numbers_is_not_scored_and_told_what_to_write():
     read = read_choices([row(0, "1"), row(1, "2")])
-    assert not read.scorable and "write the letters" in told(read)
+    assert not read.scorable and "Write the letters" in told(read)
     assert [one.question.answer for one in read_choices([row(0, "0"), row(1, "2")]).rows] == [
         "A",
         "C",
@@ -95,16 +95,16 @@ def test_what_counts_for_an_unread_truth_is_told_as_it_is():
     assert numbers.scorable, "the question file says what is right"
     other = read_choices([row(0, "bird"), row(1, "(A)", 7)], questions)
     (problem,) = [problem for problem in other.problems if "another answer" in problem.text]
-    assert problem.text.startswith("index 1 has other options") and problem.row == 7
+    assert problem.text.startswith("Index 1 has other options") and problem.row == 7
 
 
 @pytest.mark.parametrize(
     ("written", "notice"),
     [
-        ("0 3", "the right answers are numbers, read as counted from 0"),
-        ("1 4", "the right answers are numbers, read as counted from 1"),
-        ("cat cow", "2 of 2 right answers are texts of options, read as their letters"),
-        ("cat B", "1 of 2 right answers is the text of an option, read as its letter"),
+        ("0 3", "The right answers are numbers, read as counted from 0."),
+        ("1 4", "The right answers are numbers, read as counted from 1."),
+        ("cat cow", "2 of 2 right answers are texts of options, read as their letters."),
+        ("cat B", "1 of 2 right answers is the text of an option, read as its letter."),
         ("A B", None),
     ],
 )
@@ -124,8 +124,8 @@ def test_a_number_that_fits_no_way_of_counting_is_named_with_its_row(written, fo
     read = read_choices(rows)
     (problem,) = [one for one in read.problems if one.blocks == "scoring"]
     assert problem.row == found_row
-    assert problem.text.startswith(f"the answer '{cell}' is none of 4 options by place or text")
-    assert ("most of the column fit as counted from" in problem.text) == (cell != "40")
+    assert problem.text.startswith(f"The answer '{cell}' is none of 4 options by place or text")
+    assert ("most of the column fits as counted from" in problem.text) == (cell != "40")
     questions, _ = read_questions([row(at, "A") for at, _ in enumerate(rows)])
     assert read_choices(rows, questions).scorable, "the question file says what is right"
 
