@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from importlib import import_module
@@ -18,21 +19,28 @@ from arena.admin import seat_admin
 from arena.database import Database
 from arena.items.ingest import Ingest
 from arena.settings import Settings
-from arena.types import RIGHT, UNRELATED
-from tests.support import docs
+from arena.types import RIGHT, UNRELATED, Generation, ModelCard
+from tests.support import changed_judge, docs
 from tests.support.commands import run
 from tests.support.offline_answers import serve
 from tests.support.openai_server import OpenAIServer
 from tests.support.servers import ROOT, drafts
 
 COMMANDS = {"arena": arena.__main__.COMMANDS, "scoring": scoring.__main__.COMMANDS}
-RUN = {"README.md": 2, "vote.md": 3, "study.md": 4, "score.md": 1, "add-a-benchmark.md": 4}
+RUN = {
+    "README.md": 2,
+    "vote.md": 3,
+    "study.md": 4,
+    "score.md": 1,
+    "add-a-benchmark.md": 4,
+    "write-items.md": 1,
+}
 """The number of examples of a page that run here."""
 BY_HAND = ("fetch", "deploy", "publish", "participants")
 """Commands that ask the Hub or a benchmark's authors, or need workers: not run here."""
 
 
-@pytest.mark.parametrize("page", docs.FOR_USERS, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", docs.PAGES, ids=lambda page: page.name)
 def test_a_paragraph_has_at_most_four_sentences(page):
     assert [text for text in docs.prose(page) if docs.sentences(text) > 4] == []
 
@@ -158,3 +166,49 @@ def test_commands_print_what_the_page_shows(name, folder, server, monkeypatch):
         assert docs.is_shown(printed, example.printed), printed
         examples += 1
     assert examples == RUN[name]
+
+
+def test_a_judge_that_has_changed_gives_the_numbers_of_the_page(folder):
+    page = next(page for page in docs.FOR_USERS if page.name == "judges.md")
+    examples = docs.examples(page)
+    with OpenAIServer(changed_judge.june, models=("my-judge",)) as judge:
+        for example in examples:
+            printed = ""
+            for line in example.commands:
+                command = docs.command(line.replace("http://localhost:8000/v1", judge.address))
+                if command is None:
+                    _, source, target = line.split()
+                    shutil.copy(source, target)
+                    continue
+                if command.environ.get("DATA_DIR") == "december-data":
+                    judge.score = changed_judge.december
+                done = run(command.half, *command.words, environ=command.environ)
+                assert done.code == 0, done.err
+                printed += done.out
+            assert docs.is_shown(printed, example.printed), printed
+    assert len(examples) == 2
+
+
+def test_the_number_of_other_benchmarks_is_told():
+    keys = {path.stem for path in (ROOT / "scoring" / "benchmarks").glob("*.yaml")}
+    others = {key for key in keys if not key.endswith("_marks")} - {"mmbench", "mmt-bench"}
+    named_alone = {"gqa", "okvqa", "textvqa"}
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert f"VisIT-Bench, {len(others)} more\n" in readme
+    page = (ROOT / "docs" / "score.md").read_text("utf-8")
+    assert f"**{len(others - named_alone)} others as YAML files**" in page
+
+
+def test_the_models_file_has_the_defaults_that_its_page_names():
+    table = (ROOT / "docs" / "vote.md").read_text("utf-8")
+    defaults = {
+        "images": ModelCard.images,
+        "max_tokens": Generation.max_tokens,
+        "timeout": ModelCard.timeout,
+        "at_once": ModelCard.at_once,
+        "prompt_tokens": ModelCard.prompt_tokens,
+        "image_tokens": ModelCard.image_tokens,
+    }
+    for key, value in defaults.items():
+        (line,) = re.findall(rf"^(?:\| `{key}` \||{key} = ).*unless you set it.*$", table, re.M)
+        assert f" {value:,g} unless you set it" in line, line

@@ -181,7 +181,7 @@ def _check(connection: Connection, order: ImportRequest, judge: bool, demo: bool
     """Raises ImportedVotesError for an empty or taken name, and for votes that never count beside live ones."""
     taken = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.name == order.source))
     if taken or not order.source.strip() or len(order.source) > _LONGEST_NAME:
-        problem = f"is empty, a source of items, or over {_LONGEST_NAME} characters long"
+        problem = f"can't be used: it's empty, that of a source of items, or over {_LONGEST_NAME} characters"
         raise ImportedVotesError(f"The name {order.source!r:.80} {problem}. Give another --source.")
     if order.into_live and (judge or demo):
         kind = "a judge's" if judge else "on demo items"

@@ -135,17 +135,18 @@ def sentence(
     covered: str = "",
 ) -> str:
     """The report in short, which begins with its caveats; `covered` is the text of `part_of`."""
+    benchmark = translated(edition)
     kinds = kinds_text(caveat.kind for caveat in caveats)
     lead = t("report.lead", kinds=kinds) if kinds else ""
     if head is None or head.mean is None:
-        return t("report.no_score", lead=lead, title=title, benchmark=edition)
+        return t("report.no_score", lead=lead, title=title, benchmark=benchmark)
     interval = interval_text(head.low, head.high, head.form)
     measure = covered_name(head.name, covered)
     if interval:
         measure = t("report.with_interval", measure=measure, interval=interval)
     score = f"{head.mean:{head.form}}"
     scored = t(
-        "report.scored", lead=lead, title=title, score=score, benchmark=edition, measure=measure
+        "report.scored", lead=lead, title=title, score=score, benchmark=benchmark, measure=measure
     )
     bounds = (head.worst, head.mean, head.best)
     places = {_place(mean, board, head.form) for mean in bounds} if board else {""}

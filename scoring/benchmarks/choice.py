@@ -444,7 +444,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             caveats.append(
                 Caveat(
                     "",
-                    f"vanilla accuracy only: {refused:,} problems below keep the file from CircularEval",
+                    f"vanilla accuracy only; problems below that keep the file from CircularEval: {refused:,}",
                 )
             )
         caveats += self._incomplete(report, tables)

@@ -65,8 +65,11 @@ class SecretDays:
         left = max(0, MOST_OF_OWNER - today)
         if self._kind != "hidden":
             return f"Left for you today: {left} of {MOST_OF_OWNER} {words}."
-        in_all = max(0, MOST_EVER - ever)
-        return f"Left for you today: {left} of {MOST_OF_OWNER} {words}. On {benchmark} in all: {in_all} of {MOST_EVER}."
+        left_ever = max(0, MOST_EVER - ever)
+        return (
+            f"Left for you today: {left} of {MOST_OF_OWNER} {words}. "
+            f"On {benchmark} in all: {left_ever} of {MOST_EVER}."
+        )
 
     def begin(
         self, connection: Connection, owner: str, network: str | None, benchmark: str = ""

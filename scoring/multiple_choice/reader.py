@@ -296,10 +296,7 @@ class _Reader:
             text = f"{self._noted:,} {change}. The column {MODE_NOTE} says why."
             self._report(text, blocks="nothing")
         if self._is_numbered:
-            text = (
-                "The file has no column index, so its rows are counted from 0 and rotated passes can't be told "
-                "apart."
-            )
+            text = "The file has no column index: rows are counted from 0, and circular passes aren't known."
             self._report(text, blocks="nothing")
 
     def _report(

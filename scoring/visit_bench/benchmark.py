@@ -136,7 +136,8 @@ class VisitBench(Benchmark[MatchReport]):
         return ungraded(report)
 
     def edition(self, report: MatchReport) -> str:
-        return f"{self.name}, {'multiple images' if _is_multi(report) else 'single images'}"
+        name = self.name
+        return f"{name}, multiple images" if _is_multi(report) else f"{name}, single images"
 
     def headline(self, report: MatchReport) -> ScoreLine:
         """The share of decided matches won, ties left out (Table 4): against the reference if it met the reference."""
@@ -232,7 +233,8 @@ class VisitBench(Benchmark[MatchReport]):
 
     def checks(self, report: MatchReport) -> Sequence[str]:
         shares = steadiness(match.winners for match in report.matches if match.verdicts)
-        return [f"{SAME_WINNER.capitalize()}: {shares[SAME_WINNER]}."]
+        same = shares[SAME_WINNER]
+        return [f"The same winner in both orders: {same.part:,} of {same.total:,} matches."]
 
     def methods(self, report: MatchReport) -> Mapping[str, str]:
         judge_input = {"captions": "captions of the pictures", "images": "the pictures"}[

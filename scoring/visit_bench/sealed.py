@@ -28,7 +28,6 @@ from scoring.visit_bench.matches import (
     Instance,
     Match,
     MatchReport,
-    Part,
     Response,
     Verdict,
     steadiness,
@@ -205,8 +204,8 @@ class SealedItems(Benchmark[SealedReport]):
     def checks(self, report: SealedReport) -> Sequence[str]:
         if self.ungraded(report):
             return ()
-        same = Part(report.steady, report.both)
-        return [f"The same winner in both orders: {same}.", f"Ties: {report.total.tied:,}."]
+        same = f"The same winner in both orders: {report.steady:,} of {report.both:,} matches."
+        return [same, f"Ties: {report.total.tied:,}."]
 
     def methods(self, report: SealedReport) -> Mapping[str, str]:
         return {

@@ -69,7 +69,7 @@ COLUMNS = (
 )
 PEOPLE = Column(
     "people",
-    "People",
+    "Human rating",
     "score",
     places=0,
     meaning="The rating by human votes on the same items, on the official board.",

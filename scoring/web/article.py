@@ -50,7 +50,7 @@ def head_html(report: AnyReport, parts: Iterable[str] = (), share: str = "") -> 
     totals = REPORT.totals(lines) if lines else REPORT.total(t("report.nothing_scored"))
     when = f"{report.created[:16].replace('T', ' ')} UTC"
     limits = [PARTS.warning(translated(caveat.text)) for caveat in benchmark.caveats(report)]
-    name = benchmark.edition(report)
+    name = translated(benchmark.edition(report))
     sentence = benchmark.sentence(report)
     return REPORT.head(
         list(filter(None, (name, report.file, when))),
@@ -106,7 +106,7 @@ def preview_drawing(report: AnyReport) -> Drawing:
     benchmark = benchmark_of(report)
     head = benchmark.headline(report)
     board = benchmark.published(report)
-    edition = benchmark.edition(report)
+    edition = translated(benchmark.edition(report))
     title = shortened(report.title if is_drawable(report.title) else t("report.a_model"), 44)
     score = score_text(report)
     kinds = _kinds(report)

@@ -236,7 +236,7 @@ class ReportPages:
         return REPORT.answers_page(
             opened.name,
             report.title,
-            benchmark_of(report).edition(report),
+            translated(benchmark_of(report).edition(report)),
             t(listed.title),
             listed.body(report, chosen),
         )
@@ -254,7 +254,7 @@ class ReportPages:
         )
         body = REPORT.compare_page(
             [(opened.name, opened.report.title) for opened in reports],
-            benchmark_of(first.report).edition(first.report),
+            translated(benchmark_of(first.report).edition(first.report)),
             comparison,
             REPORT.compare(link, self._others(first.job, request)),
         )

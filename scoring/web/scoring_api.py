@@ -123,7 +123,8 @@ def board_routes(submissions: Submissions) -> APIRouter:
         if key is None or name not in (*BOARDS, "battles.jsonl"):
             return PlainTextResponse("There is no such board or file.", status_code=404)
         if name in BOARDS:
-            content = BOARDS[name](submissions.store.standings(key).board)
+            with speaking(ENGLISH):
+                content = BOARDS[name](submissions.store.standings(key).board)
         else:
             content = VISIT_BENCH.files(submissions.board_report(key))[name]
         headers = {
@@ -150,7 +151,9 @@ def agreement_routes(service: AgreementService) -> APIRouter:
                 agreement, _ = service.beside(source, owner_of(request.headers), own)
             else:
                 agreement = service.agreement(source)
-            return attachment(name, FIGURES[name](agreement))
+            with speaking(ENGLISH):
+                content = FIGURES[name](agreement)
+            return attachment(name, content)
         except (UploadStoreError, RowsError) as error:
             return PlainTextResponse(str(error), status_code=400)
 

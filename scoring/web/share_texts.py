@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from arena.drawings import shortened
 from arena.interval_text import bracketed, spanned
-from arena.locale import ENGLISH, speaking, t
+from arena.locale import ENGLISH, speaking, t, translated
 from arena.sheets import latex_text, markdown_text
 from arena.templates import macros
 from scoring.jobs.written import score_text
@@ -95,7 +95,7 @@ def share_record(report: AnyReport, slug: str) -> ShareRecord:
     return ShareRecord(
         slug=slug,
         title=shortened(report.title, TITLE_LETTERS),
-        edition=shortened(benchmark.edition(report), EDITION_LETTERS),
+        edition=shortened(translated(benchmark.edition(report)), EDITION_LETTERS),
         score=score_text(report),
         interval=bracketed(head.low, head.high, head.form) if head else "",
         protocol=_protocol(report.protocol),
@@ -107,7 +107,11 @@ def share_record(report: AnyReport, slug: str) -> ShareRecord:
 
 
 def _protocol(protocol: str) -> str:
-    return t("share.as_in_paper") if protocol == "paper" else t("share.protocol", name=protocol)
+    return (
+        t("share.as_in_paper")
+        if protocol == "paper"
+        else t("share.protocol", name=translated(protocol))
+    )
 
 
 def _judge(report: AnyReport) -> tuple[str, ...]:

@@ -458,7 +458,7 @@ def test_models_is_a_file_or_the_name_of_a_preset_which_hides_no_file(tmp_path, 
     monkeypatch.chdir(tmp_path)
     assert Settings.from_env({"MODELS": "small"}).models == PRESETS / "small.toml"
     for wrong in ("smal", "small.toml", "./small", "presets/small", "../presets/small"):
-        with pytest.raises(SettingError, match="there is no such file"):
+        with pytest.raises(SettingError, match="There is no such file"):
             Settings.from_env({"MODELS": wrong})
     with pytest.raises(SettingError, match="file or preset. Presets: .*small"):
         Settings.from_env({"MODELS": "smal"})

@@ -71,7 +71,7 @@ def test_an_own_benchmark_goes_all_the_way_and_survives_a_restart(person, tmp_pa
     link = person.in_thread(person.tab.on_check, sent, person.request)[person.tab.link]
     shown = person.opened(link)
     assert "scores 66.7 on Zoo (Overall" in shown and "wild" in shown
-    assert "Publish</button>" not in shown and "stay private" in shown
+    assert "Publish report</button>" not in shown and "stay private" in shown
     jobs = person.bench.jobs
     job = jobs.find(link)
     with pytest.raises(JobError, match="which stays private"):
@@ -122,7 +122,7 @@ def test_two_own_reports_are_compared_if_their_spec_is_one(person, tmp_path):
     shown = person.web.get(f"/report/{links[0]}?with={links[1]}").text
     assert "baaa compared with aaaa" in shown.lower()
     shown = person.web.get(f"/report/{links[0]}?with={other}").text
-    assert "Choose two reports of one benchmark" in shown
+    assert "Choose two reports with the same benchmark" in shown
 
 
 def test_questions_dropped_with_mmbenchs_official_upload_give_circular_eval(person, tmp_path):

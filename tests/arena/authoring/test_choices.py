@@ -266,5 +266,5 @@ def test_each_kind_leaves_in_its_own_forms(database, tmp_path, project):
         with pytest.raises(ExportError, match="Write --as tsv"):
             exports.write(project.campaign, form, tmp_path / "out")
     other = Project.on(database, tmp_path, name="captions")
-    with pytest.raises(ExportError, match="choose --as bank, hub or visit"):
+    with pytest.raises(ExportError, match="Write --as bank, hub or visit"):
         exports.write(other.campaign, "tsv", tmp_path / "out")

@@ -255,7 +255,7 @@ def test_the_card_says_how_it_came_about(database, tmp_path):
     for told in (
         "1 item with 1 image. Each item has",
         "| dogs \\| cats | 1 |",
-        "3 other people then said",
+        "3 other people said",
         "| verdict | 3 |",
         "| a person | 1 |",
         "Pay: 3 USD for up to 50 steps.",

@@ -58,7 +58,7 @@ def test_a_project_is_made_of_a_toml_file_and_its_examples_pictures_are_kept(dat
             b'[[families]]\nname = "animals"\n[[families]]',
             "Two families are named 'animals'",
         ),
-        (b"hint", b"tip", "'tip' is not known"),
+        (b"hint", b"tip", "'tip' isn't a known key"),
     ],
 )
 def test_a_project_that_cannot_be_is_told_in_a_sentence(database, tmp_path, old, new, told):
@@ -101,19 +101,19 @@ def test_a_sample_tasks_picture_is_kept(database, tmp_path):
         (
             b"samples = 1\n",
             b"samples = 2\n",
-            "qualify.samples is 2, and the file has 1 [[samples]]",
+            "qualify.samples is 2, but the file has 1 [[samples]]",
         ),
-        (b"pass = 1", b"pass = 2", "qualify.pass is 2, more than the 1 questions asked"),
+        (b"pass = 1", b"pass = 2", "qualify.pass is 2, but only 1 questions are asked"),
         (b"samples = 1\n", b"", "nobody is asked any. Set qualify.samples."),
         (b"[qualify]\nsamples = 1\npass = 1\n", b"", "nobody is asked any. Set qualify.samples."),
         (b'picture = "dog.jpg"', b'picture = "cat.jpg"', "samples.picture names 'cat.jpg'"),
         (b'picture = "dog.jpg"', b'picture = "a\\u0000b"', "the name of a picture's file"),
         (b'picture = "dog.jpg"', b"", "picture is missing"),
         (b'"sheep|flock"', b'"sheep|"', "'sheep|'. It must be words or a short phrase"),
-        (b'"sheep|flock"', b'"' + b"x" * 201 + b'"', "it must be words or a short phrase"),
-        (b'"sheep|flock"', b"3", "it must be words or a short phrase"),
+        (b'"sheep|flock"', b'"' + b"x" * 201 + b'"', "It must be words or a short phrase"),
+        (b'"sheep|flock"', b"3", "It must be words or a short phrase"),
         (b"least = 10", b"least = 0", "least is '0'. It must be a whole number from 1 to 500"),
-        (b"least = 10", b"most = 10", "'most' is not known"),
+        (b"least = 10", b"most = 10", "'most' isn't a known key"),
         (b'instruction = "What does the dog guard?"\nknown', b"known", "instruction is missing"),
     ],
 )
@@ -134,7 +134,7 @@ def test_a_qualification_that_asks_nothing_and_samples_of_battles_are_told():
     with pytest.raises(CampaignError, match="qualify has no questions. Set qualify.items to"):
         read_spec(ProjectSpec, {**values, "families": families, "qualify": {"pass": 1}})
     with pytest.raises(
-        CampaignError, match=r"qualify.samples is 1, and the file has 0 \[\[samples"
+        CampaignError, match=r"qualify.samples is 1, but the file has 0 \[\[samples"
     ):
         read_spec(CampaignSpec, {**values, "qualify": {"samples": 1, "pass": 1}})
     many = [{"picture": "a.jpg", "instruction": "What?"}] * 21

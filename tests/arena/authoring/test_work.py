@@ -135,7 +135,7 @@ def test_a_link_to_no_public_picture_is_told_in_a_sentence(project, ann):
         ("https://inner.example/cat.jpg", "not on the public internet"),
         ("ftp://a.b/c", "Only https"),
     ):
-        with pytest.raises(DraftError, match=f"The picture was not fetched: .*{told}"):
+        with pytest.raises(DraftError, match=f"The picture wasn.t fetched: .*{told}"):
             asyncio.run(project.writing.fetched(seat, token, link))
 
 
@@ -326,7 +326,7 @@ def test_a_step_is_not_done_as_another(project, ann):
         lambda: project.writing.answer(seat, token, "a"),
         lambda: project.writing.verify(seat, token, "correct"),
     ):
-        with pytest.raises(DraftError, match="at another step"):
+        with pytest.raises(DraftError, match="moved to another step"):
             act()
 
 

@@ -68,7 +68,7 @@ def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
     assert (code, out, err) == (
         2,
         "",
-        "none.txt: Expected a worker's name on each line, found none. Write one on each line\n",
+        "none.txt: Expected a worker's name on each line, found none. Write one on each line.\n",
     )
     code, _, err = campaign(capsys, "links", "pilot")
     assert code == 2 and "worker. Give --workers FILE" in err

@@ -200,7 +200,7 @@ def test_names_that_differ_in_spelling_alone_are_named(names, alike):
     counted = ranked(battles)
     assert len(counted.notices) == alike and counted.model_a == battles.model_a
     for notice in counted.notices:
-        assert notice.startswith("names that differ only in case, dashes or blanks: ")
+        assert notice.startswith("Names that differ only in case, dashes or blanks: ")
         assert all(repr(name) in notice for name in names)
 
 

@@ -346,7 +346,7 @@ def test_a_sheet_of_more_rows_is_refused_before_any_cell_is_read(tmp_path):
     formula = '<row r="2"><c r="A2"><f>B2</f><v>1</v></c></row>'
     many = "".join(f'<row r="{row}"><c r="A{row}"><v>1</v></c></row>' for row in range(3, 9))
     error = refusal(tmp_path, raw_workbook(HEADER + formula + many, "<si><t>torn"), FEW)
-    assert (error.row, error.problem) == (5, "The file has over 3 records. Split the file")
+    assert (error.row, error.problem) == (5, "The file has over 3 records. Split it.")
 
 
 def test_a_sheet_of_more_values_is_refused_before_any_cell_is_read(tmp_path):

@@ -498,7 +498,7 @@ DATA_URLS = {
     "cut short": (data_url(b"\x89PNG\r\n\x1a\n" + LONG_DATA), "broken or cut short"),
     "no base64": (data_url(LONG_DATA)[:-3] + "***", "expected base64"),
     "as text": ("data:image/svg+xml," + "%3Csvg" * 2000, "expected base64"),
-    "upper case": (data_url(LONG_DATA, "DATA:image/PNG;charset=utf-8;BASE64"), "no picture"),
+    "upper case": (data_url(LONG_DATA, "DATA:image/PNG;charset=utf-8;BASE64"), "not a picture"),
     "no comma": (data_url(LONG_DATA).replace(",", ""), "File name too long"),
     "in quotes, cut": ("'" + data_url(LONG_DATA).replace(",", ";"), "File name too long"),
 }
@@ -659,7 +659,7 @@ CAPTIONED = [*MULTI, "images_dense_captions"]
         (
             MULTI,
             {"human_ratings_gpt4_correct": "maybe"},
-            "'human_ratings_gpt4_correct': holds 'maybe'",
+            "'human_ratings_gpt4_correct': is 'maybe'",
         ),
         (MULTI, {"images": '["https://h.org/1.png"'}, "'images': Expected JSON"),
         (MULTI, {"images": "[]"}, "'images': must be a list"),

@@ -403,7 +403,7 @@ def test_a_renamed_model_is_shown_by_its_new_name_and_found_by_its_old(bank):
         ("m1", "m2 ", "already taken by 'm2'"),
         ("nobody", "X", "no model named 'nobody'.*models list"),
         ("m1", "  ", "name"),
-        ("m1", "m2\u200b", "not seen"),
+        ("m1", "m2\u200b", "invisible"),
     ],
 )
 def test_a_name_is_shown_for_one_model_only(bank, model, display, named):

@@ -56,7 +56,7 @@ def test_500_right_answers_alone_are_a_partial_score(tmp_path, split, name, of):
     )
     assert found.partial
     assert found.problems[0].text.startswith(
-        f"PARTIAL: {of - 500:,} of the {of:,} questions of MMBench"
+        f"PARTIAL: no answer to {of - 500:,} of the {of:,} questions of MMBench"
     )
     worst = pytest.approx(50_000 / of)
     assert vanilla(found) == (split, of, of - 500, 100, worst, 100)
@@ -79,7 +79,7 @@ def test_a_partial_score_is_told_and_stands_in_the_files_names(command, tmp_path
     file = table_file(tmp_path / "m.tsv", [row(index, "B") for index in range(1, 501)])
     code, said, _ = command("score", "--benchmark=mmbench", file, "--no-judge")
     assert code == 0 and all(path.name.startswith("partial_") for path in command.out.iterdir())
-    assert said.splitlines()[3].startswith("PARTIAL: 664 of the 1,164 questions of MMBench")
+    assert said.splitlines()[3].startswith("PARTIAL: no answer to 664 of the 1,164")
     assert "\nPartial: m scores 100.0 on MMBench dev (vanilla accuracy over 500 of 1,164" in said
     assert overall(command, "vanilla") == pytest.approx((100, 50_000 / 1164, 100))
 
@@ -252,7 +252,7 @@ def test_mmt_bench_of_a_split_without_a_known_name(tmp_path, split, name):
     rows = [{**one, "split": split} for one in mmt_rows("VAL")]
     part = tables(table_file(tmp_path / name, rows[::2]), "mmt-bench")
     assert part.problems[0].text.startswith(
-        f"PARTIAL: {len(rows) // 2:,} of the 3,127 questions of MMT-Bench"
+        f"PARTIAL: no answer to {len(rows) // 2:,} of the 3,127 questions of MMT-Bench"
     )
     assert not tables(table_file(tmp_path / name, rows), "mmt-bench").partial
 
@@ -284,7 +284,7 @@ def test_the_page_says_the_same(tmp_path):
     problems = (*tabulated(report).problems, *report.problems)
     head = head_html(report, [folded_problems_html(problems)])
     assert (
-        "PARTIAL: 664 of the 1,164" in head
+        "PARTIAL: no answer to 664 of the 1,164" in head
         and "vanilla accuracy lies between 43.0 and 100.0" in head
     )
     assert "500 of 1,164 decided" in head and "over all 1,164: 43.0 to 100.0" in head
@@ -310,7 +310,7 @@ def test_mm_vet_names_what_is_missing_first(command, tmp_path):
         )
         code, said, _ = command("score", "--benchmark=mm-vet", "-o", "sample=true", file, *words)
     assert code == 0 and said.index(
-        f"PARTIAL: 2 of 16 questions have no prediction: {', '.join(gone)}"
+        f"PARTIAL: no prediction for 2 of 16 questions, which are unscored: {', '.join(gone)}"
     ) < said.index("Capabilities")
     assert all("partial_" in path.name for path in command.out.iterdir())
     assert [line["id"] for line in command.table("-missing.csv")] == gone and "\nPartial" in said

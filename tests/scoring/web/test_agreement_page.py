@@ -528,6 +528,15 @@ def sends(page: Page, path: Path) -> None:
     page.get_by_role("button", name="Compare scores").click()
 
 
+def test_the_page_speaks_chinese_and_its_files_english(voted):
+    headers = {"accept-language": "zh"}
+    address = f"{voted.address}/agreement"
+    page = httpx.get(f"{address}?source=test", headers=headers, timeout=60).text
+    assert "60 对回答有多人投票" in page and "5/5 选择相同" in page
+    figure = httpx.get(f"{address}/figure.svg?source=test", headers=headers, timeout=60).text
+    assert "a single vote" in figure and "单票" not in figure
+
+
 def test_a_page_with_a_file_of_ones_own_is_kept_by_no_browser(voted):
     assert get(voted, "?source=test").headers["cache-control"] == "private, no-cache"
     assert "no-store" in get(voted, "?source=test&own=x").headers["cache-control"]

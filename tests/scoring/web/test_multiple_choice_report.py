@@ -164,7 +164,7 @@ def test_a_file_that_is_not_circular_has_one_column(circular):
 def test_an_incomplete_file_says_why_it_is_vanilla(circular):
     rows = [row for row in circular.rows if row.question.index != 2 * PASS]
     told = head(report(rows))
-    assert "Vanilla only; what keeps the file from CircularEval is named below (1)" in told
+    assert "Vanilla accuracy only; problems below that keep the file from CircularEval: 1" in told
     assert "Question 0 lacks pass 2" in told and "Question 2 lacks pass 2" not in told
 
 
@@ -246,7 +246,7 @@ def test_what_if_counts_what_parts(circular):
     other = under_protocol(circular, "mmbench-paper")
     parted = differences(circular.rows, other.rows)
     text = Seen(what_if_html(circular, other, parted)).text
-    assert f"{len(parted):,} of {len(circular.rows):,} answers are read differently" in text
+    assert f"{len(parted):,} of {len(circular.rows):,} answers is read differently" in text
     assert "Overall" in text and "MMBench's paper" in text
     judged = what_if_html(replace(circular, judge=STAMP), other, parted)
     assert "rules alone read" in judged and "rules alone read" not in text
@@ -284,7 +284,7 @@ def test_the_audit_is_paged_filtered_and_marked(circular):
     of_ocr = Seen(list_choices(rows, (), "mmt-paper", "wrong", "ocr").html).text
     assert (
         "1 of 160 answers" in of_ocr
-        and "No answer fits" in list_choices(rows, (), "mmt-paper", "wrong", "x").html
+        and "No answers match" in list_choices(rows, (), "mmt-paper", "wrong", "x").html
     )
     others = under_protocol(circular, "mmt-paper").rows
     both = list_choices(rows, others, "mmt-paper", "differs by protocol").html
@@ -298,7 +298,7 @@ def test_every_row_of_a_large_file_is_reached_and_few_are_sent(mmt):
         for at, row in enumerate(mmt.rows * 65)
     ][:31_325]
     html = list_choices(rows, (), "mmbench-paper", page=1253).html
-    assert "31,325 of 31,325 answers; page 1,253 of 1,253" in html and len(html) < 60_000
+    assert "31,325 of 31,325 answers, page 1,253 of 1,253" in html and len(html) < 60_000
     assert "<b>31324</b>" in html and "<b>31299</b>" not in html
 
 
@@ -419,7 +419,7 @@ def test_marks_are_told_to_two_places_beside_the_papers(marks):
     table = rows_of(as_html(published_sheet(board, "our model")))
     published = [["Flamingo", "1.92"], ["MiniGPT-4", "1.54"]]
     assert [cells for _, _, cells in table] == [["our model", "3.00"], *published]
-    assert "Not the same conditions" in figure_html(marks) and "3.00" in figure_html(marks)
+    assert "Conditions differ" in figure_html(marks) and "3.00" in figure_html(marks)
     assert "test-judge" in trust_html(marks)
 
 

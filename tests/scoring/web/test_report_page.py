@@ -107,7 +107,7 @@ def test_a_report_is_one_document_in_the_order_of_its_readers(site, stranger):
 def test_a_report_is_private_until_its_owner_publishes_it(site, owner, stranger):
     path = f"/report/{site.first}"
 
-    publish = '<button class="primary">Publish</button>'
+    publish = '<button class="primary">Publish report</button>'
 
     def is_key() -> bool:
         """Whether the link's own page tells search engines and previews nothing, published or not."""
@@ -121,7 +121,7 @@ def test_a_report_is_private_until_its_owner_publishes_it(site, owner, stranger)
     assert publish in owner.get(path).text
     public = owner.post(f"{path}/publish").headers["location"].removesuffix("#share")
     page = owner.get(public)
-    assert "Anybody can find and read this report." in page.text and publish not in page.text
+    assert "Anyone can find and read this report." in page.text and publish not in page.text
     assert "A &lt;b&gt;model&lt;/b&gt;: 32.5 on MM-Vet · Stereoscope</title>" in page.text
     assert 'content="noindex"' not in page.text and is_key()
     known = owner.get(public, headers={"if-none-match": page.headers["etag"]})
@@ -153,7 +153,7 @@ def test_a_report_is_deleted_in_two_steps_by_its_owner(site, owner):
     assert (gone.status_code, gone.headers["location"]) == (303, "/score")
     for address in (path, f"{path}/answers", f"{path}?with={site.first}"):
         page = owner.get(address)
-        assert page.status_code == 404 and "There is no such report." in page.text
+        assert page.status_code == 404 and "This report isn&#39;t here" in page.text
     assert owner.post(f"{path}/publish").status_code == 404
 
 
@@ -167,11 +167,11 @@ def test_every_answer_has_its_address(site, stranger):
         status = re.search('role="status">(.*?)</p>', page.text)
         return status[1] if status else "", page.text.count('<li><p class="about">')
 
-    assert rows("") == ("60 of 60 questions; page 1 of 3", 25)
-    assert rows("?page=3") == ("60 of 60 questions; page 3 of 3", 10)
+    assert rows("") == ("60 of 60 questions, page 1 of 3", 25)
+    assert rows("?page=3") == ("60 of 60 questions, page 3 of 3", 10)
     assert rows("?page=99") == rows("?page=3")
-    assert rows("?group=math") == ("10 of 60 questions; page 1 of 1", 10)
-    assert rows("?show=below+0.5&group=math") == ("10 of 60 questions; page 1 of 1", 10)
+    assert rows("?group=math") == ("10 of 60 questions, page 1 of 1", 10)
+    assert rows("?show=below+0.5&group=math") == ("10 of 60 questions, page 1 of 1", 10)
     for odd in ("?page=-1", "?page=1e99", "?page=²", "?page=x", "?show=%3Cb%3E", "?group=x&show=y"):
         assert rows(odd) == rows("")
     page = stranger.get(f"{path}?show=below+0.5&page=2").text
@@ -208,7 +208,7 @@ def test_two_reports_are_compared_at_an_address_to_send(site, owner, stranger):
     nothing = stranger.get(f"{path}?with=nothing")
     assert nothing.status_code == 200 and "There is no report under this link." in nothing.text
     other = stranger.get(f"{path}?with={site.choices}").text
-    assert "Choose two reports of one benchmark" in other
+    assert "Choose two reports with the same benchmark" in other
     for odd in ("http://[", "/", "?", "x" * 600):
         assert stranger.get(path, params={"with": odd}, follow_redirects=True).status_code == 200
 
@@ -380,12 +380,12 @@ def test_reports_follow_their_owner_to_another_device(site, owner):
         opened = phone.post("/you/reports", data={"code": code.lower()})
         assert (opened.status_code, opened.headers["location"]) == (303, "/score")
         assert "Make private" not in phone.get(f"/report/{site.first}").text
-        assert "Publish</button>" in phone.get(f"/report/{site.first}").text
+        assert "Publish report</button>" in phone.get(f"/report/{site.first}").text
         assert phone.post(f"/report/{site.first}/publish").status_code == 303
         assert phone.post(f"/report/{site.first}/private").status_code == 303
     with site.client(STRANGER) as stranger:
         assert stranger.post("/you/reports", data={"code": code}).status_code == 403
-        assert "Publish</button>" not in stranger.get(f"/report/{site.first}").text
+        assert "Publish report</button>" not in stranger.get(f"/report/{site.first}").text
     for method in ("get", "head"):
         asked = getattr(owner, method)(f"/you/reports?code={code}")
         assert (asked.status_code, asked.headers["location"]) == (303, "/you")
@@ -402,7 +402,7 @@ def test_reports_follow_a_login_and_stay_with_it(site):
 
     def is_mine(cookies: httpx.Cookies) -> bool:
         page = httpx.get(f"{site.server.address}/report/{made[0].link}", cookies=cookies)
-        return "Publish</button>" in page.text
+        return "Publish report</button>" in page.text
 
     with site.client(guest) as client:
         assert is_mine(client.cookies)

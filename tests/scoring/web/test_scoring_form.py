@@ -48,7 +48,7 @@ def test_an_incomplete_file_is_offered_as_vanilla(person, tmp_path):
     form, _ = person.reads(write_csv(tmp_path / "gap.csv", rows))
     tab = person.tab
     assert "Question 1 lacks pass 3" in form[tab.file_summary]
-    assert "This keeps the file from CircularEval" in form[tab.file_summary]
+    assert "These problems keep the file from CircularEval" in form[tab.file_summary]
     assert form[tab.check]["value"] == "Score it as vanilla (free)"
 
 

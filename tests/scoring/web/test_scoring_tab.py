@@ -294,7 +294,7 @@ def test_an_incomplete_file_is_offered_as_vanilla_and_what_cannot_be_scored_is_t
     expect(visitor.locator("#check")).to_be_disabled()
     upload(visitor, incomplete(tmp_path))
     expect(found).to_contain_text("Question 1 lacks pass 3")
-    expect(found).to_contain_text("This keeps the file from CircularEval")
+    expect(found).to_contain_text("These problems keep the file from CircularEval")
     expect(visitor.locator("#check")).to_have_text("Score it as vanilla (free)")
     shoot(visitor, "scoring-incomplete", whole=True)
 
@@ -322,7 +322,7 @@ def test_a_report_is_read_and_its_audit_filtered(visitor, report):
     expect(rows).not_to_have_count(16)
     assert all("Math" in text for text in rows.locator(".about").all_inner_texts())
     visitor.get_by_label("Show").select_option("no prediction")
-    expect(visitor.locator("#answers")).to_contain_text("No question fits")
+    expect(visitor.locator("#answers")).to_contain_text("No questions match")
     assert visitor.url.endswith("/answers?show=no+prediction&group=math")
     visitor.go_back()
     expect(rows).not_to_have_count(0)
@@ -432,7 +432,7 @@ def test_a_report_is_deleted_from_the_list(visitor, scoring, tmp_path):
     visitor.locator("#delete").click()
     expect(visitor.locator("#mine")).not_to_contain_text("again")
     visitor.goto(f"{scoring.address}/{href}")
-    expect(visitor.locator("main")).to_contain_text("There is no such report.")
+    expect(visitor.locator("main")).to_contain_text("This report isn't here")
     visitor.get_by_role("link", name="score the file again").click()
     expect(visitor.locator("#drop-file")).to_be_attached(timeout=30_000)
 
@@ -612,7 +612,7 @@ def test_another_protocol_is_tried_and_what_parts_is_listed(visitor, scoring, tm
     report = f"{scoring.address}/{href}"
     visitor.goto(f"{report}/answers?show=differs+by+protocol")
     visitor.get_by_role("link", name="MMT-Bench's paper").click()
-    expect(visitor.locator(".what-if")).to_contain_text("1 of 48 answers are read differently")
+    expect(visitor.locator(".what-if")).to_contain_text("1 of 48 answers is read differently")
     rows = visitor.locator("#answers .audit > li")
     expect(rows).to_have_count(1)
     expect(rows.locator(".both")).to_contain_text("token that is a letter → A")
