@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from html import unescape
 
 import numpy as np
 import pytest

@@ -148,7 +148,7 @@ def test_what_a_file_lacks_is_told_with_its_place(tmp_path):
         )
     )
     assert (
-        "columns.truth: the file has no 'key'; it has 'case', 'question', 'A', 'B', 'topic', 'part', 'reply'"
+        "columns.truth: the file has no 'key'. It has 'case', 'question', 'A', 'B', 'topic', 'part', 'reply'."
         in (
             problems(
                 tmp_path / "b.csv",
