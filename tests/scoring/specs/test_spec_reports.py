@@ -159,14 +159,14 @@ def test_what_a_file_lacks_is_told_with_its_place(tmp_path):
     bare = [{k: v for k, v in line.items() if k not in ("topic", "part")} for line in lines]
     found = problems(tmp_path / "c.csv", bare)
     assert found == [
-        "groups: the file has no column 'topic', so that this is left out",
-        "splits: the file has no column 'part', so that this is left out",
+        "groups: the file has no column 'topic', so this is left out.",
+        "splits: the file has no column 'part', so this is left out.",
     ]
     assert told(report(tmp_path / "c.csv", bare))["Accuracy"] == 50.0
     lines[1] |= {"case": "x"}
     assert "derive.pair: case 'x' is no whole number" in problems(tmp_path / "d.csv", lines)
     lines[1] |= {"case": "1"}
-    assert "2 rows have the id 1. Keep one of them" in problems(tmp_path / "e.csv", lines)
+    assert "2 rows have the id 1. Keep one of them." in problems(tmp_path / "e.csv", lines)
     with pytest.raises(ChoicesError, match="2 rows have the id 1"):
         report(tmp_path / "e.csv", lines)
 
