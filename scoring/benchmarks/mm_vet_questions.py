@@ -111,8 +111,11 @@ def part_of(questions: QuestionSet, text: str, name: str = "") -> QuestionSet:
     ids = set(_listed_ids(text))
     unknown = sorted(ids - {question.id for question in questions.questions})
     if not ids or unknown:
-        problem = f"{len(unknown)} others: {', '.join(unknown[:20])}" if unknown else "none"
-        raise RowsError(f"These aren't ids of {questions.name}: {problem}. Correct or delete them.")
+        problem = f"The list has no ids of {questions.name}. Write some, or leave it empty."
+        if unknown:
+            others = f"{len(unknown)} others: {', '.join(unknown[:20])}"
+            problem = f"These aren't ids of {questions.name}: {others}. Correct or delete them."
+        raise RowsError(problem)
     chosen = tuple(question for question in questions.questions if question.id in ids)
     others = tuple(question for question in questions.questions if question.id not in ids)
     label = f"subset {name}".strip()

@@ -128,13 +128,13 @@ def _written(path: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.json", '["own_0", "v1_0", "v1_1"]', "found 2 others: v1_0, v1_1"),
+        ("a.json", '["own_0", "v1_0", "v1_1"]', "2 others: v1_0, v1_1"),
         ("a.json", '["own_0", "own_0"]', "own_0 twice"),
         ("a.json", "[0]", "ids as text"),
         ("a.json", '{"own_0": 1}', "a list of ids"),
-        ("a.json", "[]", "found none"),
+        ("a.json", "[]", "no ids"),
         ("a.txt", "own_0\nown_99\n", "1 others: own_99"),
-        ("a.txt", "\n\n", "found none"),
+        ("a.txt", "\n\n", "no ids"),
         ("a.txt", "own_0\0", "NUL"),
     ],
 )

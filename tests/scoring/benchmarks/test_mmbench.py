@@ -83,7 +83,7 @@ def test_a_missing_base_row_is_named_and_the_question_counts():
     report, vanilla, circular = scored([one for one in WHOLE if one["index"] != "2"])
     assert vanilla.n == 1 and (circular.n, circular.mean) == (2, 50.0)
     assert [
-        "question 2 has passes and no base row" in problem.text for problem in report.problems
+        "Question 2 has passes and no base row" in problem.text for problem in report.problems
     ] == [True]
 
 
@@ -278,7 +278,10 @@ def test_nan_behind_the_options_is_an_empty_cell_and_an_answer_is_text(empty):
 def test_a_row_without_an_index_may_be_deleted_or_counted():
     told = read_choices(records([{**WHOLE[0], "index": "Total"}, WHOLE[0]])).problems
     assert [problem.row for problem in told] == [2]
-    assert "found 'Total'; write one, delete the row, or leave out the column" in told[0].text
+    assert (
+        "'Total' is no whole number. Write one, delete the row, or leave out the column"
+        in told[0].text
+    )
 
 
 def test_a_file_is_read_once_whichever_benchmark_takes_it(tmp_path):
@@ -353,7 +356,7 @@ def test_a_file_of_letters_takes_its_questions_from_the_benchmark():
         [Record(1, {"index": 1.0, "pred": "B"}), Record(2, {"index": 99, "pred": "B"})], questions
     )
     assert read.rows[0].question == replace(questions[1], row=1)
-    assert ["index 99" in problem.text for problem in read.problems] == [True]
+    assert ["Index 99" in problem.text for problem in read.problems] == [True]
     alone = read_choices([Record(1, {"index": 1, "prediction": "B"})])
     assert (
         not alone.scorable
@@ -528,7 +531,7 @@ def test_an_index_near_the_limit_is_no_pass_and_its_problem_is_short():
     report, vanilla, circular = scored([row(1, "B"), far])
     assert circular is None and vanilla.n == 1
     texts = [problem.text for problem in report.problems]
-    assert any("pass 999999 of question 1: expected at most 26 passes" in text for text in texts)
+    assert any("Pass 999999 of question 1: expected at most 26 passes" in text for text in texts)
     assert sum(map(len, texts)) < 1_000
 
 

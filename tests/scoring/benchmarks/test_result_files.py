@@ -231,7 +231,7 @@ def test_grades_of_another_benchmark_are_told_and_not_reported(tmp_path):
     with pytest.raises(RowsError, match="holds lmms-eval's samples with its judge's scores"):
         open_upload(path)
     missing = put(tmp_path / "few.tsv", judged(SAMPLE, [0.5]))
-    with pytest.raises(UploadError, match="questions without an answer"):
+    with pytest.raises(UploadError, match="Questions without an answer"):
         graded_report(grades_for(missing, SAMPLE), SAMPLE)
 
 

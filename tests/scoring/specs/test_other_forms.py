@@ -116,7 +116,7 @@ tasks:
         "tasks.2.field_spec.choices: is missing; name the columns of options",
         f"tasks.3.scorers: 'match' and 'pattern' is not read here; of the scorers, we read {scorers}",
         "tasks.3.id: is missing; name each of several tasks",
-        "tasks.4: expected names with values, as in `name: value`, found 3",
+        "tasks.4: Write names with values, as in `name: value`, instead of 3.",
     ]
     assert problems(path, "evaluation_framework: math-arena\ntasks: [{id: a}]") == [
         "evaluation_framework: 'math-arena' scores its tasks by its own code; tasks of inspect-ai are read"

@@ -111,16 +111,16 @@ def test_our_prompt_follows_whether_there_are_right_answers():
 
 
 WRONG = [
-    ({"name": " "}, ["Name: give the benchmark a name"]),
-    ({"answer": ""}, ["Model's answer: choose the column that holds what your model said"]),
-    ({"rule": "letter", "truth": ""}, ["Right answer: choose the column that holds it, or let"]),
+    ({"name": " "}, ["Name: Give the benchmark a name"]),
+    ({"answer": ""}, ["Model's answer: Choose the column with your model's answers"]),
+    ({"rule": "letter", "truth": ""}, ["Right answer: Choose its column, or let"]),
     ({"question": "reply"}, ["Model's answer: 'reply' is the question already; name another"]),
-    ({"low": 2.0}, ["Grades: grades go from the lowest to the highest, found [2, 2]"]),
-    ({"low": None}, ["Grades: give the lowest and the highest"]),
+    ({"low": 2.0}, ["Grades: grades go from the lowest to the highest, and these are [2, 2]"]),
+    ({"low": None}, ["Grades: Enter the lowest and the highest"]),
     ({"high": float("inf")}, ["Grades: "]),
-    ({"prompt": "Grade it."}, ["Prompt: the prompt has no {answer}"]),
+    ({"prompt": "Grade it."}, ["Prompt: The prompt has no {answer}"]),
     ({"prompt": "mine.txt"}, ["Prompt: there is no file 'mine.txt'"]),
-    ({"truth": "", "prompt": "{answer} {truth}"}, ["Prompt: it names {truth}, but no column"]),
+    ({"truth": "", "prompt": "{answer} {truth}"}, ["Prompt: It has {truth}, but no column"]),
     ({"groups": ("topic", "topic")}, ["Groups: 'topic' is named 2 times"]),
     ({"groups": ("reply",)}, ["Groups: 'reply' is the model's answer"]),
     ({"name": "", "answer": ""}, ["Name: ", "Model's answer: "]),

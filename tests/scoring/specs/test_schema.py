@@ -155,7 +155,10 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
         ),
         (f"{TOY}rule: text\nfigures: {{x: {{over: a}}}}", "figures.x: expected one of mean, count"),
         (f"{RUBRIC}", "rule.grades: This is missing. Add it."),
-        (f"{RUBRIC}\n  grades: [2, 0]", "rule: grades go from the lowest to the highest, found"),
+        (
+            f"{RUBRIC}\n  grades: [2, 0]",
+            "rule: grades go from the lowest to the highest, and these are [2, 0]. Correct them.",
+        ),
         (f"{RUBRIC}\n  grades: [0, 2]\n  step: 0.3", "rule: steps of 0.3 don't lead from 0 to 2"),
         (
             f"{RUBRIC}\n  grades: [0, 2]\nprotocols: [vlmevalkit]",
@@ -167,7 +170,7 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
         ),
         (
             f"{TOY}rule: {{kind: rubric, prompt: Grade it., grades: [0, 1]}}",
-            "rule: the prompt has no {answer}, where an answer to judge goes; add it",
+            "rule: The prompt has no {answer}, where the answer goes. Add it.",
         ),
         (
             f"{TOY}rule: {{kind: rubric, prompt: mine.txt, grades: [0, 1]}}",
