@@ -346,7 +346,7 @@ def test_a_credulous_judge_is_found_out_by_the_secret_canaries(cache, probed):
     )
     assert (
         report.distrust
-        == "judge not trusted: it gave 1.00 points each to 4 of 12 answers that deserve nothing"
+        == "don't trust this score: the judge gave 4 of 12 worthless answers 1.00 points on average"
     )
     kept = [grade.score for row in report.rows for grade in row.grades if grade.score]
     assert len(kept) == (0 if probed == "all" else 52), "rules alone flag 8 of 60"

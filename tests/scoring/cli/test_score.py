@@ -169,4 +169,7 @@ def test_a_recognised_file_takes_the_benchmarks_own_questions(command, tmp_path)
     questions = table_file(tmp_path / "q.tsv", [row(1), row(2)])
     file = table_file(tmp_path / "m.tsv", [row(1, "B")])
     done = command("score", file, "--no-judge", "--questions", questions)
-    assert done.code == 0 and "PARTIAL: 1 of the 2 questions of the question file" in done.out
+    assert (
+        done.code == 0
+        and "PARTIAL: no answer to 1 of the 2 questions of the question file" in done.out
+    )

@@ -143,5 +143,5 @@ def test_questions_without_an_answer_are_called_unscored_where_the_score_is_told
     )
     assert (
         done.code == 0
-        and "PARTIAL: 1 of 16 questions has no prediction: own_0; unscored" in done.out
+        and "PARTIAL: no prediction for 1 of 16 questions, which are unscored: own_0" in done.out
     )

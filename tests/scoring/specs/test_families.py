@@ -317,7 +317,7 @@ def test_verdicts_have_the_toolkits_figures(data, tmp_path):
     assert read_count(report) == ours["read"]
     assert values(report)["Reward"] == pytest.approx(ours["Reward"], abs=1e-6)
     assert benchmark.checks(report) == [
-        "Both orders: the judge kept to its verdict for 23 of 23 answers."
+        "The judge gave the same verdict in both orders for 23 of 23 answers."
     ]
 
 
@@ -327,7 +327,7 @@ def test_a_judge_that_prefers_a_place_gives_no_answer_an_advantage(data, tmp_pat
     placed = graded(benchmark, fresh, lambda name, time: "[[A>>B]]")
     assert values(placed)["Reward"] == 0.0
     assert benchmark.checks(placed) == [
-        "Both orders: the judge kept to its verdict for 0 of 36 answers."
+        "The judge gave the same verdict in both orders for 0 of 36 answers."
     ]
 
 
@@ -344,7 +344,7 @@ def test_an_own_rubric_has_its_mean_bounds_and_canaries(data, tmp_path):
     grades = next(sheet for sheet in benchmark.sheets(report) if sheet.name == "grades")
     assert grades.note == "Mean 1.50 on the rubric's scale, 0 to 2."
     assert benchmark.checks(report) == [
-        "Canaries: 0 of 4 answers that deserve nothing got more than the lowest grade from the judge."
+        "Canaries: the judge gave 0 of 4 worthless answers more than the lowest grade."
     ]
     assert read_record(SpecReport, record_json(report)) == report
     fresh = replace(report, rows=tuple(open_again(row) for row in report.rows))

@@ -277,7 +277,7 @@ def test_what_is_refused_stays_in_its_row_with_the_reason(site, stranger):
     job = site.add(kind)
     rows = sheet(stranger, job.slug)
     assert "Don't trust this score" in rows["Markdown"] and "Copy" in rows["Markdown"]
-    assert "Shows “judge not trusted” instead of the number." in rows["Badge"]
+    assert "Shows “judge not trusted” instead of the score." in rows["Badge"]
     assert rows["Hugging Face"].strip().startswith("Don't trust this score")
     for address in (f"/r/{job.slug}.svg", f"/badge/{job.slug}.svg", f"/embed/{job.slug}"):
         assert "not trusted" in stranger.get(address).text.lower().replace(

@@ -153,7 +153,7 @@ def test_grades_that_a_toolkits_judge_failed_to_give_are_named_before_and_in_the
         for at, one in enumerate(load_mm_vet(data / "mm-vet").questions)
     ]
     upload(visitor, write_csv(tmp_path / "qwen_MMVet_final.csv", rows))
-    zeros = "4 of 218 grades are 0 because the judge's reply held no score: id v1_0, v1_1, v1_2"
+    zeros = "the judge's reply held no score: 4 of 218 grades, id v1_0, v1_1, v1_2"
     found = visitor.locator("#found")
     expect(found).to_contain_text("grades by a judge that the file does not name", timeout=20_000)
     expect(found).to_contain_text(zeros)
