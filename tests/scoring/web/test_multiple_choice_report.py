@@ -381,7 +381,7 @@ def test_problems_stand_with_their_rows_the_gravest_first():
     ]
     html = file_problems_html(problems)
     assert (
-        html.index("keeps the file from being scored") < html.index("Good to know")
+        html.index("keep the file from being scored") < html.index("Good to know")
         and "Row 2: bad" in html
     )
     assert html.count("<li>") == MOST_PROBLEMS + 1 + 1 and "and 98 more" in html
