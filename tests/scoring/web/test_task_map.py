@@ -98,7 +98,10 @@ def test_other_cuts_linkages_and_models_by_the_address(get):
         and "without a place" not in page.text
     )
     strange = get("/task-map", paper="33", linkage="single", clusters="9" * 30, task=HOSTILE)
-    assert strange.status_code == 200 and "We couldn&#39;t read this part of the address" in strange.text
+    assert (
+        strange.status_code == 200
+        and "We couldn&#39;t read this part of the address" in strange.text
+    )
     assert (
         "clusters=999" in strange.text and len(rows_of(strange.text, "Clusters of this map")) == 12
     )
@@ -173,7 +176,7 @@ def test_files_of_the_map_come_down_and_distances_go_up_again(get, app):
     )
     toys = bring(b"task,a,b,<i>c\na,0,1,.5\nb,1,0,1\n<i>c,.5,1,0\n")
     assert (
-        "There is no tau here" in toys.text
+        "There&#39;s no tau here" in toys.text
         and "<i>c" not in toys.text
         and "share 0 tasks" in toys.text
     )
