@@ -249,7 +249,7 @@ def test_what_if_counts_what_parts(circular):
     assert f"{len(parted):,} of {len(circular.rows):,} answers is read differently" in text
     assert "Overall" in text and "MMBench's paper" in text
     judged = what_if_html(replace(circular, judge=STAMP), other, parted)
-    assert "rules alone read" in judged and "rules alone read" not in text
+    assert "shown by rules alone" in judged and "shown by rules alone" not in text
 
 
 def test_what_if_compares_vanilla_where_one_protocol_finds_a_gap():
@@ -381,7 +381,7 @@ def test_problems_stand_with_their_rows_the_gravest_first():
     ]
     html = file_problems_html(problems)
     assert (
-        html.index("keeps the file from being scored") < html.index("Good to know")
+        html.index("keep the file from being scored") < html.index("Good to know")
         and "Row 2: bad" in html
     )
     assert html.count("<li>") == MOST_PROBLEMS + 1 + 1 and "and 98 more" in html

@@ -52,8 +52,8 @@ def compared(folder):
 def test_a_comparison_shows_the_baselines_answer_beside_the_models(tmp_path):
     html = READINGS.body(compared(tmp_path), Chosen("/answers"))
     for number in range(3):
-        assert f"<h5>A: the baseline's</h5><p>&lt;i&gt;old&lt;/i&gt; {number}</p>" in html
-        assert f"<h5>B: the model's</h5><p>new {number}</p>" in html
+        assert f"<h5>A: the baseline</h5><p>&lt;i&gt;old&lt;/i&gt; {number}</p>" in html
+        assert f"<h5>B: the model</h5><p>new {number}</p>" in html
     places = [html.index(f"<small>{word}</small>") for word in ("better", "as good", "worse")]
     assert places == sorted(places)
 
