@@ -68,7 +68,9 @@ def test_a_newer_schema_refuses_to_start_and_stays_as_it_is(database, database_u
     add_voter(database, "someone")
     with database.write() as connection:
         connection.execute(update(SCHEMA).values(version=len(STEPS) + 1))
-    with pytest.raises(DatabaseError, match=r"was made by a newer version\. Update this program\.$"):
+    with pytest.raises(
+        DatabaseError, match=r"was made by a newer version\. Update this program\.$"
+    ):
         Database(database_url)
     with database.read() as connection:
         assert connection.scalar(select(SCHEMA.c.version)) == len(STEPS) + 1
