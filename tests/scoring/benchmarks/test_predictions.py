@@ -427,8 +427,8 @@ def test_columns_of_pictures_are_skipped_unread(tmp_path):
     by_id = json.dumps({"own_0": {"Image": picture + "\0", "text": "x"}})
     assert answers(read(tmp_path, "a.json", by_id)) == {"own_0": "x"}
     assert (
-        "The cell has 2,200,000 characters, more than 1,000,000. Shorten it."
-        == refusal(tmp_path, "a.tsv", content.replace("image", "photo")).problem
+        refusal(tmp_path, "a.tsv", content.replace("image", "photo")).problem
+        == "The cell has 2,200,000 characters, more than 1,000,000. Shorten it."
     )
 
 
