@@ -164,7 +164,10 @@ def test_a_file_that_nobody_waits_for_is_read_no_further(database, tmp_path):
     with visiting(database, tmp_path) as visit:
         looks: list[bool] = []
         leaves = lambda: looks.append(True) or len(looks) < 3  # noqa: E731
-        with pytest.raises(ChoicesError, match="many.tsv: its page was closed, or it was replaced. Choose the file again"):
+        with pytest.raises(
+            ChoicesError,
+            match="many.tsv: its page was closed, or it was replaced. Choose the file again",
+        ):
             visit.service.recognise(OWNER, visit.brings(many), waits=leaves)
         assert len(looks) == 3
 
