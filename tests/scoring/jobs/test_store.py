@@ -120,7 +120,9 @@ def test_one_job_of_an_owner_is_under_way(database):
     bench = Bench(database, NOWHERE)
     first = bench.begun(replace(drafted(NOWHERE), title="the first"))
     second = bench.quoted()
-    with pytest.raises(JobError, match="Your job 'the first' is under way"):
+    with pytest.raises(
+        JobError, match="Your job 'the first' is still running. Wait until it's done, or cancel it"
+    ):
         bench.jobs.start(OWNER, second.link, None)
     with pytest.raises(JobError, match="is waiting already"):
         bench.jobs.start(OWNER, first.link, None)

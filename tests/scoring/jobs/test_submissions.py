@@ -215,7 +215,7 @@ def test_everything_that_is_wrong_is_told_at_once(submissions, tmp_path):
         )
     told = "\n".join(caught.value.problems)
     for wanted in (
-        "two prediction columns or more: 'm1 prediction' and 'other prediction'",
+        "Several prediction columns: 'm1 prediction' and 'other prediction'. Keep one of them.",
         "row 5, column 'm1 prediction': The answer is no text",
         "row 6, column 'instruction': An item's key or instruction is missing",
         f"Instances that are there more than once: 1 (row 2: '{one}')",
@@ -237,7 +237,7 @@ def test_a_reference_backed_run_needs_its_references_and_a_judge_its_captions(
         submit(texts, SubmissionRequest(reference="backed"))
     first, second = caught.value.problems
     assert (
-        "instances without a reference: 2" in first and "instances without a caption: 2" in second
+        "Instances without a reference: 2" in first and "Instances without a caption: 2" in second
     )
     with pytest.raises(
         UploadError, match=r"whose images aren't here: 2 .*Import them again with their images"
@@ -265,13 +265,13 @@ def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_pat
         ).report.title
         == "My model"
     )
-    with pytest.raises(UploadError, match="shorten it"):
+    with pytest.raises(UploadError, match="has 121 characters. Shorten it to 120"):
         submissions.draft("ada", nameless, SubmissionRequest(title="x" * 121), JUDGE, ADDRESS)
 
 
 def test_empty_answers_are_kept_and_told(submit):
     drafted = submit({keys()[0]: " ", keys()[1]: "NA"})
-    (named,) = [line for line in drafted.lines if "no answer of a model" in line]
+    (named,) = [line for line in drafted.lines if "a model's (empty)" in line]
     assert named.startswith("1 of the 2 answers isn't a model's (empty)")
     assert any("the model's words: 1. Where it gave no answer" in line for line in drafted.lines)
     assert any("Items without an answer: 4" in line for line in drafted.lines)

@@ -206,7 +206,10 @@ def test_two_reports_are_compared_at_an_address_to_send(site, owner, stranger):
     assert "Another" not in stranger.get(path).text, "who else's reports there are is not told"
     assert f'<option value="{site.second}">Another &lt;model&gt;' in owner.get(path).text
     nothing = stranger.get(f"{path}?with=nothing")
-    assert nothing.status_code == 200 and "no report under this link." in nothing.text
+    assert (
+        nothing.status_code == 200
+        and "There&#39;s no report under this link. Paste the address of another" in nothing.text
+    )
     other = stranger.get(f"{path}?with={site.choices}").text
     assert "Choose two reports with the same benchmark" in other
     for odd in ("http://[", "/", "?", "x" * 600):
@@ -224,7 +227,10 @@ def test_any_address_of_a_report_names_it(site, stranger, end):
 @pytest.mark.parametrize("typed", ["//", "http://[", "https://any.example/report/"])
 def test_an_address_of_nothing_is_said_to_be_none(site, stranger, typed):
     page = stranger.get(f"/report/{site.first}", params={"with": typed})
-    assert page.status_code == 200 and "no report under this link." in page.text
+    assert (
+        page.status_code == 200
+        and "There&#39;s no report under this link. Paste the address of another" in page.text
+    )
 
 
 def test_the_address_of_a_sent_form_leads_back(site, stranger):
