@@ -504,7 +504,7 @@ def test_what_is_known_and_said_of_voters_secrets_is_not_told(database, tmp_path
             stopped = ended(visit.bench, job.link)
         told = stopped.problem
         cached = service.price(OWNER, draft, None).cached
-    assert "could not be read" in told
+    assert "We couldn't read the last" in told
     assert ("m2 says 4" in told, cached > 0) == (kind == "demo", kind == "demo")
 
 
