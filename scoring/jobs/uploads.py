@@ -327,7 +327,7 @@ class _Room:
         most = self._store.most
         if self._size > most:
             raise UploadStoreError(
-                f"The file is larger than {size_text(most)}. Score it on the command line: python -m scoring."
+                f"The upload is larger than {size_text(most)}. Score it on the command line: python -m scoring."
             )
         return self._size - self._checked > most // 16
 

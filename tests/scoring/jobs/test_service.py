@@ -250,7 +250,7 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
         for forged in ("mm-vet", "no such"):
             with pytest.raises(ChoicesError, match="Choose a benchmark"):
                 visit.service.extract(OWNER, *visit.asked_for(unsure, forged))
-        with pytest.raises(ChoicesError, match="none of the protocols"):
+        with pytest.raises(ChoicesError, match="'lenient' is not a protocol here. Choose strict"):
             visit.service.extract(OWNER, *visit.asked_for(unsure, "mmbench", "lenient"))
         (broken := tmp_path / "mine.json").write_text("{")
         for ask in (
