@@ -60,7 +60,7 @@ def test_three_files_are_an_own_benchmark_with_a_report_and_so_is_a_zip(visitor,
     shoot(visitor, "own-benchmark", whole=True)
     assert_fits(visitor, PHONE)
     visitor.get_by_role("button", name="Score by rules (free)").click()
-    expect(visitor.locator("#mine")).to_contain_text("Zoo · rules alone")
+    expect(visitor.locator("#mine")).to_contain_text("Zoo · rules only")
     link = visitor.locator(".progress .open").get_attribute("href")
 
     whole = tmp_path / "zoo.zip"
