@@ -181,7 +181,10 @@ def test_a_judge_whose_trial_replies_cannot_be_read_is_refused(command, tmp_path
 
 @pytest.mark.parametrize(
     ("protocol", "told"),
-    [("strict", "Unscored, and not sent"), ("mmbench-paper", "counts such an answer like any")],
+    [
+        ("strict", "Unscored, and not sent"),
+        ("mmbench-paper", "This protocol counts such answers like any others"),
+    ],
 )
 def test_what_is_no_answer_is_told_once_as_the_protocol_has_it(command, tmp_path, protocol, told):
     rows = [row("1", "B"), row("2", "Error: 429"), row("3", "B")]
@@ -194,7 +197,7 @@ def test_what_is_no_answer_is_told_once_as_the_protocol_has_it(command, tmp_path
         protocol,
     )
     assert done.out.count("1 of the 3 answers isn't a model's") == 1, done.out
-    assert told in done.out and "stays unscored" not in done.out
+    assert told in done.out and "stay unscored" not in done.out
 
 
 def test_a_key_that_is_refused_is_told_without_judged_answers(command, tmp_path):

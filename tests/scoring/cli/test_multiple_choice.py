@@ -34,7 +34,7 @@ def test_a_circular_file_gets_its_accuracy_and_its_problems(command, name, overa
     assert command.overall() == overall
     partial, *others = [line["problem"] for line in command.table("-problems.csv")]
     assert (
-        partial.startswith("PARTIAL: 1,162 of the 1,164 questions of MMBench dev")
+        partial.startswith("PARTIAL: no answer to 1,162 of the 1,164 questions of MMBench dev")
         and others == problems
     )
 
@@ -70,7 +70,7 @@ def test_a_file_with_too_many_rows_is_refused_before_it_is_read(command, tmp_pat
     place = f"{name}, row {len(lines)}"
     assert (code, complaint.strip()) == (
         2,
-        f"{place}: The file has over 250,000 records. Split it",
+        f"{place}: The file has over 250,000 records. Split it.",
     )
 
 
