@@ -110,7 +110,7 @@ def test_a_judge_that_nobody_can_read_stops_after_ten_replies_and_another_goes_o
         done = judged(command, server, "score", "--benchmark=mmbench", file)
         asked = server.counts.calls
     assert (done.code, command.out.exists()) == (4, False)
-    assert "The last 10 replies of test-judge could not be read, such as 'Hm, " in done.err
+    assert "couldn't read the last 10 replies of test-judge, such as 'Hm, " in done.err
     assert "' and 'Hm, " in done.err and "with another --judge MODEL" in done.err
     assert asked < 40, "the other answers cost nothing"
     with OpenAIServer(lambda body, sample: "B") as server:

@@ -146,7 +146,7 @@ def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path
     code, _, complaint = command("score", tmp_path / "a.json", *options)
     assert (
         code == 2
-        and "the file has no 'prediction'; it has 'index', 'question', 'answer'" in complaint
+        and "the file has no 'prediction'. It has 'index', 'question', 'answer'" in complaint
     ), "the dataset's own answers score nobody"
     (tmp_path / "a.csv").write_text("question_id,answer\n1.0,no\n2.0,yes\n")
     assert command("score", tmp_path / "a.csv", *options)[0] == 0
@@ -332,7 +332,7 @@ def test_predictions_alone_take_the_benchmarks_own_questions(command, tmp_path):
     assert code == 2 and "Index 7 is not in the benchmark" in complaint
     other = table_file(tmp_path / "turned.tsv", [row(1, A="cat", B="dog")])
     code, _, complaint = command("score", "--benchmark=mmbench", other, "--questions", questions)
-    assert code == 2 and "index 1" in complaint and "other options" in complaint
+    assert code == 2 and "Index 1 " in complaint and "other options" in complaint
 
 
 def test_two_models_are_compared(command, tmp_path):

@@ -164,7 +164,10 @@ def test_a_file_that_nobody_waits_for_is_read_no_further(database, tmp_path):
     with visiting(database, tmp_path) as visit:
         looks: list[bool] = []
         leaves = lambda: looks.append(True) or len(looks) < 3  # noqa: E731
-        with pytest.raises(ChoicesError, match="nobody waits for it any more"):
+        with pytest.raises(
+            ChoicesError,
+            match="many.tsv: its page was closed, or it was replaced. Choose the file again",
+        ):
             visit.service.recognise(OWNER, visit.brings(many), waits=leaves)
         assert len(looks) == 3
 
@@ -187,7 +190,7 @@ def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_
         by_rules = visit.bench.jobs.report(first.link)
         assert isinstance(by_rules, ChoiceReport) and by_rules.left == 4 and by_rules.judge is None
         for owner, link in (("somebody else", first.link), (OWNER, "no such link")):
-            with pytest.raises(JobServiceError, match="no such report of yours"):
+            with pytest.raises(JobServiceError, match="You have no such report"):
                 visit.service.quote(owner, visit.service.rest(owner, link), None)
         second = visit.service.quote(OWNER, visit.service.rest(OWNER, first.link), None)
         assert (second.state, second.quote.calls, second.total, second.model) == (
@@ -234,7 +237,7 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
         with pytest.raises(ChoicesError, match="2 rows have the index 2"):
             visit.service.extract(OWNER, *visit.asked_for(GOLDEN / "double_row.tsv"))
         with pytest.raises(
-            ChoicesError, match="none of the protocols here; choose strict or mmbench-paper"
+            ChoicesError, match="'mmt-paper' is not a protocol here. Choose strict or mmbench-paper"
         ):
             visit.service.extract(
                 OWNER,
@@ -247,7 +250,7 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
         for forged in ("mm-vet", "no such"):
             with pytest.raises(ChoicesError, match="Choose a benchmark"):
                 visit.service.extract(OWNER, *visit.asked_for(unsure, forged))
-        with pytest.raises(ChoicesError, match="none of the protocols"):
+        with pytest.raises(ChoicesError, match="'lenient' is not a protocol here. Choose strict"):
             visit.service.extract(OWNER, *visit.asked_for(unsure, "mmbench", "lenient"))
         (broken := tmp_path / "mine.json").write_text("{")
         for ask in (
@@ -504,7 +507,7 @@ def test_what_is_known_and_said_of_voters_secrets_is_not_told(database, tmp_path
             stopped = ended(visit.bench, job.link)
         told = stopped.problem
         cached = service.price(OWNER, draft, None).cached
-    assert "could not be read" in told
+    assert "We couldn't read the last" in told
     assert ("m2 says 4" in told, cached > 0) == (kind == "demo", kind == "demo")
 
 

@@ -46,9 +46,9 @@ def test_three_files_are_an_own_benchmark_with_a_report_and_so_is_a_zip(visitor,
     *tables, spec = zoo(tmp_path, spec=ZOO.replace("about: Whether", "abuot: Whether"))
     drop(visitor, [*tables, spec])
     told = visitor.locator("#scoring-problem")
-    expect(told).to_contain_text("benchmark.yaml cannot be used yet:")
+    expect(told).to_contain_text("benchmark.yaml can't be used yet:")
     expect(told.locator("li")).to_have_count(2)
-    expect(told).to_contain_text("about: say in a sentence what is measured")
+    expect(told).to_contain_text("about: Say in a sentence what is measured")
     shoot(visitor, "own-benchmark-refused", whole=True)
 
     spec.write_text(ZOO)
