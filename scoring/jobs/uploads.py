@@ -177,7 +177,7 @@ class UploadStore:
         suffix = Path(plain).suffix.lower()
         if suffix not in TAKEN:
             raise UploadStoreError(
-                f"Files like {plain[:80]!r} can't be read. Save it as one of {', '.join(TAKEN)}."
+                f"Files like {plain[:80]!r} can't be read. Save yours as one of {', '.join(TAKEN)}."
             )
         if file_name in (file.name for file in upload.files):
             raise UploadStoreError(f"{file_name} is there twice. Give each file its own name.")
@@ -327,7 +327,7 @@ class _Room:
         most = self._store.most
         if self._size > most:
             raise UploadStoreError(
-                f"The file is larger than {size_text(most)}. Score it on the command line: python -m scoring."
+                f"The upload is larger than {size_text(most)}. Score it on the command line: python -m scoring."
             )
         return self._size - self._checked > most // 16
 

@@ -79,7 +79,8 @@ def board_sentence(board: AutomaticBoard) -> str:
     sentence = t("headline.and").join(ranks_in_words(ranks))
     if groups > 1:
         sentence = t("headline.group", groups=groups, sentence=sentence)
-    return t("headline.stop", sentence=sentence[0].upper() + sentence[1:])
+        sentence = f"{sentence[0].upper()}{sentence[1:]}"
+    return t("headline.stop", sentence=sentence)
 
 
 def board_chart(board: AutomaticBoard) -> Drawing | None:

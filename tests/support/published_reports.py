@@ -7,7 +7,7 @@ def published(page: Page) -> str:
     """Publish the report of an open page by its sheet; return its slug. The public page is open then."""
     page.locator("summary", has_text="Share").click()
     page.get_by_role("button", name="Publish report", exact=True).click()
-    expect(page.locator(".share-sheet")).to_contain_text("Anybody can find and read this report.")
+    expect(page.locator(".share-sheet")).to_contain_text("Anyone can find and read this report.")
     return page.url.partition("#")[0].rpartition("/r/")[2]
 
 

@@ -71,7 +71,9 @@ def test_money_that_unread_replies_used_up_is_told_by_them(
     budget = Budget(database, Ceilings(30_000, 10**9, 10**9))
     with (
         OpenAIServer(lambda body, sample: "Hm.") as server,
-        pytest.raises(JudgeUnreadable, match=r"couldn't read the last \d+ replies of test-judge"),
+        pytest.raises(
+            JudgeUnreadable, match=r"We couldn't read the last \d+ replies of test-judge"
+        ),
     ):
         scored(server, cache, job_budget=budget.for_job("job", "ada"))
 

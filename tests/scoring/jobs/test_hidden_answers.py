@@ -129,7 +129,7 @@ def test_no_judge_is_asked(store, questions, tmp_path):
     desk = visit(store, tmp_path / "data", questions)
     file = riddle_answers(tmp_path / "mine.json", riddle_rows())
     draft = desk.service.whole_file(desk.owner, desk.brings(file), RIDDLES, "strict", "m")
-    with pytest.raises(JobServiceError, match="no judge is asked"):
+    with pytest.raises(JobServiceError, match="only rules may score this file"):
         desk.service.price(desk.owner, draft, None)
     job = desk.service.extract(desk.owner, desk.brings(file), RIDDLES, "strict", "m")
     with pytest.raises(JobServiceError, match="no such report"):

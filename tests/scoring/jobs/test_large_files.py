@@ -133,5 +133,5 @@ def test_an_own_benchmark_is_read_aside_as_it_is_here(database, tmp_path, aside)
         for service in both(visit, aside):
             with pytest.raises(SpecError) as error:
                 service.recognise(OWNER, token)
-            assert str(error.value).startswith("benchmark.yaml: about: say in a sentence")
+            assert str(error.value).startswith("benchmark.yaml: about: Say in a sentence")
             assert error.value.file == "benchmark.yaml" and len(error.value.problems) == 2

@@ -68,7 +68,7 @@ def test_an_owner_keeps_so_many_jobs_without_a_report_and_they_go_by_age(databas
     for number in range(store.MOST_OF_OWNER):
         stopped.append(bench.begun().link)
         set_job(database, stopped[-1], state=("failed", "cancelled", "needs_key")[number % 3])
-    with pytest.raises(JobError, match=f"You keep {store.MOST_OF_OWNER} jobs without a report"):
+    with pytest.raises(JobError, match=f"You have {store.MOST_OF_OWNER} jobs without a report"):
         bench.quoted()
     judged, other = bench.begun(owner="bob").link, bench.begun(owner="eve").link
     late = now() - store.KEPT_FREE - timedelta(seconds=1)
@@ -120,7 +120,9 @@ def test_one_job_of_an_owner_is_under_way(database):
     bench = Bench(database, NOWHERE)
     first = bench.begun(replace(drafted(NOWHERE), title="the first"))
     second = bench.quoted()
-    with pytest.raises(JobError, match="Your job 'the first' is under way"):
+    with pytest.raises(
+        JobError, match="Your job 'the first' is still running. Wait until it's done, or cancel it"
+    ):
         bench.jobs.start(OWNER, second.link, None)
     with pytest.raises(JobError, match="is waiting already"):
         bench.jobs.start(OWNER, first.link, None)

@@ -215,7 +215,7 @@ def test_everything_that_is_wrong_is_told_at_once(submissions, tmp_path):
         )
     told = "\n".join(caught.value.problems)
     for wanted in (
-        "two prediction columns or more: 'm1 prediction' and 'other prediction'",
+        "Several prediction columns: 'm1 prediction' and 'other prediction'. Keep one of them.",
         "row 5, column 'm1 prediction': The answer is no text",
         "row 6, column 'instruction': An item's key or instruction is missing",
         f"Instances that are there more than once: 1 (row 2: '{one}')",
@@ -237,7 +237,7 @@ def test_a_reference_backed_run_needs_its_references_and_a_judge_its_captions(
         submit(texts, SubmissionRequest(reference="backed"))
     first, second = caught.value.problems
     assert (
-        "instances without a reference: 2" in first and "instances without a caption: 2" in second
+        "Instances without a reference: 2" in first and "Instances without a caption: 2" in second
     )
     with pytest.raises(
         UploadError, match=r"whose images aren't here: 2 .*Import them again with their images"
@@ -265,13 +265,13 @@ def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_pat
         ).report.title
         == "My model"
     )
-    with pytest.raises(UploadError, match="shorten it"):
+    with pytest.raises(UploadError, match="has 121 characters. Shorten it to 120"):
         submissions.draft("ada", nameless, SubmissionRequest(title="x" * 121), JUDGE, ADDRESS)
 
 
 def test_empty_answers_are_kept_and_told(submit):
     drafted = submit({keys()[0]: " ", keys()[1]: "NA"})
-    (named,) = [line for line in drafted.lines if "no answer of a model" in line]
+    (named,) = [line for line in drafted.lines if "a model's (empty)" in line]
     assert named.startswith("1 of the 2 answers isn't a model's (empty)")
     assert any("the model's words: 1. Where it gave no answer" in line for line in drafted.lines)
     assert any("Items without an answer: 4" in line for line in drafted.lines)
@@ -702,7 +702,9 @@ def test_a_board_opens_with_a_sentence_and_a_chart_of_its_intervals():
         mark.text for mark in drawing.marks if isinstance(mark, TextMark)
     }
     none = automatic_board([], False)
-    assert board_chart(none) is None and "No two models have a rank yet" in board_sentence(none)
+    assert board_chart(
+        none
+    ) is None and "Not enough matches to rank two models yet" in board_sentence(none)
     apart = automatic_board(
         [*wins, *(one._replace(a="x", b="y", item=f"{one.item}x") for one in even)], False
     )
@@ -862,7 +864,7 @@ def test_of_stored_secrets_totals_alone_are_told(database, kind):
     )
     told = f"{files}{VISIT_BENCH.scored_answers(shown)}{list_matches(shown).html}"
     assert any(key in told for key in keys()) == (kind == "demo")
-    assert ("these are not shown" in list_matches(shown).html) == (kind != "demo")
+    assert ("we don&#39;t show the answers" in list_matches(shown).html) == (kind != "demo")
 
 
 def test_a_board_that_may_count_nothing_yet_is_empty(submissions, tmp_path):

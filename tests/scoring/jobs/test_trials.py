@@ -62,7 +62,7 @@ class Desk:
         return self.tried.spec(owner, self.key(owner, key), MODEL, network)
 
     def begins(self, owner: str, network: str | None = None, key: str = "sk-own") -> None:
-        with pytest.raises(TrialRuns, match="test-judge is being tried out, for 60 seconds"):
+        with pytest.raises(TrialRuns, match="Testing test-judge, for 60 seconds at most"):
             self.asks(owner, network, key)
 
     def ends(self, owner: str, key: str = "sk-own") -> None:

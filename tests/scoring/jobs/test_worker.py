@@ -259,7 +259,7 @@ def test_a_judge_that_is_no_longer_lent_says_so(database):
             failed = ended(bench, job.link)
         assert (
             failed.state == "failed"
-            and "at the operator's own server is no longer lent" in failed.problem
+            and "at the operator's own server is no longer offered here" in failed.problem
         )
         bench.jobs.start(OWNER, job.link, None)
 
@@ -300,7 +300,7 @@ def test_an_own_key_serves_its_job_only_and_is_gone_after_it(database, certifica
         address = own.key("sk-planted-" + "0123456789")
         seen = weakref.ref(address)
         with running(bench):
-            with pytest.raises(JobError, match="was quoted for"):
+            with pytest.raises(JobError, match="was priced for"):
                 bench.worker.begin(
                     OWNER, job.link, Endpoint("https://elsewhere.example/v1", address.key, OWNER)
                 )

@@ -155,7 +155,7 @@ class TestFiles:
             answer = visitor.get(f"/r/{site.refused}/{name}")
             assert (answer.status_code, answer.text) == (409, reason)
         page = visitor.get(f"/hub/{site.refused}", params={"repo": REPO})
-        assert reason in page.text
+        assert reason in unescape(page.text)
         assert "<form" not in page.text
 
     @pytest.mark.parametrize("name", ["no-owner", "a/..", "a/.", "a../b", "a/b--c", "a/b."])

@@ -231,7 +231,7 @@ def test_an_owner_publishes_and_takes_it_into_a_readme_and_a_frame(site, browser
         page.goto(f"{site.server.address}/report/{job.link}")
         page.locator("summary", has_text="Share").click()
         expect(page.locator(".share-sheet p").first).to_have_text(
-            "Only people with the link can read this."
+            "Private. Anyone with the link can read it."
         )
         shoot(page, "share-private")
         page.locator("summary", has_text="Share").click()

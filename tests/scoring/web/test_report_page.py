@@ -202,11 +202,14 @@ def test_two_reports_are_compared_at_an_address_to_send(site, owner, stranger):
     page = stranger.get(canonical).text
     assert "Another &lt;model&gt; compared with A &lt;b&gt;model&lt;/b&gt;" in page
     assert "10.0 points higher than" in page and 'data-copy="link"' in page
-    assert "This table holds 7 comparisons; about 1 in 20 misses by chance." in page
+    assert "Each of the 7 has a 5% chance of missing." in page
     assert "Another" not in stranger.get(path).text, "who else's reports there are is not told"
     assert f'<option value="{site.second}">Another &lt;model&gt;' in owner.get(path).text
     nothing = stranger.get(f"{path}?with=nothing")
-    assert nothing.status_code == 200 and "There is no report under this link." in nothing.text
+    assert (
+        nothing.status_code == 200
+        and "There&#39;s no report under this link. Paste the address of another" in nothing.text
+    )
     other = stranger.get(f"{path}?with={site.choices}").text
     assert "Choose two reports with the same benchmark" in other
     for odd in ("http://[", "/", "?", "x" * 600):
@@ -224,7 +227,10 @@ def test_any_address_of_a_report_names_it(site, stranger, end):
 @pytest.mark.parametrize("typed", ["//", "http://[", "https://any.example/report/"])
 def test_an_address_of_nothing_is_said_to_be_none(site, stranger, typed):
     page = stranger.get(f"/report/{site.first}", params={"with": typed})
-    assert page.status_code == 200 and "There is no report under this link." in page.text
+    assert (
+        page.status_code == 200
+        and "There&#39;s no report under this link. Paste the address of another" in page.text
+    )
 
 
 def test_the_address_of_a_sent_form_leads_back(site, stranger):
@@ -352,7 +358,7 @@ def test_an_owner_publishes_in_a_browser(site, browser: Browser):
         page.get_by_label("More").click()
         page.get_by_role("button", name="Make private").click()
         page.locator("summary", has_text="Share").click()
-        expect(page.get_by_text("Only people with the link can read this.")).to_be_visible()
+        expect(page.get_by_text("Private. Anyone with the link can read it.")).to_be_visible()
         page.goto(f"{site.server.address}/report/{site.first}?with={site.second}")
         shoot(page, "report-compared", whole=True)
 

@@ -179,7 +179,7 @@ def test_a_judge_that_nobody_can_read_stops_and_another_is_quoted_in_its_place(
         upload(page, unjudged(tmp_path / "unread.json"))
         page.locator("#check").click()
         stopped = page.locator(".progress[data-state=failed]")
-        expect(stopped).to_contain_text("The last 10 replies of ", timeout=60_000)
+        expect(stopped).to_contain_text("We couldn't read the last 10 replies of ", timeout=60_000)
         expect(stopped).to_contain_text("such as 'Hm, who knows?'")
         expect(stopped).to_contain_text("another judge under Details")
         shoot(page, "scoring-judge-unread", whole=True)

@@ -58,7 +58,7 @@ def test_failures_of_an_api_are_named_before_the_price_and_not_judged(
     upload(visitor, tmp_path / "broken-run.json")
     found = visitor.locator("#found")
     expect(found).to_contain_text(
-        "200 of the 218 answers aren't a model's (an error of the server). Unscored",
+        "200 of the 218 answers aren't a model's (an error of the server). Such answers stay unscored and cost nothing",
         timeout=20_000,
     )
     expect(visitor.locator("#offers label").first).to_contain_text("$")

@@ -192,7 +192,7 @@ def test_a_page_goes_on_when_its_judge_was_tried_out(browser, start_server, cert
             expect(page.locator("#scoring-problem")).to_contain_text("then press again")
             page.get_by_label("Test this judge first").check()
             page.locator("#check").click()
-            expect(page.locator("#scoring-problem .trying")).to_contain_text("is being tried out")
+            expect(page.locator("#scoring-problem .trying")).to_contain_text("Testing test-judge")
             shoot(page, "scoring-trial", whole=True)
             expect(page.locator(".quote")).to_contain_text("the cost is unknown", timeout=30_000)
             expect(page.locator("#scoring-problem")).to_have_text("")
