@@ -383,7 +383,7 @@ def test_answers_are_matched_to_options_without_what_a_judge_chose(owner, app):
     expect(owner.locator("[data-sheet=alignment]")).to_contain_text(LETTER_JUDGE)
     expect(owner.locator("[data-sheet=alignment]")).to_contain_text("50.0%")
     expect(owner.locator("[data-sheet=alignment]")).to_contain_text("87.0%")
-    owner.get_by_text("Where people and the extractor differ").click()
+    owner.get_by_text("Where people and the judge differ").click()
     first, second = owner.locator("ol.audit > li").all()
     expect(first).to_contain_text("people: C")
     expect(second).to_contain_text("people: none of the options")

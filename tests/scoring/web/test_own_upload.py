@@ -76,6 +76,6 @@ def test_three_files_are_an_own_benchmark_with_a_report_and_so_is_a_zip(visitor,
     expect(report).to_contain_text("scores 66.7 on Zoo")
     expect(report).to_contain_text("questions.csv, md5")
     visitor.locator("summary", has_text="Share").click()
-    expect(report).to_contain_text("Reports of your own benchmarks stay private.")
+    expect(report).to_contain_text("Reports on your own benchmarks stay private.")
     expect(visitor.get_by_role("button", name="Publish report")).to_have_count(0)
     shoot(visitor, "own-benchmark-report", whole=True)

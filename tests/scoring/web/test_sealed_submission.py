@@ -102,7 +102,7 @@ def test_the_submitter_reads_scores_and_nobody_a_sealed_text(browser, site, tmp_
     own = crawled(app.address, paths, cookies)
     others = crawled(app.address, paths, "")
     assert any("sealed-items-scores.csv" in path for path in own)
-    assert "share no question" in own[compared]
+    assert "no scored question in common" in own[compared]
     told = [*sent, *own.values(), *others.values(), app.log.read_text()]
     told += rows_of(app.data_dir / "arena.db")
     assert sealed.told_by("\n".join(told)) == []
