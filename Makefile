@@ -12,9 +12,9 @@ IN_MEMORY := $(shell [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)"
 run: .installed-app
 	$(BIN)/python app.py
 
-# Four at a time for two cores: tests wait for half of their time (for a pace, a page, a lock).
+# Three at a time for two cores: tests wait for a part of their time (for a pace, a page, a lock).
 test: .installed-dev browser
-	$(IN_MEMORY) $(BIN)/python -m pytest -m "not soak" -n 4 --dist loadfile
+	$(IN_MEMORY) $(BIN)/python -m pytest -m "not soak" -n 3 --dist loadfile
 
 check: .installed-dev
 	$(BIN)/ruff format --check .
@@ -25,7 +25,7 @@ bench: .installed-dev
 	$(BIN)/python -m perf
 
 soak: .installed-dev browser balancer latex
-	$(BIN)/python -m pytest -m "soak or hypothesis" --hypothesis-profile=soak --timeout=1800
+	$(IN_MEMORY) $(BIN)/python -m pytest -m "soak or hypothesis" --hypothesis-profile=soak --timeout=1800 -n 2 --dist worksteal
 
 # Small changes to MODULES (files or folders), to see which ones no test notices.
 # make mutants MODULES="arena/ratings/shares.py scoring/judges" N=40 SEED=1 TESTS=tests/arena/ratings/test_shares.py

@@ -114,7 +114,7 @@ def offered() -> Mapping[str, Benchmark[Any]]:
     return {key: benchmark for key, benchmark in BENCHMARKS.items() if benchmark.way != "hidden"}
 
 
-_NO_ROWS = "expected answers, found none; choose the file that holds them"
+_NO_ROWS = "The file has no answers. Choose the one that has them."
 
 
 def open_upload(

@@ -50,6 +50,7 @@ from tests.support.growth import MOST, grows_too_fast, slow, units_of
 ROOT = Path(__file__).parents[1]
 ANCHORED = {"match", "fullmatch"}
 SEARCHING = {"search", "findall", "finditer", "split", "sub", "subn"}
+PARTS = 16
 TORCH = ("arena.inference.adapter_training", "arena.inference.local_model")
 """Modules without patterns that load torch, which takes seconds in each process that collects these tests."""
 
@@ -171,9 +172,12 @@ def test_the_work_of_every_pattern_grows_with_the_text():
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(4 * 3600)
-def test_the_work_of_every_pattern_grows_with_the_text_in_every_shape():
-    assert {name: ways for name in patterns() if (ways := slow_ways(name, soak=True))} == {}
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_the_work_of_every_pattern_grows_with_the_text_in_every_shape(part):
+    """In parts, so that several processes share the hours."""
+    names = sorted(patterns())[part::PARTS]
+    assert {name: ways for name in names if (ways := slow_ways(name, soak=True))} == {}
 
 
 ANIMALS = {"A": "dog", "B": "cat", "C": "bird", "D": "5"}

@@ -11,7 +11,8 @@ CELL_LIMIT = 32_767
 """Maximum characters in an Excel cell."""
 _CUT = " [cut: the JSONL has it whole]"
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_FORMULA = re.compile(r"[\s\ufeff\u200b]*[=+\-@＝＋－＠]|[\t\n\r]")
+_FORMULA = re.compile(r"'*(?:[\s\ufeff\u200b]*[=+\-@＝＋－＠]|[\t\n\r])")
+"""What a spreadsheet runs, also behind apostrophes: these get one more, so that `plain_cell` gives the text back."""
 _NUMBER = re.compile(r"-(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)?")
 
 

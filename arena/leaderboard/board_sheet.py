@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from arena.interval_text import plus_minus
 from arena.leaderboard.board import Board, Span, Standing
 from arena.leaderboard.headline import only_for
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE
@@ -17,8 +18,8 @@ from arena.sheets import Column, Sheet, frame_of
 MODEL = Column(
     "model",
     "Model",
-    meaning=f"Below the line: still gathering votes. They have under {TRUSTED}, an interval wider than ±{WIDE:.0f} "
-    "points, or only wins or only losses.",
+    meaning=f"Below the line: still gathering votes. They have under {TRUSTED}, an interval wider than "
+    f"{plus_minus(WIDE, '.0f')} points, or only wins or only losses.",
 )
 RANK = Column(
     "rank",

@@ -124,9 +124,10 @@ def zeros_sentence(grades: Iterable[Grade]) -> str:
     if not zeros:
         return ""
     ids = [*dict.fromkeys(grade.question for grade in zeros)]
-    listed = ", ".join(ids[:_MOST_LISTED]) + (", ..." if ids[_MOST_LISTED:] else ".")
+    first_ids = ", ".join(ids[:_MOST_LISTED])
+    listed = f"{first_ids} and more" if ids[_MOST_LISTED:] else first_ids
     total = len(all_grades)
-    return f"Counted as 0, since the judge's reply held no score: {len(zeros):,} of {total:,} grades, id {listed}"
+    return f"Counted as 0, since the judge's reply held no score: {len(zeros):,} of {total:,} grades, id {listed}."
 
 
 def no_answer_notes(report: Report) -> tuple[str, ...]:

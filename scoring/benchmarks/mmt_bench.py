@@ -369,8 +369,8 @@ def overall_sheet(scores: MMTBenchScores) -> Sheet:
         Column("frequency", "Frequency", "score"),
     )
     note = (
-        "Random: a guess among the options. Frequency: always the most frequent right letter of a subtask. Both are of "
-        "the questions of this file."
+        "Random: a guess among the options. Frequency: always the most frequent right letter of a subtask. Both use "
+        "this file's questions."
     )
     return Sheet("overall", "Overall, beside guessing", pd.DataFrame(rows), columns, note)
 
@@ -394,7 +394,7 @@ def success_sheet(title: str, read: Success) -> Sheet:
         Column("refused", "Refused", "score"),
     )
     title = "Answers read after each step, in percent"
-    note = "Table A17 is of the whole benchmark."
+    note = "Table A17 covers the whole benchmark."
     return Sheet("success", title, frame, columns, note, "below", bold="own")
 
 
@@ -516,7 +516,7 @@ class MMTBench(MultipleChoice):
             "the table's Overall is a mean over subtasks for some models and over samples for others"
         ]
         if scores.overall.samples.n < sum(subtask.samples for subtask in subtasks().values()):
-            reasons.append("the table is of the whole benchmark, and these are fewer questions")
+            reasons.append("the table covers the whole benchmark, and these are fewer questions")
         if report.mode:
             reasons.append(f"the questions were asked in mode {report.mode}")
         if report.chosen_by == "likelihood":

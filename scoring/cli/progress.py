@@ -139,7 +139,7 @@ class CommandJudge:
             return self._completed(probe(self.address, self._model))
         except StoppedError as error:
             if isinstance(error.__cause__, JudgeUnreadable):
-                raise JudgeChoiceError(f"{error.__cause__}.") from error
+                raise JudgeChoiceError(str(error.__cause__)) from error
             raise
 
     def judged(self, draft: R, spec: JudgeSpec) -> Lines[R]:
@@ -229,7 +229,7 @@ class CommandJudge:
             raise JudgeChoiceError(f"{error}.\nName another with --judge MODEL.") from error
         except JudgeUnreadable as error:
             raise StoppedError(
-                f"{error}: give the same command with another --judge MODEL. {self._saved_work()}."
+                f"{error}\n{self._saved_work()}: give the same command with another --judge MODEL."
             ) from error
         except (JudgeError, BudgetError) as error:
             raise StoppedError(

@@ -43,9 +43,9 @@ def hindrance_to_publish(state: str, benchmark: str, is_withdrawn: bool) -> str:
     `is_withdrawn`: operators made it private for good (`arena.admin.moderation`).
     """
     if state != "done":
-        return f"is {state}; only a finished report can be published"
+        return f"is {state}. Only a finished report can be published."
     if is_own(benchmark):
-        return "is scored by a benchmark of your own, which stays private; share its link"
+        return "is scored by your own benchmark, which stays private. Share its link."
     if is_withdrawn:
-        return "was made private by the operators, and can't be published again"
+        return "was made private by the operators and can't be published again."
     return ""

@@ -211,7 +211,7 @@ class Jobs:
         """Stores a draft as a quoted job, in place of the owner's last quote. Raises JobError."""
         if spec.price is None and not own_key:
             raise JobError(
-                f"The price of {spec.model} is not known, so nobody can lend it; add it to JUDGE_PRICES"
+                f"We don't know the price of {spec.model}, so it can't be lent. Add it to JUDGE_PRICES."
             )
         made = draft if isinstance(draft, Written) else written(draft)
         unfinished = and_(JOB.c.owner == owner, JOB.c.state != "done")

@@ -111,7 +111,8 @@ def known_file(path: Path) -> KnownFile:
             raise QuestionFileError(f"{path.name}: {key!r} is no benchmark with files; name {keys}")
         questions = [*benchmark.list_questions(benchmark.own_questions(path))]
     except (RowsError, ChoicesError, OSError) as error:
-        raise QuestionFileError(f"{error}; correct {path.name}, or take it away") from error
+        problem = str(error).rstrip(".")
+        raise QuestionFileError(f"{problem}. Correct {path.name}, or remove it.") from error
     entry = _entry_of(benchmark, path.name, md5)
     return KnownFile(
         path=path,

@@ -13,7 +13,7 @@ def headline_words(spec: Spec) -> str:
     name = spec.headline_under(spec.protocols[0])
     words = _figure_words(spec, spec.figures[name]).replace("_", " ")
     is_named = name == OVERALL or words.casefold().startswith(name.casefold())
-    return words if is_named else t("benchmarks.named_figure", name=name, figure=words)
+    return words if is_named else t("benchmarks.named_figure", name=translated(name), figure=words)
 
 
 def _figure_words(spec: Spec, figure: Figure) -> str:

@@ -85,7 +85,7 @@ def _bytes(name: str, folder: Path | None, fetched: Callable[[str], bytes]) -> b
         try:
             return fetched(name)
         except FetchError as error:
-            raise TaskError(f"its image: {error}; or give a folder with --images") from error
+            raise TaskError(f"its image: {error}, or give a folder with --images") from error
     path = named_file(folder, last_part(name))
     try:
         return path.read_bytes()

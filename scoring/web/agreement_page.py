@@ -70,7 +70,7 @@ class AgreementPage:
                     cookie_hash(cookie), file.filename, _pieces(file), request.state.network
                 )
             except UploadStoreError as error:
-                return await self._says(request, source, translated(f"{error}."), 400)
+                return await self._says(request, source, translated(error), 400)
         query = urlencode({"source": source, "own": arrived.token})
         return RedirectResponse(f"{PATH}?{query}#own-metric", status_code=303, headers=NO_STORE)
 

@@ -311,7 +311,7 @@ class ReportPages:
         try:
             return _sent_to(change(owner, job.link))
         except JobError as error:
-            return self._says(request, REPORT.refused(name, translated(f"{error}.")), 409)
+            return self._says(request, REPORT.refused(name, translated(error)), 409)
 
     def _publish(self, owner: str, link: str) -> str:
         slug = self.jobs.publish(owner, link, True).slug or ""

@@ -70,14 +70,14 @@ def test_a_file_of_a_development_version_is_refused_and_stays_as_it_is(old_file)
         Database(f"sqlite:///{old_file}")
     assert (
         str(refused.value)
-        == f"{old_file} was made by a development version. Start with an empty folder"
+        == f"{old_file} was made by a development version. Start with an empty folder."
     )
     with closing(sqlite3.connect(old_file)) as connection:
         assert "\n".join(connection.iterdump()) + "\n" == OLD_TABLES.read_text("utf-8")
 
 
 def test_a_program_ends_with_one_sentence_at_a_file_of_a_development_version(old_file):
-    sentence = f"{old_file} was made by a development version. Start with an empty folder\n"
+    sentence = f"{old_file} was made by a development version. Start with an empty folder.\n"
     with pytest.raises(RuntimeError) as ended:
         AppServer(old_file.parent)
     assert str(ended.value) == f"the server ended with 2: Stereoscope didn't start: {sentence}"
@@ -93,7 +93,7 @@ def test_another_digest_is_refused_and_its_password_not_shown(database, database
         connection.execute(update(SCHEMA).values(stored))
     empty = "folder" if database.is_sqlite else "database"
     with pytest.raises(
-        DatabaseError, match=f"was made by a development version. Start with an empty {empty}$"
+        DatabaseError, match=rf"was made by a development version\. Start with an empty {empty}\.$"
     ):
         Database(database_url)
 

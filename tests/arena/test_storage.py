@@ -56,9 +56,9 @@ def at(folder: str, **changes) -> Settings:
         (at("/data/votes", backup=COPY), "lasting disk, /data/votes/arena.db, copied to ada/votes"),
         (
             at("/data/fast", backup=COPY),
-            "wiped at a restart, /data/fast/arena.db, copied to ada/votes",
+            "a restart wipes, /data/fast/arena.db, copied to ada/votes",
         ),
-        (at("/home/user", space=True, backup=COPY), "wiped at a restart"),
+        (at("/home/user", space=True, backup=COPY), "SQLite on a disk that a restart wipes"),
         (
             at("/home/user", space=True),
             "ALL VOTES ARE LOST whenever this Space restarts. Set MIRROR",

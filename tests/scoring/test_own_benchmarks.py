@@ -65,7 +65,10 @@ def test_an_own_benchmark_goes_all_the_way_and_survives_a_restart(person, tmp_pa
     assert "questions.csv, md5" in found and "t read 1 of 4 answers. A judge can" in found
     assert found.count("<li>") == 3 and "Which is it, 0?" in found
     assert form[settings.benchmark]["value"] == "Your benchmark"
-    assert form[settings.protocol]["choices"] == ["Strict (ours)", "VLMEvalKit"]
+    assert form[settings.protocol]["choices"] == [
+        ("Strict (ours)", "Strict (ours)"),
+        ("VLMEvalKit", "VLMEvalKit"),
+    ]
     kit = person.tab.on_check({**sent, settings.protocol: "VLMEvalKit"}, person.request)
     assert "50.0" in person.opened(kit[person.tab.link])
     link = person.in_thread(person.tab.on_check, sent, person.request)[person.tab.link]
@@ -76,7 +79,7 @@ def test_an_own_benchmark_goes_all_the_way_and_survives_a_restart(person, tmp_pa
     job = jobs.find(link)
     with pytest.raises(JobError, match="which stays private"):
         jobs.publish(person.owner, link, True)
-    assert "Zoo · rules alone" in mine_html(jobs.of_owner(person.owner), "")
+    assert "Zoo · rules only" in mine_html(jobs.of_owner(person.owner), "")
 
     again = Person(tmp_path, judge)
     assert "scores 66.7 on Zoo" in again.opened(link) and again.service.left(job) == 1
@@ -166,8 +169,11 @@ def test_a_question_file_of_mmt_bench_is_told_by_its_subtasks(person, tmp_path):
     ("names", "why"),
     [
         (["benchmark.yaml"], "benchmark.yaml says how to score Zoo. Drop your answers together"),
-        (["model.csv", "plain.csv"], "No benchmark is known by plain.csv"),
-        (["model.csv", "wrong.yaml"], "<p>wrong.yaml cannot be used yet:</p><ul><li>about: say in"),
+        (["model.csv", "plain.csv"], "tell the benchmark from plain.csv. Choose it below"),
+        (
+            ["model.csv", "wrong.yaml"],
+            "<p>wrong.yaml can&#39;t be used yet:</p><ul><li>about: Say in",
+        ),
     ],
 )
 def test_what_keeps_files_from_being_scored_is_told(person, tmp_path, names, why):

@@ -9,7 +9,7 @@ from re import _constants as parts  # a pattern's own parts: no public door lead
 from re import _parser as parser
 from typing import Any
 
-MOST = 60_000
+MOST = 24_000
 """Characters of the longest text."""
 QUICKLY = 4_000
 """Characters of the longest text, but in `make soak`."""

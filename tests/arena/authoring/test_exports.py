@@ -263,7 +263,7 @@ def test_the_card_says_how_it_came_about(database, tmp_path):
         "| correct | 100.0% (20.7% to 100.0%) of 1 |",
         "| CC BY | 1 |",
         "Withheld fields: none.",
-        "https://example.org/us, also",
+        "https://example.org/us. Write here too",
         "imagefolder",
     ):
         assert told in card.text, told
@@ -406,7 +406,8 @@ def test_an_error_names_project_item_and_field_and_leaves_no_folder(database, tm
     values = [event.value for event in twin.events]
     project.store.bring(project.campaign, [("twin", "animals", values)])
     with pytest.raises(
-        ExportError, match=rf"pets, items {first} and 2, instruction: .* reject pets 2 --fault"
+        ExportError,
+        match=rf"pets: items {first} and 2 have the same instruction .* reject pets 2 --fault instruction",
     ):
         out.write(project.campaign, "bank", tmp_path / "out")
     project.store.append(2, Reject(fault="instruction"))

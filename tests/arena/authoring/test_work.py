@@ -132,7 +132,7 @@ def test_a_link_to_no_public_picture_is_told_in_a_sentence(project, ann):
     seat, token = ann
     project.writing._fetcher = Fetcher(resolve=_nowhere)
     for link, told in (
-        ("https://inner.example/cat.jpg", "not on the public internet"),
+        ("https://inner.example/cat.jpg", "isn't on the public internet"),
         ("ftp://a.b/c", "Only https"),
     ):
         with pytest.raises(DraftError, match=f"The picture wasn.t fetched: .*{told}"):

@@ -560,7 +560,7 @@ class Visitor:
             except EventError as error:
                 known = any(
                     words in str(error)
-                    for words in ("already chose", "taken back", "take back", "Choose A or B")
+                    for words in ("already chosen", "undid", "undo", "Choose A or B")
                 )
                 if ask:
                     self._told.note("-" if known else f"fault:{error}", ask)

@@ -263,7 +263,7 @@ def test_a_replay_of_the_undone_vote_is_refused(visitor, choice):
     visitor.vote(battle, "a")
     again = visitor.undo(battle)
     for _ in range(2):
-        with pytest.raises(ChoiceError, match="taken back"):
+        with pytest.raises(ChoiceError, match="You undid this choice"):
             visitor.vote(battle, choice)
         assert visitor.store.votes_of(visitor.id) == len(counted(visitor.database))
         visitor.vote(again, "b")

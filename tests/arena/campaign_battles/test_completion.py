@@ -86,7 +86,7 @@ def test_a_campaign_of_a_sample_is_filled_by_people(battles, at_work):
         people.work(stop)
         check_few_are_unfinished(people.sight(), SEAT["votes"])
     people.work()
-    assert people.campaign.why_ended == "every tuple has its votes"
+    assert people.campaign.why_ended == "every tuple has all its votes"
     assert people.sight().state.collected.counted.tolist() == layout.wanted.tolist()
 
 
@@ -150,7 +150,7 @@ def test_a_campaign_of_the_papers_size_is_filled_by_people(servers, tuples, at_w
         people.work(stop)
         check_few_are_unfinished(people.sight(), PAPER["votes"])
     people.work()
-    assert people.campaign.why_ended == "every tuple has its votes"
+    assert people.campaign.why_ended == "every tuple has all its votes"
     seen = people.sight()
     assert seen.state.collected.counted[seen.wanted > 0].tolist() == [5] * tuples
     assert given(servers[0]).min() >= 5
@@ -209,7 +209,7 @@ def test_no_more_votes_are_taken_than_the_stop_needs(battles):
             if battle is not None:
                 server.decide(seat, battle, "a")
     assert given(battles).sum() == 30
-    assert battles.again(campaign).why_ended == "30 votes of 30 are there"
+    assert battles.again(campaign).why_ended == "it has 30 of 30 votes"
 
 
 @pytest.mark.locks_or_dialect

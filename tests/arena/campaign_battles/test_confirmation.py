@@ -127,7 +127,7 @@ def test_a_crowd_of_invented_workers_moves_nothing(bank, boards, platform):
     crowd(one, people)
     assert given(one) == 2 * STOP and now_of(one).ended_at is None
     bring(one, **dict.fromkeys(people, "AWAITING REVIEW"))
-    assert one.admin.store.get("pilot").why_ended == f"{STOP} votes of {STOP} are there"
+    assert one.admin.store.get("pilot").why_ended == f"it has {STOP} of {STOP} votes"
     assert boards.votes() == STOP and boards.votes(everyone=True) == STOP
     counts = [row["counts"] for row in table(one.admin.votes("pilot"))]
     assert counts == ["no"] * STOP + ["yes"] * STOP
@@ -144,7 +144,7 @@ def test_unconfirmed_places_lapse(bank):
     now_of(one)
     assert not one.work.is_full(one.campaign) and one.admin.standing(one.campaign).votes == 0
     bring(one, **{f"w{number}": "APPROVED" for number in range(STOP // 3)})
-    assert one.admin.store.get("pilot").why_ended == f"{STOP} votes of {STOP} are there"
+    assert one.admin.store.get("pilot").why_ended == f"it has {STOP} of {STOP} votes"
 
 
 def test_a_list_moves_boards_at_once_and_a_later_one_too(bank, boards):
@@ -262,7 +262,7 @@ def test_whoever_comes_to_full_places_is_told_and_who_gave_something_is_paid(ban
     late = Worker(client, link.replace("mine", "late"))
     for page in (late.get(), late.enter()):
         assert (page.status, page.title) == (403, "Full for now")
-        assert "try again later" in page.alert
+        assert "Try again later" in page.alert
     assert "late" not in {seat.person for seat in one.admin.seats.all(one.campaign)}
     mine.send(act="finish")
     assert (mine.kind, mine.code) == ("end", "C1FULL"), "who came before is paid"

@@ -55,7 +55,7 @@ def replay(database: Database, layout: list, models: int) -> dict:
             break
         battles.do(battles.seat(campaign, f"w{number}"), most=20)
         battles.states.fresh(campaign)
-    assert battles.campaigns.get("pilot").why_ended == "every tuple has its votes"
+    assert battles.campaigns.get("pilot").why_ended == "every tuple has all its votes"
     return votes_by_tuple(database, campaign)
 
 
@@ -119,7 +119,7 @@ def test_racing_seats_of_two_servers_are_served_no_tuple_too_often(servers, bank
         found[key] = found.get(key, 0) + 1
     assert max(found.values()) == 2
     assert sum(found.values()) == 36 == sum(map(len, votes_by_tuple(bank, campaign).values()))
-    assert servers[0].again(campaign).why_ended == "every tuple has its votes"
+    assert servers[0].again(campaign).why_ended == "every tuple has all its votes"
 
 
 @pytest.mark.locks_or_dialect
@@ -204,7 +204,7 @@ def test_who_comes_back_before_others_took_his_battle_goes_on_with_it(one_tuple)
     one_tuple.states.fresh(campaign)
     assert one_tuple.next(seat).token == battle.token
     one_tuple.decide(seat, battle, "a")
-    assert one_tuple.again(campaign).why_ended == "every tuple has its votes"
+    assert one_tuple.again(campaign).why_ended == "every tuple has all its votes"
 
 
 @pytest.mark.locks_or_dialect
@@ -358,7 +358,7 @@ def test_what_a_worker_gave_who_does_not_count_is_asked_again(checked, why):
         seat = checked.seat(campaign, f"good-{number}")
         checked.do(seat, lambda battle: checked.better(battle, ("m1", "m2", "m3")))
         number += 1
-    assert checked.again(campaign).why_ended == "every tuple has its votes"
+    assert checked.again(campaign).why_ended == "every tuple has all its votes"
     with checked.database.read() as connection:
         found = collected(connection, campaign, state.layout)
     assert found.counted.tolist() == state.layout.wanted.tolist()

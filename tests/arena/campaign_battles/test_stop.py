@@ -47,13 +47,13 @@ def judged(battles: Battles, campaign: Campaign, seats: int) -> Campaign:
 
 def test_a_campaign_ends_with_its_votes_and_no_seat_goes_beyond_its_quota(duel):
     campaign = judged(duel, duel.campaign(stop={"votes": 40}), 9)
-    assert campaign.why_ended == "40 votes of 40 are there"
+    assert campaign.why_ended == "it has 40 of 40 votes"
     assert len(votes_by_tuple(duel.database, campaign)) == 40
 
 
 def test_a_campaign_ends_when_every_tuple_has_its_votes(duel):
     campaign = judged(duel, duel.campaign(families=["Color"]), 9)
-    assert campaign.why_ended == "every tuple has its votes"
+    assert campaign.why_ended == "every tuple has all its votes"
     assert len(votes_by_tuple(duel.database, campaign)) == 40
 
 
@@ -154,7 +154,10 @@ def spec_of(**changes) -> BattleSpec:
         ({"design": "clever"}, "design"),
         ({"name": "a b"}, "name"),
         ({"seat": {"votes": 0, "minutes": 5, "pay": 1}}, "votes is '0'"),
-        ({"qualify": {"items": "x", "asked": 3, "pass": 4}}, "more than the 3 questions asked"),
+        (
+            {"qualify": {"items": "x", "asked": 3, "pass": 4}},
+            "pass is 4, but only 3 questions are asked",
+        ),
         ({"platform": {"kind": "prolific"}}, "platform.study is missing"),
         ({"prize": 1}, "prize"),
     ],
@@ -170,7 +173,7 @@ def test_a_spec_with_a_mistake_says_which(changes, told):
         ({"source": "nowhere"}, "There is no source 'nowhere'. Sources: test"),
         ({"families": ["Opera"]}, "families: 'Opera' isn't in this source"),
         ({"models": ["m1", "m9"]}, "models: 'm9' isn't in this source"),
-        ({"models": ["m1"]}, "answers of 1 of these models. A battle takes two"),
+        ({"models": ["m1"]}, "answers from 1 of these models, but a battle needs two"),
         (
             {"design": "fixed", "fixed": [{"item": "x", "model_a": "m1", "model_b": "m2"}]},
             "the item of tuple 1",

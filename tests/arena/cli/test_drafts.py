@@ -240,7 +240,7 @@ def test_a_project_of_questions_from_its_file_to_its_table(database, arena, tmp_
     assert "Second person" in board and "Caption" not in board
     assert board.endswith("its author included, agree in 100.0% of pairs.\n")
     code, _, err = arena("drafts", "export", "pets", "--as", "bank", "--out", tmp_path / "out")
-    assert (code, err) == (2, "pets has multiple-choice questions. Choose --as tsv.\n")
+    assert (code, err) == (2, "pets has multiple-choice questions. Write --as tsv.\n")
     out = arena("drafts", "export", "pets", "--as", "tsv", "--out", tmp_path / "out")[1]
     assert out.splitlines() == [
         f"pets: 1 question written to {tmp_path / 'out'}.",

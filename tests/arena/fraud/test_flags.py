@@ -501,7 +501,7 @@ def test_a_folder_of_check_items_comes_in_by_the_command_line(
     if said is None:
         assert "1 new items" in told.out and main(["items", "list"]) == 0
         assert (
-            "attention (check): 1 items shown, 1 with answers of two models"
+            "attention (check): 1 items shown, 1 with answers from two or more models"
             in capsys.readouterr().out
         )
     else:
@@ -540,7 +540,7 @@ def test_votes_about_a_crowds_model_are_left_out_and_told_and_come_back(
     told = unescape(HTML.summary(paragraphs(board)))
     assert f"Without {out.of_crowd:,} votes about m3 that look like a crowd's" in told
     told = unescape(HTML.summary(paragraphs(everything)))
-    assert f"With {out.of_crowd:,} votes about m3 that look like a crowd's" in told
+    assert f"Includes {out.of_crowd:,} votes about m3 that look like a crowd's" in told
     write_export(bank, tmp_path)
     lines = (tmp_path / "votes.jsonl").read_text("utf-8").splitlines()
     marked = [row for row in map(json.loads, lines) if row["flagged"]]

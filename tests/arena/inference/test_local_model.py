@@ -507,7 +507,7 @@ def changed(tiny: Path, folder: Path, **files: dict[str, object] | None) -> str:
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({"config__json": {"model_type": "no-such"}}, "cannot be loaded"),
+        ({"config__json": {"model_type": "no-such"}}, "can't be loaded"),
         ({"model__safetensors": None}, "weights can't be loaded"),
         ({"chat_template__jinja": None}, "no chat template"),
         ({"tokenizer__json": None, "tokenizer_config__json": None}, "processor"),

@@ -342,7 +342,7 @@ def test_a_model_that_is_not_being_loaded_is_not_waited_for(said):
 
 REFUSED = (
     (400, {"error": {"message": "image 3 has no pixels"}}, "image 3 has no pixels"),
-    (400, {"error": {"message": "Unsupported parameter: 'seed'", "param": "seed"}}, "does not take seed"),
+    (400, {"error": {"message": "Unsupported parameter: 'seed'", "param": "seed"}}, "doesn't accept seed"),
     (422, {"detail": "this is no image"}, "this is no image"),
     (500, {"error": {"message": "CUDA out of memory"}}, "CUDA out of memory"),
     (413, {"error": "too many pixels"}, "too many pixels"),

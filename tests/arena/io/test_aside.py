@@ -101,7 +101,7 @@ def test_work_whose_caller_has_left_ends_within_a_second_and_so_does_what_it_sta
     left.set()
     assert gone_within(1.5, numbers)
     caller.join(5)
-    assert "Nobody waits" in str(ended)
+    assert "Nobody is waiting" in str(ended)
 
 
 def test_few_wait_and_of_one_network_fewer(aside, tmp_path):

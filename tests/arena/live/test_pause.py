@@ -60,7 +60,7 @@ def test_a_hidden_item_is_no_longer_taken_nor_asked_about(live):
             await visitor.watch(battle)
             change(live, lambda connection: hide(connection, item))
             await asyncio.sleep(ItemBank.CHECK_SECONDS + 0.1)  # by then every server has seen it
-            assert "no such item" in await visitor.refused("/live/battles", {"item": item})
+            assert "This item isn't here" in await visitor.refused("/live/battles", {"item": item})
             assert "no longer here" in await visitor.refused(
                 f"{battle}/questions", {"text": "And now?"}
             )

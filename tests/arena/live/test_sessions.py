@@ -268,7 +268,7 @@ def test_bad_input_is_told_what_to_do(pair):
                 ({"images": ["forged"]}, "no longer here"),
                 ({"images": "x"}, "list of texts"),
                 ({"images": [{"path": "/etc/passwd"}]}, "list of texts"),
-                ({"item": "none"}, "no such item"),
+                ({"item": "none"}, "This item isn't here"),
                 ({"keep": "yes"}, "true or false"),
             ):
                 assert said in await visitor.refused("/live/battles", {**good, **change}), change

@@ -632,7 +632,7 @@ def test_what_was_settled_on_a_board_comes_back(database, another, tmp_path):
 )
 def test_a_torn_copy_is_refused_whole(another, tmp_path, content):
     database = another()
-    with pytest.raises(ChangeLogError, match="not whole"):
+    with pytest.raises(ChangeLogError, match="isn't whole"):
         ChangeLog(database).unpacked([content])
     assert ChangeLog(database).empty()
 
@@ -677,7 +677,7 @@ def test_the_real_client_makes_a_private_dataset_commits_and_reads(database, ano
         with pytest.raises(HubError, match="403") as caught:
             hub.commit({"votes/x": b"x"})
         assert "hf_canary" not in str(caught.value)
-    with pytest.raises(HubError, match="cannot be reached"):
+    with pytest.raises(HubError, match="can't be reached"):
         hub.paths()
 
 

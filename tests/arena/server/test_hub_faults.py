@@ -276,7 +276,7 @@ def test_a_file_that_is_damaged_is_named(another, tmp_path):
         fresh = backup_of(another(), server, clock, tmp_path)
         with pytest.raises(
             ChangeLogError,
-            match=f"^{lost} is not whole. Delete it from the dataset or restore it there",
+            match=f"^{lost} isn't whole. Delete it from the dataset or restore it there",
         ):
             fresh.restore()
         assert fresh.change_log.empty()

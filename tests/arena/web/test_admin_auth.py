@@ -60,7 +60,7 @@ def test_the_link_opens_once_for_one_browser(by_link):
     assert by_link.of(carrying(cookie)) == LINK
     assert cookie != code and by_link.of(carrying(code)) is None
     assert by_link.of(carrying(cookie, COOKIE)) is None
-    with pytest.raises(LinkError, match="was used"):
+    with pytest.raises(LinkError, match="is used"):
         by_link.redeem(code)
     assert by_link.of(carrying(cookie)) == LINK
     assert by_link.link("http://127.0.0.1:7860") is None

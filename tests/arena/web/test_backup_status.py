@@ -31,13 +31,13 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
         ),
         (
             BackupState(NOW - timedelta(minutes=5), 90_000, ""),
-            '<span class="late">Saved. The backup is late. Votes from the last 5 min aren\'t backed up.</span>',
+            '<span class="late">Saved. The backup is late. Votes from the last 5 min aren&#39;t backed up.</span>',
         ),
         (BackupState(None, 5, ""), "Saved. Nothing is backed up yet."),
         (
             BackupState(NOW, 5, "the Hub answered <503>"),
             '<span class="late">Saved. The backup failed: the Hub answered &lt;503&gt;. '
-            "Votes from the last 0 s aren't backed up.</span>",
+            "Votes from the last 0 s aren&#39;t backed up.</span>",
         ),
         (
             BackupState(None, 5, "the Hub answered 503"),
@@ -49,7 +49,7 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
         ),
         (
             BackupState(NOW - timedelta(seconds=64), 5, ""),
-            '<span class="late">Saved. The backup is late. Votes from the last 64 s aren\'t backed up.</span>',
+            '<span class="late">Saved. The backup is late. Votes from the last 64 s aren&#39;t backed up.</span>',
         ),
     ],
 )

@@ -164,9 +164,9 @@ def test_who_sends_too_much_is_told_how_much_is_taken(voter):
         "This event has 9,000 characters, more than 8,000. Shorten it."
     )
     assert told("on_offer", "", "x" * 9_000, "", "") == (
-        "How it is judged has 9,000 characters, more than 8,000. Shorten it."
+        "How to judge has 9,000 characters, more than 8,000. Shorten it."
     )
-    assert told("on_offer", "", ["x"], "", "") == "How it is judged takes text."
+    assert told("on_offer", "", ["x"], "", "") == "How to judge takes text."
     assert told("on_offer", "") == "This event takes a list of 4 values, and these are 1."
     with pytest.raises(EventError, match="at most 500 characters for value, found 501"):
         voter.act("search", value="x" * 501)

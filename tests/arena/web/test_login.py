@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from html import unescape
 from pathlib import Path
 from typing import get_args
 from urllib.parse import parse_qs, urlsplit
@@ -285,7 +286,7 @@ def test_while_the_provider_is_down_one_votes_as_a_guest(site, provider):
     for path in ("/login", back):
         answer = client.get(path)
         assert answer.status_code == 403
-        assert "Hugging Face isn't answering. Vote as a guest, or" in answer.text
+        assert "Hugging Face isn't answering. Vote as a guest, or" in unescape(answer.text)
     assert 'href="/login"' in who(client)
 
 

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
+from html import unescape
 from pathlib import Path
 
 import httpx
@@ -214,10 +215,9 @@ def test_names_are_text_and_addresses_are_quoted(pages):
 
 
 def test_reports_are_said_to_go_by_the_models_name_alone(pages):
-    told = html(pages, "/model/beta")
-    assert (
-        'href="/report/abc"' in told and "Nobody has checked that they're about this model." in told
-    )
+    told = unescape(html(pages, "/model/beta"))
+    assert 'href="/report/abc"' in told
+    assert "Nobody has checked that they're about this model." in told
     assert "Nobody has checked" not in html(pages, "/model/alpha")
 
 
@@ -335,6 +335,7 @@ CLOSED = (
     "/model/alpha?source=test",
     "/model/nobody?source=test&before=50",
 )
+STRANGE = "We couldn't read this part of the address"
 
 
 def test_a_board_is_closed_and_nothing_else_is_told_while_a_campaign_on_it_runs(planted, tmp_path):
@@ -348,11 +349,11 @@ def test_a_board_is_closed_and_nothing_else_is_told_while_a_campaign_on_it_runs(
             assert answer.status_code == 200 and "no-store" in answer.headers["cache-control"]
             assert "The board of <bdi>test</bdi> is closed until its campaign ends." in answer.text
             assert '"robots" content="noindex"' in answer.text
-            for told in ("alpha", "nobody", "votes", "Not understood"):
-                assert told not in answer.text, (address, told)
+            for told in ("alpha", "nobody", "votes", STRANGE):
+                assert told not in unescape(answer.text), (address, told)
         file = httpx.get(f"{site.address}/boards/board.csv?source=test")
         assert (file.status_code, "closed until" in file.text) == (403, True)
-        assert "Not understood" in httpx.get(f"{site.address}/results/gone").text
+        assert STRANGE in unescape(httpx.get(f"{site.address}/results/gone").text)
         assert_stranger_to_other_boards(site, "young")
         running.campaigns.end(campaign, "an operator")
         assert "55 votes" in httpx.get(f"{site.address}/results/test").text
@@ -463,7 +464,7 @@ def test_a_model_is_opened_from_its_row_and_from_its_address_and_left_again(brow
 def test_a_finished_battle_has_a_page_of_its_own(browser: Browser, site):
     with fresh_page(browser, PHONE) as page:
         page.goto(f"{site.address}/model/alpha?source=test")
-        page.get_by_role("link", name="The battles it lost").click()
+        page.get_by_role("link", name="Battles it lost").click()
         expect(page.locator("#lost-heading")).to_be_focused()
         expect(page.locator("#lost-heading")).to_be_in_viewport()
         expect(page.locator(".lost-battle").first).to_contain_text("young won.")

@@ -109,7 +109,7 @@ def test_a_model_is_shown_with_its_rank_once_its_votes_are_final(
     assert (
         said[-1][0] == "m1"
         and re.match(r"Rank 1.*, Elo rating \d+ \(95% interval \d+ to \d+\)", said[-1][1])
-        and "by 200 votes of people" in said[-1][1]
+        and "from people's 200 votes" in said[-1][1]
     )
 
 

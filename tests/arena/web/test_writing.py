@@ -69,7 +69,7 @@ def test_pictures_come_by_a_form_and_what_was_typed_stays(pages):
         ({}, "An item needs 1 to 10 different pictures, and this has 0. Add or remove some."),
         (
             {**credited(1), "text": "x" * 2001},
-            "The text of the instruction has 2001 characters; 2000 is the most",
+            "The text of the instruction has 2001 characters, and the limit is 2000",
         ),
     ],
 )
@@ -115,7 +115,7 @@ def test_a_file_that_is_no_picture_is_named_and_the_others_are_kept(pages):
     assert TEXT in ann.html
     assert ann.html.count('class="brought"') == 1
     ann.write(text=TEXT, link="http://example.org/page", act="bring")
-    assert "The picture was not fetched" in ann.problem
+    assert "The picture wasn't fetched" in ann.problem
     assert 'value="http://example.org/page"' in ann.html
     many = [(f"{number}.jpg", b"") for number in range(31)]
     assert "30 files at most. Go back" in ann.write(*many, text=TEXT).html

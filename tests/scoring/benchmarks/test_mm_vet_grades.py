@@ -119,7 +119,7 @@ def test_a_wrong_grade_is_named_with_its_row_and_question(tmp_path, id, entry, t
 
 def test_grades_of_other_questions_or_too_few_are_named(tmp_path):
     some = {id: WHOLE[id] for id in IDS[1:]}
-    with pytest.raises(UploadError, match="questions without an answer: 1"):
+    with pytest.raises(UploadError, match=r"Questions without an answer: 1 \(own_0\)\. Add them"):
         graded_report(read_grades(put(tmp_path, some)), SAMPLE)
     report = graded_report(read_grades(put(tmp_path, some)), SAMPLE, "unscored")
     assert report.missing == (IDS[0],) and all(
@@ -218,9 +218,12 @@ def test_of_grades_of_all_questions_a_subset_takes_its_own_and_counts_the_others
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"v1_9999": "x"}, "ids that are not in Stereoscope's own sample, not MM-Vet: 1 (v1_9999)"),
-        ({IDS[0]: None}, f"questions without an answer: 1 ({IDS[0]})"),
-        ("twice", f"ids that stand there more than once: 1 ({IDS[0]})"),
+        (
+            {"v1_9999": "x"},
+            "Ids that are not in Stereoscope's own sample, not MM-Vet: 1 (v1_9999). Correct",
+        ),
+        ({IDS[0]: None}, f"Questions without an answer: 1 ({IDS[0]}). Add them"),
+        ("twice", f"Ids that are there more than once: 1 ({IDS[0]}). Keep one of each."),
     ],
 )
 def test_answers_beside_grades_are_held_to_the_questions_as_everywhere(change, told, tmp_path):

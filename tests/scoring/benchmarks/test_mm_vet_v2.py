@@ -153,13 +153,13 @@ def test_editions_are_told_apart(tmp_path, data):
     assert (edition(v2), edition(data / "mm-vet" / "llava-v1.5-7b.json")) == ("mm-vet-v2", "mm-vet")
     sample = own_sample()
     with pytest.raises(
-        UploadError, match=r"they are MM-Vet v2's: score the file with --benchmark mm-vet-v2"
+        UploadError, match=r"They are MM-Vet v2's: score the file with --benchmark mm-vet-v2"
     ):
         fill(sample, read_predictions(v2, sample), "unscored")
     questions = load_mm_vet_v2(questions_file(tmp_path, 3))
     assert (questions.official, questions.benchmark) == (False, "mm-vet-v2")
     with pytest.raises(
-        UploadError, match=r"they are MM-Vet's: score the file with --benchmark mm-vet\b"
+        UploadError, match=r"They are MM-Vet's: score the file with --benchmark mm-vet\b"
     ):
         fill(
             questions,

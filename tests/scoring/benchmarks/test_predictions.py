@@ -427,8 +427,8 @@ def test_columns_of_pictures_are_skipped_unread(tmp_path):
     by_id = json.dumps({"own_0": {"Image": picture + "\0", "text": "x"}})
     assert answers(read(tmp_path, "a.json", by_id)) == {"own_0": "x"}
     assert (
-        "characters in a cell"
-        in refusal(tmp_path, "a.tsv", content.replace("image", "photo")).problem
+        refusal(tmp_path, "a.tsv", content.replace("image", "photo")).problem
+        == "The cell has 2,200,000 characters, more than 1,000,000. Shorten it."
     )
 
 
@@ -774,7 +774,7 @@ def test_a_subset_still_names_ids_of_no_question_and_its_own_that_are_missing(tm
     upload = read(tmp_path, "outputs.json", json.dumps({**kept, "v1_999": "?"}), part)
     with pytest.raises(UploadError) as caught:
         fill(part, upload, "stop")
-    assert [problem.split(";")[0] for problem in caught.value.problems] == [
+    assert [problem.split(".")[0] for problem in caught.value.problems] == [
         f"Questions without an answer: 1 ({IDS[3]})",
         f"Ids that are not in {part.name}: 1 (v1_999)",
     ]

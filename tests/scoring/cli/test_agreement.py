@@ -238,7 +238,7 @@ def test_alpha_is_said_to_be_undefined(tmp_path, command):
     alone = preferences(tmp_path / "alone.csv", [("m1", "m2", 1, 0)])
     done = command(alone, "--out", tmp_path / "none")
     assert done.code == 0 and "pairs with several votes: 0 (0 votes)" in done.out
-    assert "Undefined: no pair has the votes of several people." in done.out
+    assert "Undefined: no pair has votes from several people." in done.out
     assert found(tmp_path / "none")["people"]["alpha"] == {"value": None, "low": None, "high": None}
     assert re.search(r"length +0 +0 +0\n", done.out)
 
@@ -308,6 +308,8 @@ def test_votes_are_given_once(tmp_path, command):
     (copy := tmp_path / "copy.csv").write_bytes(votes.read_bytes())
     for second in (votes, copy):
         done = command(votes, second, "--out", tmp_path / "out")
-        assert done.code == 2 and f"{second.name}: is votes.csv once more" in done.err, done
+        assert (
+            done.code == 2 and f"{second.name}: This is the same file as votes.csv" in done.err
+        ), done
     others = preferences(tmp_path / "others.csv", [("m1", "m2", 1, 1)])
     assert command(votes, others, "--out", tmp_path / "out").code == 0

@@ -586,7 +586,7 @@ def test_images_of_visit_bench_are_fetched_or_told(place):
         {}
     )
     assert len(first.load()[0].images) == 1
-    with pytest.raises(ValueError, match="not found; or give a folder with --images"):
+    with pytest.raises(ValueError, match="not found, or give a folder with --images"):
         second.load()
 
 

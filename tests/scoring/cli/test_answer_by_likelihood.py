@@ -241,7 +241,7 @@ def test_a_report_is_beside_the_papers_model_of_its_way_and_a_comparison_tells_w
     assert board.apart == (
         "options were chosen by likelihood, in the table only for Kosmos-2 (59.2)",
     )
-    assert "Not the same conditions: options were chosen by likelihood" in figure_html(weighed)
+    assert "Conditions differ: options were chosen by likelihood" in figure_html(weighed)
     other = MMBENCH.published(written)
     assert other is not None and not other.apart
     note = "Options chosen by perplexity, not by generated text: Kosmos-2 (59.2)."

@@ -183,7 +183,10 @@ def test_a_judge_that_has_changed_is_seen_beside_itself(tmp_path, capsys):
 def test_a_judges_report_is_given_once(judged, capsys):
     (far, near), _ = judged
     assert main(["calibrate", str(far), str(near), str(far)]) == 2
-    assert "far.jsonl: is far.jsonl once more. Give each file once" in capsys.readouterr().err
+    assert (
+        "far.jsonl: This is the same file as far.jsonl. Give each file once"
+        in capsys.readouterr().err
+    )
 
 
 def test_marks_without_a_column_of_who_marked_are_refused(judged, tmp_path, capsys):

@@ -110,7 +110,7 @@ def test_a_judge_that_nobody_can_read_stops_after_ten_replies_and_another_goes_o
         done = judged(command, server, "score", "--benchmark=mmbench", file)
         asked = server.counts.calls
     assert (done.code, command.out.exists()) == (4, False)
-    assert "The last 10 replies of test-judge could not be read, such as 'Hm, " in done.err
+    assert "couldn't read the last 10 replies of test-judge, such as 'Hm, " in done.err
     assert "' and 'Hm, " in done.err and "with another --judge MODEL" in done.err
     assert asked < 40, "the other answers cost nothing"
     with OpenAIServer(lambda body, sample: "B") as server:
@@ -181,7 +181,10 @@ def test_a_judge_whose_trial_replies_cannot_be_read_is_refused(command, tmp_path
 
 @pytest.mark.parametrize(
     ("protocol", "told"),
-    [("strict", "Unscored, and not sent"), ("mmbench-paper", "counts such an answer like any")],
+    [
+        ("strict", "Unscored, and not sent"),
+        ("mmbench-paper", "This protocol counts such answers like any others"),
+    ],
 )
 def test_what_is_no_answer_is_told_once_as_the_protocol_has_it(command, tmp_path, protocol, told):
     rows = [row("1", "B"), row("2", "Error: 429"), row("3", "B")]
@@ -194,7 +197,7 @@ def test_what_is_no_answer_is_told_once_as_the_protocol_has_it(command, tmp_path
         protocol,
     )
     assert done.out.count("1 of the 3 answers isn't a model's") == 1, done.out
-    assert told in done.out and "stays unscored" not in done.out
+    assert told in done.out and "stay unscored" not in done.out
 
 
 def test_a_key_that_is_refused_is_told_without_judged_answers(command, tmp_path):

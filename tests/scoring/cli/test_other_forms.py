@@ -76,7 +76,10 @@ def test_a_table_is_written_for_the_toolkit(folder):
     [
         ("animals.yaml --as csv", "expected spec, eval.yaml or tsv, found 'csv'"),
         ("animals.yaml --as tsv", "a tsv needs --questions FILE and --out FILE"),
-        ("animals.yaml --as spec --out animals.yaml", "would be written over"),
+        (
+            "animals.yaml --as spec --out animals.yaml",
+            "This command reads animals.yaml, so it can't overwrite it",
+        ),
         ("animals.yaml --as eval.yaml", "columns.options: name the columns of the options"),
         ("mm-vet --as spec", "MM-Vet is no spec, and has no other form; choose another"),
         (

@@ -65,7 +65,7 @@ def test_a_table_goes_over_neither_marks_nor_an_audit(command, tmp_path):
     other = tmp_path / "same.csv"
     other.hardlink_to(marks)
     done = command.run("calibrate", audit, "--marks", marks, "--out", other)
-    assert done.code == 2 and "would be written over" in done.err, (
+    assert done.code == 2 and "so it can't overwrite it" in done.err, (
         "under another name it is the same file"
     )
 
@@ -118,15 +118,15 @@ def test_a_table_or_a_map_goes_over_no_file_that_was_given(command, tmp_path, na
         (("errors", "draw", "o.csv", "--out", "."), ". is a folder. Name a file in it"),
         (
             ("errors", "draw", "o.csv", "--out", "none/d.csv"),
-            "none is no folder. Make it, or choose another place",
+            "The folder none doesn't exist. Make it, or choose another place",
         ),
         (
             ("calibrate", "o.csv", "--out", "none/d.csv"),
-            "none is no folder. Make it, or choose another place",
+            "The folder none doesn't exist. Make it, or choose another place",
         ),
         (
             ("answer", "mm-vet", "--model", "m", "--out", "none/d.json"),
-            "none is no folder. Make it, or choose another",
+            "The folder none doesn't exist. Make it, or choose another",
         ),
     ],
 )

@@ -129,7 +129,7 @@ def test_the_operator_can_withdraw_a_submission(command, data):
         (("-o", "stored=nobody"), "no answers of 'nobody'"),
         (("predictions.csv", "-o", "opponents=0"), "expected all, reference or a number"),
         (("predictions.csv", "--title", "m1"), "A model named 'm1' is on the board already"),
-        (("predictions.csv", "-o", "context=images"), "whose images are not kept: 3"),
+        (("predictions.csv", "-o", "context=images"), "whose images aren't here: 3"),
     ],
 )
 def test_what_is_wrong_is_said_in_words(command, data, words, told):

@@ -118,7 +118,10 @@ def test_of_many_presses_at_once_one_report_comes(visit, database, tmp_path):
 
 def test_an_owner_who_has_the_most_reports_is_told_and_loses_none(visit, tmp_path):
     links = [visit.scores(answers(tmp_path, number)) for number in range(MOST_OF_OWNER)]
-    with pytest.raises(JobError, match=f"You have {MOST_OF_OWNER} free reports, the most for one person. Delete one"):
+    with pytest.raises(
+        JobError,
+        match=f"You have {MOST_OF_OWNER} free reports, the most for one person. Delete one",
+    ):
         visit.scores(answers(tmp_path, 99))
     assert {job.link for job in visit.jobs.of_owner(OWNER)} == set(links)
     assert visit.scores(answers(tmp_path, 3)) == links[3], "what is there already is shown"

@@ -260,7 +260,9 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
             with pytest.raises(RowsError, match=r"^mine\.json"):
                 ask(OWNER, visit.brings(broken))
         link = visit.service.extract(OWNER, *visit.asked_for(unsure)).link
-        with pytest.raises(JobServiceError, match=r"and this site pays \$0.00 per job. Choose fewer runs"):
+        with pytest.raises(
+            JobServiceError, match=r"and this site pays \$0.00 per job. Choose fewer runs"
+        ):
             visit.service.quote(OWNER, visit.service.rest(OWNER, link), None)
         with pytest.raises(JobError):
             visit.service.start(OWNER, link, None)

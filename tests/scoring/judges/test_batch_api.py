@@ -143,7 +143,7 @@ def test_a_refused_batch_says_why_and_the_same_command_goes_on(server, database)
 def test_a_database_that_fails_ends_the_run_and_leaves_nobody_waiting(server, database):
     with database.write() as connection:
         BATCH.drop(connection)
-    with pytest.raises(DatabaseError, match="cannot be read"):
+    with pytest.raises(DatabaseError, match="can't be read"):
         judged(server, database)
 
 

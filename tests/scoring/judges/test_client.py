@@ -171,7 +171,10 @@ def test_a_lasting_fault_ends_after_the_last_attempt(kind):
     took: list[float] = []
     while len(took) < 3 and min(took, default=5.0) >= 5:
         start = time.monotonic()
-        with failing(kind) as server, pytest.raises(JudgeFailed, match="in 4 attempts. The last failure: "):
+        with (
+            failing(kind) as server,
+            pytest.raises(JudgeFailed, match="in 4 attempts. The last failure: "),
+        ):
             with_judge(
                 server, lambda judge: judge.ask(question()), pace=replace(HASTY, timeout=0.3)
             )
@@ -834,9 +837,9 @@ def test_the_next_address_of_a_users_host_is_tried(certificate):
 
 def test_one_private_address_among_public_ones_is_enough_to_refuse(certificate):
     with OpenAIServer(tls=tls(certificate)) as server:
-        with pytest.raises(JudgeStopped, match="not on the public internet"):
+        with pytest.raises(JudgeStopped, match="isn't on the public internet"):
             user_ask(server, Names(["8.8.8.8", "127.0.0.1"]), certificate, is_public)
-        with pytest.raises(JudgeStopped, match="not on the public internet"):
+        with pytest.raises(JudgeStopped, match="isn't on the public internet"):
             user_ask(server, Names([]), certificate, is_public)
     assert server.counts.calls == 0
 

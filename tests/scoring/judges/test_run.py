@@ -88,7 +88,7 @@ def test_a_judge_that_nobody_can_read_is_asked_six_questions(cache, concurrency)
         outcomes(server, cache, TEXTS, pace)
     asked = {number_of(body) for body in server.counts.bodies}
     assert len(asked) <= 6 and server.counts.calls < 6 * ATTEMPTS
-    assert "replies of test-judge could not be read, such as 'Hm, " in str(stopped.value)
+    assert "couldn't read the last 10 replies of test-judge, such as 'Hm, " in str(stopped.value)
     assert "' and 'Hm, " in str(stopped.value) and "Choose another judge" in str(stopped.value)
 
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,11 +51,13 @@ def test_what_goes_out_comes_in(tmp_path_factory, labels):
     assert read_labels(path, ERRORS) == (tuple(labels), ())
 
 
-def test_no_spreadsheet_runs_a_note_and_its_apostrophe_is_no_part_of_a_name(tmp_path):
-    label = Label("1", "g1", "@anna", "right", (), "=1+1")
+@pytest.mark.parametrize("note", ["=1+1", "'=1+1", "''@", "'"])
+def test_no_spreadsheet_runs_a_note_and_its_apostrophe_is_no_part_of_a_name(tmp_path, note):
+    label = Label("1", "g1", "@anna", "right", (), note)
     text = labels_csv([label], DIGESTS)
     (cells,) = csv.DictReader(io.StringIO(text))
-    assert cells["note"] == "'=1+1" and cells["labeller"] == "'@anna"
+    assert cells["note"] == (note if note == "'" else f"'{note}")
+    assert cells["labeller"] == "'@anna"
     (tmp_path / "labels.csv").write_text(text, "utf-8")
     assert read_labels(tmp_path / "labels.csv", ERRORS).labels == (label,)
 

@@ -110,7 +110,7 @@ class TestWhichFileFits:
     def test_numbers_of_a_few_questions_tell_nothing(self, library, tmp_path):
         questions(library.folder)
         few = answers(tmp_path, {"241": "A", "1050": "B"})
-        assert found(library, few).startswith("2 answers, ids 241 to 1050; is it MMBench")
+        assert found(library, few).startswith("2 answers, ids 241 to 1050. Is it MMBench")
         assert found(library, few, "mmbench") == "MMBench_DEV_EN.tsv"
 
     def test_ids_that_count_rows_are_asked_about(self, library, tmp_path):
@@ -118,7 +118,7 @@ class TestWhichFileFits:
         short_answers(library.folder, "MathVista_MINI.tsv", 6, "How far, {}?")
         said = {str(at): "seven" for at in range(6)}
         asked = found(library, answers(tmp_path, said))
-        assert asked == "6 answers, ids 0 to 5; which is it: MathVista or OCRBench?"
+        assert asked == "6 answers, ids 0 to 5. Which is it: MathVista or OCRBench?"
         assert found(library, answers(tmp_path, said), "ocrbench") == "OCRBench.tsv"
         named = answers(tmp_path, said, "model_MathVista_MINI.json")
         assert found(library, named) == "MathVista_MINI.tsv"
@@ -141,7 +141,7 @@ class TestWhichFileFits:
         questions(library.folder, "MMBench_DEV_CN.tsv", what="这是什么, {}?")
         file = answers(tmp_path, circular())
         asked = (
-            "20 answers, ids 3 to 3002003; which is it: MMBench_DEV_CN.tsv or MMBench_DEV_EN.tsv?"
+            "20 answers, ids 3 to 3002003. Which is it: MMBench_DEV_CN.tsv or MMBench_DEV_EN.tsv?"
         )
         assert found(library, file, "mmbench") == asked
         assert found(library, file) == asked

@@ -585,7 +585,7 @@ def test_pictures_are_sent_as_they_are_kept(tmp_path):
         assert urls == ["data:image/jpeg;base64,YQ==", "data:image/png;base64,iVBORw=="]
         (tmp_path / f"{'b' * 64}.png").unlink()
         for pictures in (store, None):
-            with pytest.raises(JudgeStopped, match=r"picture [ab]{64}\.\w+ is not kept here"):
+            with pytest.raises(JudgeStopped, match=r"picture [ab]{64}\.\w+ isn't here any more"):
                 asyncio.run(asked(pictures))
         assert server.counts.calls == 1
 

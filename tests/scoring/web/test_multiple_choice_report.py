@@ -249,7 +249,7 @@ def test_what_if_counts_what_parts(circular):
     assert f"{len(parted):,} of {len(circular.rows):,} answers is read differently" in text
     assert "Overall" in text and "MMBench's paper" in text
     judged = what_if_html(replace(circular, judge=STAMP), other, parted)
-    assert "is shown by rules alone" in judged and "is shown by rules alone" not in text
+    assert "uses rules only" in judged and "uses rules only" not in text
 
 
 def test_what_if_compares_vanilla_where_one_protocol_finds_a_gap():
