@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from arena.io.csv_text import csv_text
+from arena.io.csv_text import csv_text, plain_cell, safe_cell
 from scoring.multiple_choice.metrics import fractions_csv
 
 
@@ -18,9 +18,12 @@ def test_what_a_spreadsheet_would_run_is_a_text(text):
         assert heads == [cell] and cell.startswith("'")
 
 
-@pytest.mark.parametrize(
-    "text", ["-0.5", "-1e-05", "-7", "-", "", "cat - dog", "'=1", "a\nb", "a,b"]
-)
+@pytest.mark.parametrize("text", ["=1", "'=1", "''@ann", "'", "'cat'", "-7"])
+def test_a_text_comes_back_from_its_cell(text):
+    assert plain_cell(safe_cell(text)) == text
+
+
+@pytest.mark.parametrize("text", ["-0.5", "-1e-05", "-7", "-", "", "cat - dog", "a\nb", "a,b"])
 def test_numbers_and_honest_texts_stay_as_they_are(text):
     assert (
         next(csv.reader(io.StringIO(csv_text([[text, ""]], lineterminator="\r\n"), newline="")))[0]

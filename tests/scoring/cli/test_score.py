@@ -85,8 +85,8 @@ def test_questions_that_no_other_file_has_are_scored_without_the_benchmarks_name
         ("mmbench -o runs=3", "'runs' is no option of mmbench, which has none"),
         ("mm-vet -o runs", "expected NAME=VALUE, found 'runs'"),
         ("mm-vet -o runs=1 -o runs=2", "runs is given more than once"),
-        ("mm-vet -o runs=21", "runs: Expected a number from 1 to 20, found '21'"),
-        ("mm-vet -o runs=", "runs: Expected a number from 1 to 20, found ''"),
+        ("mm-vet -o runs=21", "runs: expected a number from 1 to 20, found '21'"),
+        ("mm-vet -o runs=", "runs: expected a number from 1 to 20, found ''"),
         ("mm-vet -o sample=perhaps", "sample: expected true or false, found 'perhaps'"),
         ("mm-vet -o missing=no", "missing: expected stop or unscored, found 'no'"),
         (
