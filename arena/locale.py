@@ -16,7 +16,7 @@ returns HTML with the text and all other values escaped. A text that depends on 
 
 Layers below the pages raise and return English sentences. `[sentences]` of another language translates them, with `{}`
 for each value. `translated` finds them: a `VoterError` by its sentence, other text by the fixed parts. A value may be
-such a sentence itself.
+such a sentence itself. `[groups]` translates the names of benchmarks' groups likewise.
 """
 
 import tomllib
