@@ -15,6 +15,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from arena.ratings.intervals import NORMAL, intervals
 from arena.ratings.planner import Plan, expected_strengths, half_widths, measured_correlations
 from arena.ratings.settled import ALPHA, LOOK_EVERY, Order, look, neighbouring_orders, recorded
 from arena.ratings.votes import ELO, Floats, Votes
+from perf._simulations import Estimates, results
 from perf.coverage import Design, is_falsely_settled, votes_of
 
 RUNS = 1000
@@ -223,8 +225,8 @@ class Saving(NamedTuple):
 
 def saving(poll: Poll, runs: int) -> Saving:
     """Compare the votes of campaigns that aim with those of campaigns that draw every pair alike."""
-    aimed = [votes_to_settle(poll, True, run) for run in range(runs)]
-    uniform = [votes_to_settle(poll, False, run) for run in range(runs)]
+    aimed = results(partial(votes_to_settle, poll, True), runs)
+    uniform = results(partial(votes_to_settle, poll, False), runs)
     return Saving(
         settle=float(np.median([one.votes for one in aimed])),
         uniform=float(np.median([one.votes for one in uniform])),
@@ -281,16 +283,19 @@ class Widths(NamedTuple):
     """Mean of the campaigns' own intervals."""
 
 
+def estimates(poll: Poll, run: int) -> Estimates:
+    """Return the ratings of a campaign with their intervals."""
+    votes = Collection(poll, run).collect(poll.votes)
+    fit = bradley_terry(win_matrix(votes))
+    found = intervals(fit, votes, "item")
+    return Estimates(fit.ratings, found.low, found.high)
+
+
 def widths(poll: Poll, runs: int, pilots: int = 5) -> Widths:
     """Compare the plan of a campaign with campaigns; pilots are many times as large in items and votes."""
-    ratings = []
-    shown = []
-    for run in range(runs):
-        votes = Collection(poll, run).collect(poll.votes)
-        fit = bradley_terry(win_matrix(votes))
-        found = intervals(fit, votes, "item")
-        ratings.append(fit.ratings)
-        shown.append((found.high - found.low).mean() / 2)
+    found = results(partial(estimates, poll), runs)
+    ratings = [estimate.value for estimate in found]
+    shown = [(estimate.high - estimate.low).mean() / 2 for estimate in found]
     larger = replace(poll, items=poll.items * pilots, votes=poll.votes * pilots)
     pilot = Collection(larger, runs).collect(larger.votes)
     plan = Plan(
@@ -345,10 +350,10 @@ def main(words: Sequence[str] = ()) -> int:
         line = ", ".join(f"{name} {1000 * value:.1f} ms" for name, value in took._asdict().items())
         told(f"100 models, {votes:,} votes: {line}", took.orders > LONGEST)
     for design in EQUAL:
-        falsely = sum(is_falsely_settled(design, run) for run in range(runs))
+        falsely = sum(results(partial(is_falsely_settled, design), runs))
         told(f"{design.name}: {falsely} of {runs} falsely settled", falsely > ALPHA * runs)
     for poll in AIMED:
-        falsely = sum(is_campaign_falsely_settled(poll, run) for run in range(some))
+        falsely = sum(results(partial(is_campaign_falsely_settled, poll), some))
         told(f"{poll.name}: {falsely} of {some} falsely settled", falsely > ALPHA * some)
     found = saving(SETTLED, max(5, runs // 50))
     line = f"{found.settle:,.0f} votes, uniformly {found.uniform:,.0f}; {found.wrong} wrongly"

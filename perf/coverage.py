@@ -17,6 +17,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ from arena.ratings.shares import clustered_shares
 from arena.ratings.votes import Floats, Outcome, Votes
 from perf import _mark_coverage
 from perf._score_coverage import SCORES
-from perf._simulations import Estimates, Simulation, Target, coin_of, coverage
+from perf._simulations import Estimates, Simulation, Target, coin_of, coverage, results
 
 RUNS = 1000
 SCALE = 0.65
@@ -386,7 +387,7 @@ def _told(simulation: Simulation, runs: int) -> bool:
 
 
 def _counted(counting: Counting, design: Design, runs: int) -> bool:
-    number = sum(counting.happens(design, run) for run in range(runs))
+    number = sum(results(partial(counting.happens, design), runs))
     misses = not counting.least * runs <= number <= counting.most * runs
     print(f"{design.name:>36} {number:>6}{'  misses its target' if misses else ''}", flush=True)
     return misses
