@@ -302,7 +302,7 @@ class FileBenchmark(Benchmark[R]):
     """A benchmark whose files hold their questions: rules make a report, which leaves `left` answers to a judge."""
 
     unpictured: str = (
-        "the scored file and its question file had no column image, or were deleted before judging"
+        "the scored file and its question file had no image column, or were deleted before judging"
     )
 
     def covered(self, report: R) -> str:
