@@ -307,7 +307,7 @@ class FileBenchmark(Benchmark[R]):
 
     def covered(self, report: R) -> str:
         head = self.headline(report)
-        return part_of(head.n - head.unscored, head.n, "answer") if head else ""
+        return part_of(head.n - head.unscored, head.n) if head else ""
 
     @abstractmethod
     def fits(self, first: Record) -> bool:

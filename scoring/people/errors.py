@@ -67,7 +67,7 @@ ERROR_KINDS: Mapping[ErrorKey, ErrorKind] = {
         ErrorKind(
             "instruction",
             "Fail to follow the instruction",
-            "It misunderstands the stated conditions, or ignores the instruction, for example by writing a caption instead.",
+            "It misunderstands the stated conditions or ignores the instruction, such as by writing a caption instead.",
             "Asked which of four options fits: “A street in the rain, with people under umbrellas.”",
         ),
         ErrorKind(

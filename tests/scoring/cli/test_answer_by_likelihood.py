@@ -188,7 +188,7 @@ def test_the_score_says_so_and_beside_another_way_too(command, chooser):
     assert done.code == 0, done.err
     assert "7 answers, 3 questions with rotated passes, options chosen by likelihood" in done.out
     assert (
-        "toy scores 100.0 on MMBench dev by likelihood (CircularEval, 2 of 1,164 answers scored"
+        "toy scores 100.0 on MMBench dev by likelihood (CircularEval, 2 of 1,164 questions scored"
         in done.out
     )
     assert "How letters were read" not in done.out

@@ -104,7 +104,7 @@ def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(
     visitor.locator("#check").click()
     opened(visitor, scoring)
     told = visitor.locator("main")
-    expect(told).to_contain_text("(Overall, 3 of 4 answers scored, 95% interval")
+    expect(told).to_contain_text("(Overall, 3 of 4 questions scored, 95% interval")
     expect(told).to_contain_text("over all 4: 50.0 to 75.0")
     shoot(visitor, "todays-vqa-report", whole=True)
 
