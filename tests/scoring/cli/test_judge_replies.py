@@ -196,7 +196,7 @@ def test_what_is_no_answer_is_told_once_as_the_protocol_has_it(command, tmp_path
         "--protocol",
         protocol,
     )
-    assert done.out.count("1 of the 3 answers isn't a model's") == 1, done.out
+    assert done.out.count("1 of the 3 answers isn't from the model") == 1, done.out
     assert told in done.out and "stay unscored" not in done.out
 
 
