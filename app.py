@@ -578,7 +578,7 @@ def main() -> int:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
     host = f"[{host}]" if ":" in host else host
     address = f"http://{host}:{settings.port}"
-    sys.stderr.write(f"Stereoscope is at {address} ({storage})\n")
+    sys.stderr.write(f"Stereoscope is at {address}\n{storage}\n")
     link = context.operators.link(address)
     if link:
         sys.stderr.write(f"The operators' page (this link works once, in one browser): {link}\n")

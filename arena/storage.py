@@ -69,13 +69,13 @@ def storage_line(settings: Settings, mounts: Path = MOUNTS) -> str:
         f", copied to {settings.backup.dataset} within a minute or so" if settings.backup else ""
     )
     if not settings.database_url.startswith("sqlite"):
-        return f"{_postgresql(settings)}{copied}"
+        return f"Votes: {_postgresql(settings)}{copied}"
     file = file_of(settings.database_url)
     refuse_foreign_log(file.resolve())
     if not _is_fleeting(settings, refuse_network(file, mounts)):
-        return f"SQLite on a lasting disk, {file}{copied}"
+        return f"Votes: SQLite on a persistent disk, {file}{copied}"
     if copied:
-        return f"SQLite on a disk that a restart wipes, {file}{copied}"
+        return f"Votes: SQLite on a disk that a restart wipes, {file}{copied}"
     lost = (
         "whenever this Space restarts"
         if settings.space
@@ -83,8 +83,8 @@ def storage_line(settings: Settings, mounts: Path = MOUNTS) -> str:
     )
     volume = "" if settings.space else ", or put DATA_DIR on a volume"
     return (
-        f"WARNING: SQLite on a disk without a copy, {file}: ALL VOTES ARE LOST {lost}. Set MIRROR and HF_TOKEN (a "
-        f"private dataset on the Hub), or DATABASE_URL (PostgreSQL){volume}"
+        f"WARNING: ALL VOTES ARE LOST {lost}. {file} is on a temporary disk and has no copy. Set MIRROR and HF_TOKEN "
+        f"(a private dataset on the Hub), or DATABASE_URL (PostgreSQL){volume}."
     )
 
 

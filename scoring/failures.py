@@ -9,7 +9,7 @@ import re
 
 from arena.reasoning import Answer
 
-SERVER = "an error of the server"
+SERVER = "a server error"
 NOTHING = "nothing"
 ENDLESS = "reasoning without an end"
 

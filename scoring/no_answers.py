@@ -17,7 +17,7 @@ def no_answer(text: str, references: Iterable[str] = ()) -> str:
 
 def unscored_because(reason: str) -> str:
     """Why such a prediction has no score, beside it."""
-    return f"no answer of a model: {reason}"
+    return f"not from the model: {reason}"
 
 
 def reason_for(answer: Answer, references: Iterable[str] = ()) -> str:
@@ -53,8 +53,8 @@ def _sentence(reason: str, ids: list[str], total: int, effect: str) -> str:
 def counted(reason: str, times: int, total: int) -> str:
     """The number of predictions that are no answer of a model for this reason, in words."""
     if times == 1:
-        return f"1 of the {total:,} answers isn't a model's ({reason})"
-    return f"{times:,} of the {total:,} answers aren't a model's ({reason})"
+        return f"1 of the {total:,} answers isn't from the model ({reason})"
+    return f"{times:,} of the {total:,} answers aren't from the model ({reason})"
 
 
 UNSCORED = "Unscored, and not sent to the judge."

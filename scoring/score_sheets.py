@@ -92,7 +92,7 @@ def worst_sheet(title: str, nodes: Iterable[ScoreTree], head: str, label: Label 
 
 def no_answer_sheet(lines: Sequence[ScoreLine]) -> Sheet:
     """Sheet of the scores of predictions that are no answer of a model, by the reason."""
-    title = "Answers that aren't a model's"
+    title = "Answers not from the model"
     return line_sheet("no-answers", title, lines, "Reason", place="below")
 
 

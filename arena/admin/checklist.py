@@ -123,7 +123,7 @@ def _answering(settings: Settings, live_models: int) -> Iterator[ChecklistEntry]
     for name, path, variable in (
         ("MM-Vet", settings.mm_vet, "MM_VET_PATH"),
         ("MM-Vet v2", settings.mm_vet_v2, "MM_VET_V2_PATH"),
-        ("other benchmarks", settings.questions, "QUESTIONS_PATH"),
+        ("Other benchmarks'", settings.questions, "QUESTIONS_PATH"),
     ):
         missing = f"missing, so their answers can't be scored here. Set {variable} to their folder (docs/host.md)."
-        yield ChecklistEntry(f"Questions of {name}", path is not None, "here." if path else missing)
+        yield ChecklistEntry(f"{name} questions", path is not None, "here." if path else missing)

@@ -103,7 +103,7 @@ class ProjectSpec(CampaignSpec):
 
     kind: Kind = "captions"
     instructions: Annotated[str, worded("the text that workers read", 5000)] = (
-        "Do each step as its page says."
+        "Follow the instructions on each page."
     )
     families: Annotated[tuple[FamilySpec, ...], Field(strict=False, min_length=1, max_length=200)]
     licence: TextLicence = "CC BY 4.0"

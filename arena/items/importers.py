@@ -35,7 +35,7 @@ from arena.items.store import ItemBank, KeptPicture, KnownItem
 from arena.types import DATASET_ANSWER, REFERENCE, RIGHT, UNRELATED, SourceKind, folded, item_key
 
 DEMO_FOLDER = Path(__file__).parent / "demo"
-DEMO_SOURCE = "demo bank"
+DEMO_SOURCE = "demo items"
 FETCHED_AT_ONCE = 32
 MOST_NAMED = 10
 """The most wrong rows that a message names."""

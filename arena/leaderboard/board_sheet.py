@@ -18,8 +18,8 @@ from arena.sheets import Column, Sheet, frame_of
 MODEL = Column(
     "model",
     "Model",
-    meaning=f"Below the line: still gathering votes. They have under {TRUSTED}, an interval wider than "
-    f"{plus_minus(WIDE, '.0f')} points, or only wins or only losses.",
+    meaning=f"Models below the line are still gathering votes: they have under {TRUSTED}, an interval wider "
+    f"than {plus_minus(WIDE, '.0f')} points, or only wins or only losses.",
 )
 RANK = Column(
     "rank",
@@ -29,8 +29,8 @@ RANK = Column(
     "rank_high",
     dash=True,
     meaning="1 + the number of ranked models whose whole interval is above this one's. Below it: the places it may "
-    "have. On 95% of boards, the true places of all models are within these ranges. The ranges hold for one look. "
-    "See Lead over next for clear leads.",
+    "have. On 95% of boards, the true places of all models are within these ranges. The ranges are for a single look. "
+    "If you look again and again, go by Lead over next.",
 )
 RATING = Column(
     "rating",
@@ -48,8 +48,8 @@ ORDER = Column(
     "order",
     "Lead over next",
     meaning="Clear: above the next model by a rule that holds however often you look. We look every "
-    f"{LOOK_EVERY} votes, once there are {FEW} equally active voters. Not settled yet: how much of the needed gap is "
-    "there. No longer clear: it was clear, but later votes disagree.",
+    f"{LOOK_EVERY} votes, once there are {FEW} equally active voters. Not settled yet: how much of the required gap "
+    "it has. No longer clear: it was clear, but later votes disagree.",
 )
 ELO = Column(
     "elo_median",
@@ -77,7 +77,7 @@ WIN_RATE = Column(
     "win_rate_high",
     places=2,
     dash=True,
-    meaning="Share of its decided battles against reference answers that it won, with a 95% interval for new items. "
+    meaning="Share of decided battles against reference answers that it won, with a 95% interval for new items. "
     "n: how many.",
 )
 MEAN = Column(
@@ -95,7 +95,7 @@ LEFT = Column(
     "left_high",
     places=0,
     dash=True,
-    meaning="How often the left answer won in its decided battles. It's half if sides don't matter.",
+    meaning="How often the left answer won in its decided battles. 50% if sides don't matter.",
 )
 COLUMNS = (MODEL, RANK, RATING, ELO, ORDER, VOTES, WIN_RATE, MEAN, LEFT)
 

@@ -133,7 +133,7 @@ PLOTS: Mapping[str, Callable[[Board, Leaderboard], Plot]] = {
     "Predicted win rates": _chances,
     "Battles": _battles,
     "Over time": _history,
-    "Families": _families,
-    "Families vs. reference": _against_reference,
+    "Categories": _families,
+    "Categories vs. reference": _against_reference,
 }
 """The functions of the plots, by the names that people choose."""

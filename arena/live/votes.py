@@ -16,8 +16,8 @@ class LiveSource(NamedTuple):
 
 
 LIVE_SOURCES = (
-    LiveSource("Own images, answered live", LIVE_OWN),
-    LiveSource("Items of the bank, answered live", LIVE_ITEM),
+    LiveSource("Own pictures, answered live", LIVE_OWN),
+    LiveSource("Our items, answered live", LIVE_ITEM),
 )
 
 

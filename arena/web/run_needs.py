@@ -91,7 +91,7 @@ def _stopped(dashboard: Dashboard) -> Iterator[Need]:
     jobs = [job for job in dashboard.stopped if dashboard.read_at - job.begun <= FRESH]
     if jobs:
         title = f"{plural(len(jobs), 'scoring job')} stopped"
-        yield Need(title, f"the latest with {jobs[0].model}: {jobs[0].problem}", "queues")
+        yield Need(title, f"the latest used {jobs[0].model}. {jobs[0].problem}", "queues")
     for model, problem in dashboard.failed_models.items():
         yield Need(f"Live model {model}", f"can't be loaded. {problem}", "live")
     for model, number in dashboard.failures.items():

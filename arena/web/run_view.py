@@ -53,7 +53,7 @@ WORK: Mapping[str, str] = {
     "acts": "Operators' actions",
 }
 """Titles of the sections by their places in the page."""
-_UNSEEN = f"after {LOOK_EVERY} votes"
+_UNSEEN = f"known after {LOOK_EVERY} votes"
 _BILLION = 9
 
 

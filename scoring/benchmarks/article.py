@@ -7,7 +7,7 @@ parts are in the current language; other texts stay English, and pages translate
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -154,9 +154,9 @@ def sentence(
     return t("pages.gap").join(filter(None, (scored, place, _ends(groups))))
 
 
-def part_of(scored: int, total: int, unit: Literal["answer", "question"]) -> str:
+def part_of(scored: int, total: int) -> str:
     """The number of questions behind a score, in words; "" if these are all questions."""
-    return t(f"report.covered_{unit}", scored=scored, count=total) if scored < total else ""
+    return t("report.covered", scored=scored, count=total) if scored < total else ""
 
 
 def covered_name(name: str, covered: str) -> str:

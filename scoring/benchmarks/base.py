@@ -302,12 +302,12 @@ class FileBenchmark(Benchmark[R]):
     """A benchmark whose files hold their questions: rules make a report, which leaves `left` answers to a judge."""
 
     unpictured: str = (
-        "the scored file and its question file had no column image, or were deleted before judging"
+        "the scored file and its question file had no image column, or were deleted before judging"
     )
 
     def covered(self, report: R) -> str:
         head = self.headline(report)
-        return part_of(head.n - head.unscored, head.n, "answer") if head else ""
+        return part_of(head.n - head.unscored, head.n) if head else ""
 
     @abstractmethod
     def fits(self, first: Record) -> bool:

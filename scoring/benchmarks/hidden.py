@@ -378,7 +378,7 @@ class HiddenAnswers(Benchmark[HiddenReport]):
 
     def covered(self, report: HiddenReport) -> str:
         head = self.headline(report)
-        return part_of(head.n - head.unscored, head.n, "answer") if head else ""
+        return part_of(head.n - head.unscored, head.n) if head else ""
 
     def sheets(self, report: HiddenReport) -> Sequence[Sheet]:
         lines = self.scores(report)

@@ -588,7 +588,7 @@ MM_VET = MMVet(
     unit="grade",
     parts=frozenset({"questions", "missing", "runs"}),
     options=MMVetOptions,
-    unpictured="this server has no folder images beside its questions",
+    unpictured="this server has no images folder next to its questions",
     notes={
         "paper": "Paper protocol: the authors' prompt and retries, with grades read as they do. An unreadable reply "
         "counts as 0.0",

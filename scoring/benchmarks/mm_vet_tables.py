@@ -220,7 +220,7 @@ class MMVetArticle(Benchmark[Report]):
 
     def covered(self, report: Report) -> str:
         scored = sum(any(grade.score is not None for grade in row.grades) for row in report.rows)
-        return part_of(scored, len(report.rows), "question")
+        return part_of(scored, len(report.rows))
 
     def published_sheets(self) -> Sequence[Sheet]:
         return published_sheets(self.name)

@@ -372,7 +372,7 @@ def overall_sheet(scores: MMTBenchScores) -> Sheet:
         "Random: a guess among the options. Frequency: always the most frequent right letter of a subtask. Both use "
         "this file's questions."
     )
-    return Sheet("overall", "Overall, beside guessing", pd.DataFrame(rows), columns, note)
+    return Sheet("overall", "Overall, compared with guessing", pd.DataFrame(rows), columns, note)
 
 
 def success_sheet(title: str, read: Success) -> Sheet:

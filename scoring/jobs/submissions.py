@@ -504,8 +504,9 @@ def _draft_lines(contender: _Contender, missing: int, report: MatchReport) -> li
     reasons = {item: no_answer(text) for item, text in contender.answers.items()}
     rivals = {response.model for response in report.responses} - {contender.title}
     lines = [
-        f"{contender.title}: {plural(len(contender.answers), 'answer')} to {report.source}, opponents: "
-        f"{len(rivals):,}, {plural(len(report.matches), 'pair')} x 2 orders = {2 * len(report.matches):,} verdicts"
+        f"{contender.title}: {plural(len(contender.answers), 'answer')} to {report.source}, "
+        f"{plural(len(rivals), 'opponent')}. {plural(len(report.matches), 'pair')} × 2 orders = "
+        f"{2 * len(report.matches):,} verdicts."
     ]
     if contender.stored:
         return lines

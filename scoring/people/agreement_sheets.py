@@ -21,7 +21,7 @@ def level_sheet(people: People) -> Sheet:
     ]
     if people.with_majority.n:
         single = _cells("share", people.with_majority)
-        rows.append({"votes": "A single vote went with its pair's majority", **single})
+        rows.append({"votes": "A single vote agrees with its pair's majority", **single})
     columns = (
         Column("votes", "Votes on a pair", has_words=True),
         Column("share_hits", "Alike", "count"),

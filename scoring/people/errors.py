@@ -43,19 +43,19 @@ ERROR_KINDS: Mapping[ErrorKey, ErrorKind] = {
         ErrorKind(
             "reasoning",
             "Reasoning error",
-            "It perceives the image's content correctly, but errs in reasoning from it.",
+            "It sees what's in the image, but reasons wrongly from it.",
             "“Three red and two blue balls, so blue is more common: C.”",
         ),
         ErrorKind(
             "knowledge",
             "Lack of knowledge",
-            "It lacks what one has to know of the domain, as where a landmark stands or when a painting was made.",
+            "It lacks knowledge of the domain, such as where a landmark is or when a painting was made.",
             "“This is the Atomium. It stands in Antwerp.”",
         ),
         ErrorKind(
             "capability",
             "Lack of capability",
-            "It does not have the capability to solve the task, and often says so.",
+            "It can't do this kind of task, and often says so.",
             "“I am not able to give pixel coordinates.”",
         ),
         ErrorKind(
@@ -67,7 +67,7 @@ ERROR_KINDS: Mapping[ErrorKey, ErrorKind] = {
         ErrorKind(
             "instruction",
             "Fail to follow the instruction",
-            "It does not understand the stated conditions, or ignores the instruction, as by a caption instead.",
+            "It misunderstands the stated conditions or ignores the instruction, such as by writing a caption instead.",
             "Asked which of four options fits: “A street in the rain, with people under umbrellas.”",
         ),
         ErrorKind(
@@ -91,11 +91,11 @@ DECISION_ORDER: tuple[tuple[str, ErrorKey], ...] = (
     ("Is the answer right after all?", "right"),
     ("Is the question, or its published answer, wrong?", "annotation"),
     ("Did it refuse?", "refuse"),
-    ("Does it say that it cannot?", "capability"),
+    ("Does it say it can't do this?", "capability"),
     ("Did it answer another question?", "instruction"),
-    ("Is what it says of the picture false?", "perception"),
+    ("Is what it says about the picture false?", "perception"),
     ("Is a fact from outside the picture missing?", "knowledge"),
-    ("None of these: it reasoned wrongly.", "reasoning"),
+    ("None of these? Then it reasoned wrongly.", "reasoning"),
 )
 """The questions that lead a labeller to a kind, in order: the first yes is the main kind."""
 

@@ -119,7 +119,7 @@ def _unscored(report: AnyReport, head: ScoreLine) -> Iterator[Refusal]:
     share = head.unscored / (head.n * runs)
     if share > MOST_UNSCORED:
         percent = math.ceil(round(share * 1000, 6)) / 10
-        reason = f"{percent:.1f}% is unscored; at most {MOST_UNSCORED:.0%} may be."
+        reason = f"{percent:.1f}% are unscored. The limit is {MOST_UNSCORED:.0%}."
         yield Refusal(reason, f"{percent:.1f}% unscored", _NUMBERS)
 
 

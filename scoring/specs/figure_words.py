@@ -1,4 +1,4 @@
-"""Figures in a few words, for a list of benchmarks: "F1 of yes", "accuracy by whole pair"."""
+"""Figures in a few words, for a list of benchmarks: "F1 of yes", "accuracy per pair, all or nothing"."""
 
 from collections.abc import Iterable
 

@@ -337,7 +337,7 @@ def family_words(family: str) -> str:
 def _grade(outcome: Outcome, opponent: str) -> str:
     grades: Mapping[Outcome, str] = {
         "won": f"won against {opponent}",
-        "lost": f"lost against {opponent}",
+        "lost": f"lost to {opponent}",
         "tied": f"tied with {opponent}",
         None: f"no verdict against {opponent}",
     }

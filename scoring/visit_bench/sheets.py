@@ -47,7 +47,7 @@ COLUMNS = (
         "matches",
         "Matches",
         "count",
-        meaning="Matches with a result. Each is two verdicts, one in either order. While people may still vote on "
+        meaning="Matches with a result. Each has two verdicts, one in each order. While people may still vote on "
         "these items, a submission's matches with models of the item bank don't count. Those with the reference do.",
     ),
     Column("ties", "Tied", "count", meaning="Matches that neither won."),

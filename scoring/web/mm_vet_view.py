@@ -21,7 +21,7 @@ SHOWS: Mapping[str, Callable[[Row], bool]] = {
         max(_scores(row), default=0.0) - min(_scores(row), default=0.0) >= DISAGREEMENT
     ),
     "below 0.5": lambda row: bool(_scores(row)) and sum(_scores(row)) / len(_scores(row)) < 0.5,
-    "no answer of a model": lambda row: bool(row.no_answer),
+    "not from the model": lambda row: bool(row.no_answer),
     "no prediction": lambda row: not row.answered,
 }
 

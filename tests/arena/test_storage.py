@@ -51,9 +51,12 @@ def at(folder: str, **changes) -> Settings:
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
-        (at("/data/votes"), "SQLite on a lasting disk, /data/votes/arena.db"),
-        (at("/data/votes", space=True), "lasting disk"),
-        (at("/data/votes", backup=COPY), "lasting disk, /data/votes/arena.db, copied to ada/votes"),
+        (at("/data/votes"), "SQLite on a persistent disk, /data/votes/arena.db"),
+        (at("/data/votes", space=True), "persistent disk"),
+        (
+            at("/data/votes", backup=COPY),
+            "persistent disk, /data/votes/arena.db, copied to ada/votes",
+        ),
         (
             at("/data/fast", backup=COPY),
             "a restart wipes, /data/fast/arena.db, copied to ada/votes",
@@ -61,7 +64,7 @@ def at(folder: str, **changes) -> Settings:
         (at("/home/user", space=True, backup=COPY), "SQLite on a disk that a restart wipes"),
         (
             at("/home/user", space=True),
-            "ALL VOTES ARE LOST whenever this Space restarts. Set MIRROR",
+            r"ALL VOTES ARE LOST whenever this Space restarts\. .* Set MIRROR",
         ),
         (at("/home/user"), "ALL VOTES ARE LOST when this container .* or put DATA_DIR on a volume"),
     ],
@@ -75,7 +78,9 @@ def test_the_line_says_what_becomes_of_a_vote(chosen, words, mounts):
 
 def test_a_space_without_a_table_of_mounts_has_no_lasting_disk(tmp_path):
     assert storage_line(at("/data", space=True), tmp_path / "none").startswith("WARNING")
-    assert storage_line(at("/data"), tmp_path / "none").startswith("SQLite on a lasting disk")
+    assert storage_line(at("/data"), tmp_path / "none").startswith(
+        "Votes: SQLite on a persistent disk"
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,7 +105,7 @@ def test_sqlite_takes_a_local_file_system(kind, mounts):
 
 def test_postgresql_may_stand_behind_any_disk(mounts):
     chosen = at("/data/bucket", database_url="postgresql://ada:hunter2@db.example.org/arena")
-    assert storage_line(chosen, mounts) == "PostgreSQL at db.example.org, port 5432"
+    assert storage_line(chosen, mounts) == "Votes: PostgreSQL at db.example.org, port 5432"
 
 
 def test_the_nearest_and_last_mount_counts(mounts):
@@ -126,7 +131,7 @@ def test_a_space_reaches_no_postgresql_at_other_ports(port):
     with pytest.raises(StorageError, match="at port 443 or 8080") as no:
         storage_line(settings(DATABASE_URL=url, SPACE_ID="ada/arena"))
     assert "hunter2" not in str(no.value) and "\n" not in str(no.value)
-    assert storage_line(settings(DATABASE_URL=url)).startswith("PostgreSQL at")
+    assert storage_line(settings(DATABASE_URL=url)).startswith("Votes: PostgreSQL at")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +144,7 @@ def test_a_space_reaches_postgresql_at_the_ports_that_are_open(where):
             backup=COPY,
         )
     )
-    assert told.startswith("PostgreSQL at") and told.endswith(
+    assert told.startswith("Votes: PostgreSQL at") and told.endswith(
         "copied to ada/votes within a minute or so"
     )
     assert "hunter2" not in told and "ada:" not in told

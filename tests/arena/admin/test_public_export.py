@@ -69,7 +69,7 @@ def test_both_files_hold_the_votes_that_count(voted, tmp_path):
         "the vote that was taken back is not there"
     )
     assert [row.values for row in read_rows(tmp_path / "out" / "votes.parquet")] == rows
-    assert [row["source"] for row in rows] == ["test"] * 3 + ["Own images, answered live"]
+    assert [row["source"] for row in rows] == ["test"] * 3 + ["Own pictures, answered live"]
     assert rows[0]["voter"] == rows[1]["voter"] != rows[3]["voter"]
     assert rows[3]["item"] is None and rows[3]["turns"] == 1
     for name in ("votes.jsonl", "votes.parquet"):

@@ -32,7 +32,7 @@ from tests.support.servers import AppServer, new_postgresql_database
 from tests.support.visitors import Visitor
 from tests.support.voter import EventError, Voter
 
-SOURCES = ("demo bank", *(source.label for source in LIVE_SOURCES))
+SOURCES = ("demo items", *(source.label for source in LIVE_SOURCES))
 SINGLE = BoardKey(1, False)
 
 

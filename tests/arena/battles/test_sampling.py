@@ -385,7 +385,7 @@ def test_items_that_cannot_be_shown_leave_the_demo_bank_in_the_draw(database, tm
         return next(entry for entry in entries if entry.what == "Items")
 
     assert NOT_READY[bring] in told().told and "nobody can vote" in told().told
-    Ingest(database).add_items("demo bank", "demo", drafts(items=6)[4:])
+    Ingest(database).add_items("demo items", "demo", drafts(items=6)[4:])
     assert isinstance(served(database), Battle) and sampler(database).is_demo()
     assert "demo" in told().told and "nobody" not in told().told and not told().is_there
 
@@ -433,7 +433,7 @@ def test_an_open_battle_whose_images_are_gone_does_not_come_back(database):
 def test_the_demo_bank_leaves_when_another_source_comes_or_by_the_setting(
     database, demo_bank, others, kinds
 ):
-    Ingest(database).add_items("demo bank", "demo", drafts(items=3))
+    Ingest(database).add_items("demo items", "demo", drafts(items=3))
     if others:
         Ingest(database).add_items("mine", "folder", drafts(items=6)[3:])
     names = {source.id: source.kind for source in ItemBank(database).bank().sources}

@@ -313,7 +313,7 @@ def test_a_board_whose_only_votes_are_flagged_says_so(bank, leaderboard):
     battle = live.begin(voter, Opening("What?", 1))
     live.answer(battle.id, Answered(Names("m1", "m2"), Names("x", "y"), False, False))
     live.reveal(voter, live.vote(voter, battle.token, "a", "terms").token)
-    choice = leaderboard.choose("Own images, answered live", "single")
+    choice = leaderboard.choose("Own pictures, answered live", "single")
     html = opening_html(leaderboard.board(choice.key), choice, models=2, vote="/own")
     assert "It needs about" in html and "Without 1 flagged voter (1 vote)" in html
 
@@ -454,7 +454,7 @@ def test_no_board_counts_check_items(bank, leaderboard, tmp_path, monkeypatch, c
 
 def test_the_demo_bank_stays_while_there_are_only_check_items_beside_it(tmp_path):
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    Ingest(database).add_items("demo bank", "demo", drafts())
+    Ingest(database).add_items("demo items", "demo", drafts())
     checks(database)
     sampler = PairSampler(BattleStore(database), ItemBank(database), "auto", VoteTable(database))
     assert len(sampler.shown_items()) == 6 and sampler.is_demo()

@@ -409,8 +409,8 @@ def test_what_votes_do_not_say_the_item_bank_says_or_the_board(bank, imports, le
     dated = board_of(leaderboard, "elsewhere (imported)", since="1970-06-01", until="1971-06-01")
     assert (dated.votes, dated.import_summary.votes) == (1, 1)
     assert len(leaderboard.history(board.key).days) == 1
-    plot = PLOTS["Families"](dated, leaderboard)
-    assert plot.note == "These votes don't say which family their items belong to."
+    plot = PLOTS["Categories"](dated, leaderboard)
+    assert plot.note == "These votes don't say which category their items belong to."
     assert plot.drawing is None
     multi = board_of(leaderboard, "elsewhere (imported)", images="multiple")
     assert multi.votes == 1 and leaderboard.history(multi.key).days == ()

@@ -202,7 +202,7 @@ def test_forty_models_are_a_small_chart_that_says_how_many_more(sqlite):
     board = board_of(sqlite, ring, models)
     drawn = svg(board_chart(board), "chart")
     assert len(drawn) < 15_000
-    more = int(re.search(r"and (\d+) models more in the table", drawn)[1])
+    more = int(re.search(r"and (\d+) more models in the table", drawn)[1])
     assert more == 40 - sum(f">{name}</text>" in drawn for name in models)
 
 
@@ -215,7 +215,7 @@ def test_a_phone_shows_how_many_more_to_the_last_letter():
         for mark in drawing.marks
         if isinstance(mark, TextMark) and "more in the table" in mark.text
     ]
-    assert more.text == "and 300 models more in the table" and more.anchor == "start"
+    assert more.text == "and 300 more models in the table" and more.anchor == "start"
     assert 362 * more.x / drawing.width + 7 * len(more.text) <= 362
 
 

@@ -489,8 +489,8 @@ def check_boards(shown: Leaderboard, table: VoteTable, arena: Arena) -> None:
 def check_choice(shown: Leaderboard, recount: Recount, coin: random.Random) -> None:
     own = [row for row in recount.battles if row.answer_a is None and row.outside is None]
     labels = dict.fromkeys(recount.sources)
-    labels |= {"Own images, answered live": None} if any(r.item_id is None for r in own) else {}
-    labels |= {"Items of the bank, answered live": None} if any(r.item_id for r in own) else {}
+    labels |= {"Own pictures, answered live": None} if any(r.item_id is None for r in own) else {}
+    labels |= {"Our items, answered live": None} if any(r.item_id for r in own) else {}
     labels |= {f"{one.name} (imported)": None for one in recount.imports.values()}
     for label, images in coin.sample([*product(labels, ("single", "multiple"))], 2):
         choice = shown.choose(label, images, votes=None)

@@ -377,7 +377,7 @@ def test_single_and_multiple_images_are_apart(poll):
 
 
 def test_sources_are_apart(poll):
-    Ingest(poll.database).add_items("demo bank", "demo", drafts(3, ("m1", "m2"))[2:])
+    Ingest(poll.database).add_items("demo items", "demo", drafts(3, ("m1", "m2"))[2:])
     poll.items = ItemBank(poll.database)
     poll.vote("m1", "m2", item=1)
     poll.vote("m2", "m1", item=3)
@@ -750,7 +750,7 @@ def test_win_rates_by_family_are_those_of_its_board(poll, kept):
         assert {line.code: line.win_rate for line in of_family.standings if line.win_rate} == {
             code: share for code, share in rates.items() if share.n
         }
-    drawn = PLOTS["Families vs. reference"](board, kept)
+    drawn = PLOTS["Categories vs. reference"](board, kept)
     told = {
         family: [cell.partition(" (")[0] for cell in cells] for family, *cells in texts(drawn.table)
     }

@@ -27,7 +27,7 @@ from arena.web.leaderboard_view import HTML, board_html, paragraphs
 from tests.support.planting import Planted, let_pass, plant
 from tests.support.servers import drafts
 
-OWN, BANK = "Own images, answered live", "Items of the bank, answered live"
+OWN, BANK = "Own pictures, answered live", "Our items, answered live"
 MODELS = ("m1", "m2", "m3")
 
 

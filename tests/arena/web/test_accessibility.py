@@ -89,7 +89,7 @@ def live_battle(page: Page) -> None:
 
 def board(page: Page) -> None:
     expect(page.locator("#board-opening svg")).to_be_visible(timeout=20_000)
-    choose_plot(page, "Families vs. reference")
+    choose_plot(page, "Categories vs. reference")
     expect(page.locator("#board-plots svg")).to_be_visible()
 
 

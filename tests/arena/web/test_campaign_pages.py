@@ -79,7 +79,7 @@ def add_campaign(database: Database, kind: str, **changes) -> Campaign:
     values = {
         "name": kind,
         "instructions": INSTRUCTIONS,
-        "source": "demo bank",
+        "source": "demo items",
         "design": "settle",
         "per_tuple": 50,
         "stop": {"votes": 100_000},

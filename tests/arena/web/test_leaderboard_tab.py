@@ -290,7 +290,7 @@ def test_every_plot_is_drawn_by_the_server_and_shows_its_numbers_below_the_mouse
         expect(page.locator("#board-plots [aria-current]")).to_have_text(name)
         expect(page.locator("#board-plots .note")).not_to_be_empty()
         picture = page.locator("#board-plots svg[role=img]")
-        if name == "Families vs. reference" and images == "Several pictures":
+        if name == "Categories vs. reference" and images == "Several pictures":
             expect(picture).to_have_count(0)  # these models never met the reference
             continue
         title = picture.locator("> title").text_content()
@@ -358,7 +358,7 @@ def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
     expect(page.locator("#board caption")).to_contain_text(
         "test, one picture: 917 votes", timeout=15_000
     )
-    choose_plot(page, "Families")
+    choose_plot(page, "Categories")
     for text in ("#board-plots svg text", "#board-opening svg text"):
         assert light(page.locator(text).first.evaluate("one => getComputedStyle(one).fill")) > 180
     shoot(page, "dark plot", whole=True)
@@ -505,7 +505,7 @@ RATING_CELL = re.compile(r"(\d+) \((\d+)–(\d+), (\d+) votes\)")
 
 @pytest.mark.parametrize(
     ("name", "pattern", "fewest"),
-    [("Families vs. reference", RATE_CELL, 1), ("Families", RATING_CELL, 10)],
+    [("Categories vs. reference", RATE_CELL, 1), ("Categories", RATING_CELL, 10)],
 )
 def test_the_families_plots_give_votes_and_intervals_in_the_table_and_on_hover(
     leaderboard, name, pattern, fewest

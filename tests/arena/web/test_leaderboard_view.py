@@ -147,4 +147,4 @@ def test_downloads_are_of_the_board_that_is_named(boards):
 
     assert votes("source=test") == votes("source=test&voters=unflagged") == 240
     assert votes("source=test&voters=all") == 270
-    assert votes("source=Own images, answered live") == 14
+    assert votes("source=Own pictures, answered live") == 14

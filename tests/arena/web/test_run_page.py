@@ -276,7 +276,7 @@ def test_nothing_needs_an_operator_of_an_arena_that_is_whole(desk):
         ({"free_bytes": 1, "disk_bytes": 100}, "Disk almost full:</b> 1% is free."),
         ({"copy": late}, "The copy is late:</b> Copied up to 3 h ago. 7 changes waiting."),
         ({"budgets": {"Judge": full}}, "Money for judge:</b> $9.00 of $10.00 is used."),
-        ({"stopped": (job,)}, "1 scoring job stopped:</b> the latest with judge-1: its replies"),
+        ({"stopped": (job,)}, "1 scoring job stopped:</b> the latest used judge-1. its replies"),
     ):
         shown = part(run_html(RunInputs(replace(quiet, **changed))), "needs")
         assert told in shown and "Nothing to do right now." not in shown

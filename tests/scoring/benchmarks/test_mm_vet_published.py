@@ -130,7 +130,9 @@ def test_a_report_of_all_questions_stands_beside_tables_2_to_5(data):
     )
     html = figure_html(report)
     assert "Same conditions. GPT-4V, GPT-4V-Turbo-detail:low" in html
-    assert "The paper&#39;s tables in numbers" in html and "Table 4 make a total of 67.4" in html
+    assert (
+        "The paper&#39;s tables as numbers" in html and "Table 4 add up to a total of 67.4" in html
+    )
     alike = replace(report, asked=prompt)
     assert boards(alike)[0].note.endswith("before each question, as this model.")
     assert boards(alike)[0].apart == (f"this model read “{prompt}” before each question",)

@@ -340,8 +340,8 @@ def test_what_is_no_answer_is_counted_before_a_judge_is_asked():
     file = read_choices(records([row(1, "A"), row(2, " "), row(3, "Error: 429"), row(4, "")]))
     assert not file.problems
     empty, error = OpenedFile(mmbench.MMBENCH, file, "a.csv").lines[-2:]
-    assert empty.startswith("2 of the 4 answers aren't a model's (empty). ")
-    assert error.startswith("1 of the 4 answers isn't a model's (an error of the server)")
+    assert empty.startswith("2 of the 4 answers aren't from the model (empty). ")
+    assert error.startswith("1 of the 4 answers isn't from the model (a server error)")
 
 
 def test_two_models_in_one_file_are_refused():

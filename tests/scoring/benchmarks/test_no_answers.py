@@ -24,10 +24,10 @@ API = "Failed to obtain answer via API."
 @pytest.mark.parametrize(
     ("text", "references", "reason"),
     [
-        (API, (), "an error of the server"),
+        (API, (), "a server error"),
         ("  ", (), "empty"),
         ("<think>it is a", (), "reasoning without an end"),
-        ("CUDA out of memory", (), "an error of the server"),
+        ("CUDA out of memory", (), "a server error"),
         ("Error: 429 Too Many Requests", ("Error: 429 too many requests.",), ""),
         ("The page shows Error 404.", (), ""),
         ("None", (), ""),
@@ -41,11 +41,11 @@ def test_the_sentence_counts_and_names_the_first_ids():
     reasons = {str(number): "nothing" if number % 2 else "" for number in range(40)}
     (told,) = no_answer_sentences(reasons, 40, "Unscored.")
     assert told == (
-        "20 of the 40 answers aren't a model's (nothing). Unscored. "
+        "20 of the 40 answers aren't from the model (nothing). Unscored. "
         "Id: 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, ..."
     )
     assert no_answer_sentences({"a": "nothing"}, 3, "So.") == (
-        "1 of the 3 answers isn't a model's (nothing). So. Id: a",
+        "1 of the 3 answers isn't from the model (nothing). So. Id: a",
     )
 
 
@@ -78,17 +78,17 @@ def test_mm_vet_sends_no_failure_and_names_it_in_every_file():
     assert all(grade.score == 1.0 for row in graded.rows[2:] for grade in row.grades)
     (sheet,) = (one for one in MM_VET.sheets(graded) if one.name == "no-answers")
     lines = {row["name"]: (row["n"], row["mean_unscored"]) for row in sheet.rows}
-    assert lines == {"an error of the server": (1, 2), "empty": (1, 2)}
+    assert lines == {"a server error": (1, 2), "empty": (1, 2)}
     assert MM_VET.headline(graded).mean == 100.0 and MM_VET.headline(graded).unscored == 4
     told = " ".join(caveat.text for caveat in MM_VET.caveats(graded))
     first = SAMPLE.questions[0].id
-    assert "isn't a model's (an error of the server). Unscored" in told
+    assert "isn't from the model (a server error). Unscored" in told
     assert f"Id: {first}" in told
     files = MM_VET.files(graded)
     assert "\nempty,1,,,,2,0.0,100.0\n" in files["m-no-answers.csv"].decode("utf-8-sig")
     _, audited, *_ = map(json.loads, files["m-audit.jsonl"].splitlines())
-    assert audited["no_answer"] == "an error of the server"
-    assert "no answer of a model: empty" in files["m-audit.csv"].decode("utf-8-sig")
+    assert audited["no_answer"] == "a server error"
+    assert "not from the model: empty" in files["m-audit.csv"].decode("utf-8-sig")
 
 
 def test_mm_vets_paper_protocol_sends_failures_as_the_authors_do_and_says_so():
@@ -106,7 +106,7 @@ def test_what_is_no_answer_is_named_before_anything_is_paid():
     ]
     upload = Upload("m.json", "id: text", "m", tuple(predictions))
     error, nothing = notices(upload, SAMPLE)
-    assert error.startswith(f"1 of the {len(ANSWERS)} answers isn't a model's (an error")
+    assert error.startswith(f"1 of the {len(ANSWERS)} answers isn't from the model (an error")
     assert "stay unscored and cost nothing" in nothing
 
 

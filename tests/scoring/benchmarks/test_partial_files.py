@@ -288,7 +288,7 @@ def test_the_page_says_the_same(tmp_path):
         and "vanilla accuracy lies between 43.0 and 100.0" in head
     )
     assert "500 of 1,164 decided" in head and "over all 1,164: 43.0 to 100.0" in head
-    assert "(vanilla accuracy over 500 of 1,164 answers" in head and "Table 5" not in head
+    assert "(vanilla accuracy, 500 of 1,164 questions scored" in head and "Table 5" not in head
 
 
 def test_mm_vet_names_what_is_missing_first(command, tmp_path):

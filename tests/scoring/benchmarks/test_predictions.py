@@ -469,14 +469,14 @@ def test_missing_answers_may_stay_unscored_and_empty_ones_are_answers(tmp_path):
     assert [filled.prediction for filled in fill(THREE, upload, "unscored")] == ["", None, " "]
     (told,) = notices(upload, THREE)
     assert told.startswith(
-        "2 of the 2 answers aren't a model's (empty). Such answers stay unscored"
+        "2 of the 2 answers aren't from the model (empty). Such answers stay unscored"
     )
 
 
 def test_answers_that_may_be_empty_cells_are_named(tmp_path):
     upload = read(tmp_path, "a.csv", "id,pred\nv1_0,NA\nv1_1,nan\nv1_2,nano\n", THREE)
     empty, said = notices(upload, THREE)
-    assert "1 of the 3 answers isn't a model's (empty). " in empty
+    assert "1 of the 3 answers isn't from the model (empty). " in empty
     assert "the model's words: 1 (v1_0). Where it gave no answer, empty the cell" in said
 
 

@@ -188,11 +188,11 @@ def test_the_score_says_so_and_beside_another_way_too(command, chooser):
     assert done.code == 0, done.err
     assert "7 answers, 3 questions with rotated passes, options chosen by likelihood" in done.out
     assert (
-        "toy scores 100.0 on MMBench dev by likelihood (CircularEval over 2 of 1,164 answers"
+        "toy scores 100.0 on MMBench dev by likelihood (CircularEval, 2 of 1,164 questions scored"
         in done.out
     )
     assert "How letters were read" not in done.out
-    tie = "2 of the 7 answers aren't a model's (equally likely options)"
+    tie = "2 of the 7 answers aren't from the model (equally likely options)"
     assert tie in done.out and "(empty)" not in done.out
     audit = map(json.loads, next((command.folder / "results").glob("*-audit.jsonl")).open())
     assert {line["rule"] for line in audit} == {"likeliest option", "equally likely options"}

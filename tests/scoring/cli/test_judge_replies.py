@@ -196,7 +196,7 @@ def test_what_is_no_answer_is_told_once_as_the_protocol_has_it(command, tmp_path
         "--protocol",
         protocol,
     )
-    assert done.out.count("1 of the 3 answers isn't a model's") == 1, done.out
+    assert done.out.count("1 of the 3 answers isn't from the model") == 1, done.out
     assert told in done.out and "stay unscored" not in done.out
 
 
@@ -251,7 +251,7 @@ def test_an_own_rubric_is_scored_from_two_files(command, tmp_path):
         again = judged(command, server, "score", file, "--benchmark", spec)
         bodies = server.counts.bodies
     assert (done.code, again.code) == (0, 0), done.err
-    assert "Overall over 3 of 4 answers" in done.out
+    assert "Overall, 3 of 4 questions scored" in done.out
     _, *lines = map(json.loads, command.text("-audit.jsonl").splitlines())
     assert [line["score"] for line in lines] == [1.0, 0.5, 1.0, None]
     asked = [prompt(body) for body in bodies if "A patient asked" in prompt(body)]

@@ -50,7 +50,7 @@ def quiet(tmp_path_factory, data):
 
 def test_a_submission_of_the_63_instances_comes_onto_the_board(quiet):
     command, said = quiet
-    assert "63 answers to VisIT-Bench, opponents: 4, 231 pairs x 2 orders = 462 verdicts" in said
+    assert "63 answers to VisIT-Bench, 4 opponents. 231 pairs × 2 orders = 462 verdicts." in said
     assert "On the board as 'Newcomer-7B', variant 1 of this submitter: 231 new matches." in said
     assert (
         "the same winner in both orders: " in said

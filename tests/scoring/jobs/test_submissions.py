@@ -271,8 +271,8 @@ def test_a_file_without_answers_or_name_is_refused_in_words(submissions, tmp_pat
 
 def test_empty_answers_are_kept_and_told(submit):
     drafted = submit({keys()[0]: " ", keys()[1]: "NA"})
-    (named,) = [line for line in drafted.lines if "a model's (empty)" in line]
-    assert named.startswith("1 of the 2 answers isn't a model's (empty)")
+    (named,) = [line for line in drafted.lines if "from the model (empty)" in line]
+    assert named.startswith("1 of the 2 answers isn't from the model (empty)")
     assert any("the model's words: 1. Where it gave no answer" in line for line in drafted.lines)
     assert any("Items without an answer: 4" in line for line in drafted.lines)
 
@@ -289,11 +289,9 @@ def test_what_is_no_answer_has_no_matches_to_pay_for_and_no_public_place(submit)
             unpaid.append(done.value)
     of_item = [match for match in report.matches if match.item == keys()[0]]
     assert len(unpaid) == 2 * len(of_item) > 0 and not report.complete
-    assert {verdict.reason for verdict in unpaid} == {
-        "no answer of a model: an error of the server"
-    }
+    assert {verdict.reason for verdict in unpaid} == {"not from the model: a server error"}
     told = [caveat.text for caveat in VISIT_BENCH.caveats(report)]
-    assert any("1 of the 6 answers isn't a model's" in text for text in told)
+    assert any("1 of the 6 answers isn't from the model" in text for text in told)
 
 
 # Whom it meets.
@@ -309,7 +307,7 @@ def test_all_opponents_are_the_stored_models_the_reference_and_other_submissions
         "Newcomer",
     }
     assert len(report.matches) == 24 and all(match.a < match.b for match in report.matches)
-    assert "24 pairs x 2 orders = 48 verdicts" in submit().lines[0]
+    assert "24 pairs × 2 orders = 48 verdicts" in submit().lines[0]
     submissions.store.enter("ada", judged(report))
     others = submit(owner="bob", model="Rival").report
     assert (

@@ -107,7 +107,7 @@ def test_predictions_that_hold_no_answer_are_named_before_anything_is_paid():
     rows = [record(number, options, text, "A", number) for number, text in enumerate(said, 2)]
     told = OpenedFile(MMBENCH, read_choices(rows), "a.csv").lines[-3:]
     assert [text.partition(". ")[0] for text in told] == [
-        "2 of the 6 answers aren't a model's (an error of the server)",
-        "1 of the 6 answers isn't a model's (empty)",
-        "1 of the 6 answers isn't a model's (reasoning without an end)",
+        "2 of the 6 answers aren't from the model (a server error)",
+        "1 of the 6 answers isn't from the model (empty)",
+        "1 of the 6 answers isn't from the model (reasoning without an end)",
     ]

@@ -98,7 +98,7 @@ class TestMMVet:
             ),
             (
                 unscored(WHOLE, 4),
-                "6.7% is unscored; at most 5% may be.",
+                "6.7% are unscored. The limit is 5%.",
                 "6.7% unscored",
                 "hn",
             ),

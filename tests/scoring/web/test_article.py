@@ -68,7 +68,7 @@ def test_the_sentence_begins_with_what_limits_it():
         whole, rows=(*whole.rows[:-1], replace(whole.rows[-1], prediction=None, grades=()))
     )
     assert MM_VET.sentence(partial).startswith("Partial: A <b>model</b> scores ")
-    assert "(total over 59 of 60 questions, 95% interval" in MM_VET.sentence(partial)
+    assert "(total, 59 of 60 questions scored, 95% interval" in MM_VET.sentence(partial)
     untrusted = replace(partial, canaries=(Grade("canary", 0, 0.9),))
     assert MM_VET.sentence(untrusted).startswith(
         "Partial, judge not trusted: A <b>model</b> scores "

@@ -61,7 +61,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(
         f"{title}: 16 answers to VisIT-Bench", timeout=20_000
     )
     expect(page.locator("#found")).to_contain_text(
-        re.compile(r"\d\d pairs x 2 orders = \d\d verdicts")
+        re.compile(r"\d\d pairs × 2 orders = \d\d verdicts")
     )
     expect(page.get_by_label("All models")).to_be_checked()
     shoot(page, "visit-choice", whole=True)

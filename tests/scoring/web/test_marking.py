@@ -270,7 +270,7 @@ def test_every_odd_file_of_marks_and_picture_is_answered_with_a_sentence(owner, 
             answer = sender.post("/marks", params={"report": link}, content=body, headers=headers)
             assert answer.status_code in (400, 409), kind
             wanted = (
-                "The file must end in .json" if body == nul else "We expected one file of ratings"
+                "The file must end in .json" if body == nul else "Send exactly one file of ratings"
             )
             assert wanted in answer.text and '"detail"' not in answer.text, kind
         for name, told in {

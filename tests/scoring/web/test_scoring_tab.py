@@ -160,7 +160,7 @@ def test_a_judge_that_is_down_tells_beside_the_button_and_goes_on_later(
         upload(page, unjudged(tmp_path / "down.json"))
         page.locator("#check").click()
         stopped = page.locator(".progress[data-state=failed]")
-        expect(stopped).to_contain_text("It stopped: ", timeout=60_000)
+        expect(stopped).to_contain_text("Why it stopped: ", timeout=60_000)
         expect(stopped).to_contain_text("Resume to judge the rest")
         expect(stopped).to_be_in_viewport()
         shoot(page, "scoring-judge-down", whole=True)

@@ -55,7 +55,7 @@ def test_what_a_job_waits_for_stands_on_its_page_and_in_its_row(database):
         (
             "failed",
             "Its key ended.",
-            "It stopped: Its key ended. What has been judged is kept. Resume",
+            "Why it stopped: Its key ended. What has been judged is kept. Resume",
             "stopped",
         ),
     ):

@@ -67,7 +67,7 @@ def test_what_is_unscored_brings_the_worst_and_the_best_case():
     report = with_unscored(mm_vet_report(0.2, title="m"), 10)
     badge, sentence, row, _ = texts(report)
     assert "MM-Vet 10.0% unscored" in badge
-    assert sentence.startswith("10.0% is unscored; at most 5% may be. m: **")
+    assert sentence.startswith("10.0% are unscored. The limit is 5%. m: **")
     assert " counting unscored answers)" in sentence and " counting unscored answers" in row
     drawn = [mark.text for mark in preview_drawing(report).marks if mark.kind == "text"]
     assert "10.0% unscored" in {*drawn}

@@ -58,7 +58,7 @@ def test_failures_of_an_api_are_named_before_the_price_and_not_judged(
     upload(visitor, tmp_path / "broken-run.json")
     found = visitor.locator("#found")
     expect(found).to_contain_text(
-        "200 of the 218 answers aren't a model's (an error of the server). Such answers stay unscored and cost nothing",
+        "200 of the 218 answers aren't from the model (a server error). Such answers stay unscored and cost nothing",
         timeout=20_000,
     )
     expect(visitor.locator("#offers label").first).to_contain_text("$")
@@ -71,14 +71,14 @@ def test_failures_of_an_api_are_named_before_the_price_and_not_judged(
     assert asked and len(asked) < 218 and not any(FAILED in body for body in asked)
     opened(visitor, scoring)
     told = visitor.locator("main")
-    expect(told).to_contain_text("aren't a model's (an error of the server)")
+    expect(told).to_contain_text("aren't from the model (a server error)")
     expect(told).to_contain_text("Unscored, and not sent to the judge.")
-    expect(told).to_contain_text("(total over 18 of 218 questions, 95% interval")
-    expect(told).to_contain_text("Total over 18 of 218 questions")
+    expect(told).to_contain_text("(total, 18 of 218 questions scored, 95% interval")
+    expect(told).to_contain_text("Total, 18 of 218 questions scored")
     expect(told).not_to_contain_text("the paper's Table 2")
     shoot(visitor, "todays-failures-report", whole=True)
     visitor.get_by_role("link", name="Every question").click()
-    visitor.get_by_label("Show").select_option("no answer of a model")
+    visitor.get_by_label("Show").select_option("not from the model")
     expect(visitor.locator("#answers")).to_contain_text("200 of 218")
 
 
@@ -99,12 +99,12 @@ def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(
     upload(visitor, write_csv(tmp_path / "thinker_TextVQA_VAL.csv", rows))
     found = visitor.locator("#found")
     expect(found).to_contain_text("TextVQA: 4 answers", timeout=20_000)
-    expect(found).to_contain_text("isn't a model's (reasoning without an end).")
+    expect(found).to_contain_text("isn't from the model (reasoning without an end).")
     shoot(visitor, "todays-vqa-found", whole=True)
     visitor.locator("#check").click()
     opened(visitor, scoring)
     told = visitor.locator("main")
-    expect(told).to_contain_text("(Overall over 3 of 4 answers, 95% interval")
+    expect(told).to_contain_text("(Overall, 3 of 4 questions scored, 95% interval")
     expect(told).to_contain_text("over all 4: 50.0 to 75.0")
     shoot(visitor, "todays-vqa-report", whole=True)
 
@@ -195,6 +195,6 @@ def test_the_bard_set_is_chosen_on_the_page_and_stands_beside_its_own_tables(
     report = visitor.locator("main")
     expect(report).to_contain_text("on MM-Vet, Bard set (total")
     expect(report.locator("figure.published")).to_contain_text("in the paper's Table 9 (Total)")
-    visitor.get_by_text("The paper's tables in numbers").click()
+    visitor.get_by_text("The paper's tables as numbers").click()
     expect(report.locator("[data-sheet=published-2] th", has_text="Bard")).to_be_visible()
     shoot(visitor, "bard-set-report", whole=True)
