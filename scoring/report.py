@@ -419,11 +419,11 @@ def mostly_unread(unread: int, judged: int, unit: str) -> str:
 
 def missing_notice(report: Report) -> str:
     """Number of questions without a prediction, and the first of their ids."""
-    first_ids = ", ".join(report.missing[:20]) + (
-        ", ... (all are in the file -missing.csv)" if report.missing[20:] else ""
-    )
-    total = len(report.rows)
-    return f"no prediction for {len(report.missing):,} of {total:,} questions, which are unscored: {first_ids}"
+    first_ids = ", ".join(report.missing[:20])
+    others = len(report.missing) - 20
+    more = f" and {others:,} more, all in the file -missing.csv" if others > 0 else ""
+    count = f"{len(report.missing):,} of the {len(report.rows):,} questions"
+    return f"No answer to {count}, which are unscored: {first_ids}{more}."
 
 
 def csv_bytes(
@@ -465,7 +465,10 @@ def audit(report: Report) -> bytes:
     )
 
 
-NO_AUDIT = "expected the -audit.jsonl of a judged MM-Vet report, as `python -m scoring score --out` writes it"
+NO_AUDIT = (
+    "This isn't the -audit.jsonl of a judged MM-Vet report. Choose the one that "
+    "python -m scoring score wrote."
+)
 
 
 def read_audit(path: Path) -> Report:

@@ -302,7 +302,7 @@ def _limits(
     """Yield what limits the numbers, in words that name no answer."""
     benchmark = opened.benchmark
     if lacking := benchmark.lacking(report):
-        yield Caveat("Partial", f"questions of the question file without an answer: {lacking:,}")
+        yield Caveat("Partial", f"Questions without an answer: {lacking:,}.")
     lead = "Partial" if report.protocol == "strict" else ""
     reasons = Counter(filter(None, benchmark.no_answers(opened.file).values()))
     for reason, times in reasons.items():
