@@ -107,10 +107,8 @@ def noted(poll: Poll, keys: Sequence[tuple[str, str]], file: str) -> Poll:
     if not unmatched:
         return poll
     item, model = unmatched[0]
-    counts = (
-        f"{len(unmatched):,} of {len(keys):,} rows, the first of item {item!r} and model {model!r}"
-    )
-    notice = f"{file}: left out, of no answer that was voted on: {counts}"
+    counts = f"{len(unmatched):,} of {len(keys):,} rows are left out, since nobody voted on their answers"
+    notice = f"{file}: {counts}. The first has item {item!r} and model {model!r}."
     return replace(poll, notices=(*poll.notices, notice))
 
 

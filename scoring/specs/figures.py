@@ -15,6 +15,7 @@ from scoring.specs.problems import either, quoted
 Rows = Literal["rows"]
 PROTOCOLS: tuple[RuleProtocol, ...] = get_args(RuleProtocol)
 PERCENT = 100.0
+_FORM = "{all: [pair]}"
 
 
 def as_text(value: Any) -> Any:
@@ -190,14 +191,14 @@ def written_out(value: Any) -> Any:
     if isinstance(value, str):
         if value not in ("mean", "count"):
             raise ValueError(
-                f"{quoted(value)} isn't mean or count. Write other figures as in {{all: [pair]}}."
+                f"{quoted(value)} isn't mean or count. Write other figures as in {_FORM}."
             )
         return {value: "rows"}
     if isinstance(value, Mapping):
         rows = value.get("mean")
         return {**value, "mean": "rows"} if rows in ("rows", ["rows"]) else dict(value)
     raise ValueError(
-        f"{quoted(value)} isn't a figure. Write mean or count, or other figures as in {{all: [pair]}}."
+        f"{quoted(value)} isn't a figure. Write mean or count, or other figures as in {_FORM}."
     )
 
 
@@ -217,6 +218,6 @@ def figure_problems(figures: Mapping[str, Figure]) -> Iterable[tuple[str, str]]:
             known = figures[part].protocol
             needed = figure.protocol or PROTOCOLS
             if known is not None and not {*needed} <= {*known}:
-                text = f"It's made of {part!r}, which exists only under {either(known, 'and')}."
-                yield name, f"{text} Give it the same `protocol`."
+                only = f"It's made of {part!r}, which exists only under {either(known, 'and')}."
+                yield name, f"{only} Give it the same `protocol`."
         above.append(name)

@@ -10,7 +10,6 @@ _SHOWN = 60
 """Signs of a wrong value."""
 _MOST = 30
 """Problems that a message names."""
-UNKNOWN_NAME = "Delete or correct it."
 
 
 class SpecProblem(NamedTuple):
@@ -44,12 +43,14 @@ def either(words: Iterable[object], joint: str = "or") -> str:
     return f"{', '.join(first)} {joint} {last}" if first else last
 
 
-def none_of(value: object, known: Iterable[str], mend: str = "Correct it.") -> str:
+def none_of(value: object, known: Iterable[str], is_optional: bool = False) -> str:
     """Returns sentences: a value is none of the known ones, and the closest of them or else what to do."""
     names = [*known]
     close = get_close_matches(str(value)[:_SHOWN], names, 1)
     text = f"{quoted(value)} is none of {', '.join(names) or 'none'}"
-    return f"{text}. Did you mean {close[0]!r}?" if close else f"{text}. {mend}"
+    if close:
+        return f"{text}. Did you mean {close[0]!r}?"
+    return f"{text}. Delete or correct it." if is_optional else f"{text}. Correct it."
 
 
 def quoted(value: object) -> str:
@@ -103,9 +104,8 @@ def _problem(error: Any, place: str, known: Iterable[str]) -> SpecProblem:
     if kind == "too_long" and isinstance(error["input"], str):
         kind = "string_too_long"
     if kind in _UNKNOWN:
-        text = (
-            none_of(last, known, UNKNOWN_NAME) if known else f"{last!r} is unknown. {UNKNOWN_NAME}"
-        )
+        unknown = f"{last!r} is unknown. Delete or correct it."
+        text = none_of(last, known, is_optional=True) if known else unknown
         return SpecProblem(_joined(place, *above), text)
     sentence = _KINDS.get(kind)
     if sentence is None:

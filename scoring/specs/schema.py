@@ -35,21 +35,17 @@ from scoring.specs.figures import (
     figure_problems,
     written_out,
 )
-from scoring.specs.problems import (
-    UNKNOWN_NAME,
-    SpecError,
-    SpecProblem,
-    either,
-    none_of,
-    quoted,
-    spec_problems,
-)
+from scoring.specs.problems import SpecError, SpecProblem, either, none_of, quoted, spec_problems
 from scoring.specs.yaml_text import YamlError, read_yaml, write_yaml
 
 UNKNOWN = "unknown"
 OVERALL = "Overall"
 ASKED = ("question", "options")
 """Names in braces that a prompt may have."""
+_BY_PROTOCOL = f"{{strict: {OVERALL}}}"
+_CASE = "{when: {column: value}, rule: letter}"
+_KIND = "{kind: letter, ...}"
+_FIGURES = f"{{{OVERALL}: mean}}"
 _MD5 = re.compile(r"[0-9a-f]{32}")
 _URL = re.compile(r"https://[a-z0-9.-]{1,200}(?::[0-9]{1,5})?/[!-~]{1,1000}", re.IGNORECASE)
 _PLAIN_FILE = re.compile(r"[\w+@ -][\w.+@ -]{0,118}")
@@ -297,7 +293,9 @@ def _spec_of(raw: Any) -> Spec:
         raise SpecError([SpecProblem("", text)])
     fields = Spec.model_fields
     problems = [
-        SpecProblem("", none_of(name, fields, UNKNOWN_NAME)) for name in raw if name not in fields
+        SpecProblem("", none_of(name, fields, is_optional=True))
+        for name in raw
+        if name not in fields
     ]
     read = {name: _read_part(name, raw, problems) for name in fields}
     known = {name: value for name, value in read.items() if value is not _WRONG}
@@ -353,10 +351,7 @@ def _read_field(name: str, value: Any, problems: list[SpecProblem]) -> Any:
         return _ADAPTERS[name].validate_python(value)
     except ValidationError as error:
         if name == "headline":
-            text = (
-                "Write the name of a figure, or one for each protocol as in {strict: Overall}, "
-                f"instead of {quoted(value)}."
-            )
+            text = f"Write a figure's name, or one for each protocol as in {_BY_PROTOCOL}, instead of {quoted(value)}."
             problems.append(SpecProblem(name, text))
         else:
             problems += dict.fromkeys(spec_problems(error, name, _KNOWN.get(name, ())))
@@ -373,8 +368,8 @@ def _read_rule(value: Any, problems: list[SpecProblem]) -> Any:
     for number, entry in enumerate(entries, start=1):
         place = f"rule.{number}" if is_list else "rule"
         if not isinstance(entry, Mapping) or "rule" not in entry:
-            text = "Write a case, as in {when: {column: value}, rule: letter}, instead of"
-            problems.append(SpecProblem(place, f"{text} {quoted(entry)}."))
+            text = f"Write a case, as in {_CASE}, instead of {quoted(entry)}."
+            problems.append(SpecProblem(place, text))
             continue
         kind = _read_kind(entry["rule"], f"{place}.rule" if is_list else place, problems)
         if kind is None:
@@ -394,9 +389,7 @@ def _read_kind(value: Any, place: str, problems: list[SpecProblem]) -> RuleKind 
     """A kind of rule, which is a word or a mapping with `kind`."""
     written = {"kind": value} if isinstance(value, str) else value
     if not isinstance(written, Mapping) or "kind" not in written:
-        text = (
-            f"{quoted(value)} isn't a rule. Choose {either(KINDS)}, or write {{kind: letter, ...}}."
-        )
+        text = f"{quoted(value)} isn't a rule. Choose {either(KINDS)}, or write {_KIND}."
         problems.append(SpecProblem(place, text))
         return None
     kind = written["kind"]
@@ -413,7 +406,7 @@ def _read_kind(value: Any, place: str, problems: list[SpecProblem]) -> RuleKind 
 
 def _read_figures(value: Any, problems: list[SpecProblem]) -> Any:
     if not isinstance(value, Mapping) or not value:
-        text = f"Write figures by name, as in {{{OVERALL}: mean}}, instead of {quoted(value)}."
+        text = f"Write figures by name, as in {_FIGURES}, instead of {quoted(value)}."
         problems.append(SpecProblem("figures", text))
         return _WRONG
     before = len(problems)
@@ -453,8 +446,8 @@ def _joint_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
                 yield SpecProblem(field, f"{word!r} is there {times} times. Keep one of them.")
     files = read.get("questions", ())
     if read.get("submission") and not any(file.answers != "there" for file in files):
-        text = "Every question file has answers, so there's nothing to submit."
-        yield SpecProblem("submission", f"{text} Mark one with `answers: absent`.")
+        text = "Every question file has answers, so there's nothing to submit. Mark one with `answers: absent`."
+        yield SpecProblem("submission", text)
 
 
 _ROLES: Mapping[str, str] = {
@@ -533,8 +526,9 @@ def _positive_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
         positive = figure.positive
         if positive is not None and rules and not any(rule.reads(positive) for rule in rules):
             kinds = either(dict.fromkeys(map(kind_of, rules)))
-            text = f"{figure.form} counts {positive!r}, which the rule {kinds} never reads."
-            yield SpecProblem(f"figures.{name}", f"{text} Use the rule yes_no with Yes or No.")
+            never = f"{figure.form} counts {positive!r}, which the rule {kinds} never reads."
+            text = f"{never} Use the rule yes_no with Yes or No."
+            yield SpecProblem(f"figures.{name}", text)
 
 
 def _headline_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:

@@ -158,8 +158,8 @@ def _check_events(text: str, tags: Collection[str]) -> None:
 
 def _told(error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
-    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-    return f"{place}{_sentence(error.problem or error.context or 'this is not YAML')}"
+    text = _sentence(error.problem or error.context or "this is not YAML")
+    return f"line {mark.line + 1}, column {mark.column + 1}: {text}" if mark else text
 
 
 def _sentence(problem: str) -> str:

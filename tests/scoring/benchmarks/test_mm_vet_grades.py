@@ -86,8 +86,8 @@ def test_runs_are_read_and_what_the_script_could_not_read_is_told_from_a_zero(tm
             {**graded(0.5, 1.0), "content": ["0.5"]},
             "expected as many models, contents and scores",
         ),
-        (IDS[0], graded(0.5), "expected 2 scores as elsewhere, found 1"),
-        (IDS[0], graded(0.5, 1.5), "expected scores from 0.0 to 1.0, found 1.5"),
+        (IDS[0], graded(0.5), "It has 1 score, but others have 2. Add the missing runs."),
+        (IDS[0], graded(0.5, 1.5), "A score is 1.5, but must be from 0.0 to 1.0. Correct it."),
         (
             IDS[0],
             {**graded(0.5, 1.0), "score": ["0.5", "1.0"]},
@@ -98,7 +98,7 @@ def test_runs_are_read_and_what_the_script_could_not_read_is_told_from_a_zero(tm
         (
             IDS[0],
             graded(0.5, 1.0, content="0.5"),
-            r"expected the score of the reply '0.5', found 1.0",
+            r"The score is 1.0, but its reply says '0.5'",
         ),
         (
             IDS[0],
@@ -164,12 +164,14 @@ def test_the_command_needs_no_judge_and_compares(tmp_path):
         ("--batch -o samples=true", "--batch, -o samples"),
     ):
         done = command("score", "--benchmark=mm-vet", file, "-o", "sample=true", *words.split())
-        assert done.code == 2 and f"holds grades, and nothing is left to {told}; leave" in " ".join(
-            done.err.split()
+        assert (
+            done.code == 2
+            and f"already has grades, so nothing is judged. Leave out {told}, or"
+            in " ".join(done.err.split())
         )
     answers = put(tmp_path, {id: "x" for id in IDS}, "answers.json")
     assert (
-        "choose a judge with --judge MODEL"
+        "Choose a judge with --judge MODEL."
         in command("score", "--benchmark=mm-vet", answers, "-o", "sample=true").err
     )
 
@@ -212,7 +214,7 @@ def test_of_grades_of_all_questions_a_subset_takes_its_own_and_counts_the_others
         "-o",
         "missing=unscored",
     )
-    assert done.code == 2 and "o_judge-2-grade-1runs.json: holds no grade of" in done.err
+    assert done.code == 2 and "o_judge-2-grade-1runs.json: It has no grades of" in done.err
 
 
 @pytest.mark.parametrize(

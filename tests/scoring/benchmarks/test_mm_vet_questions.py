@@ -59,7 +59,7 @@ def test_without_a_file_the_error_says_what_to_set(tmp_path):
     for folder in (None, tmp_path, tmp_path / "gone.json"):
         with pytest.raises(
             QuestionsError,
-            match="set MM_VET_PATH to the folder that holds mm-vet.json",
+            match="set MM_VET_PATH to the folder with mm-vet.json",
         ):
             load_mm_vet(folder)
 
@@ -340,7 +340,7 @@ FAULTS = {
     ),
     "a picture lacks": (
         lambda data: archive(data, **{"mm-vet/images/v1_0.png": None}),
-        "lacks the picture images/v1_0",
+        "has no picture images/v1_0",
     ),
     "bomb": (lambda data: archive(data, bomb=bytes(2_010_000)), "not the published one"),
     "many files": (
@@ -411,7 +411,7 @@ def test_a_server_that_refuses_is_not_asked_again(release, tmp_path, status):
     handler, address = release
     waits = []
     handler.faults = [lambda request: request.send_error(status)]
-    with pytest.raises(DownloadError, match=f"answered {status}; check the address in a browser"):
+    with pytest.raises(DownloadError, match=f"answered {status}. Check the address in a browser"):
         fetch_mm_vet(tmp_path / "mm-vet", address, waits.append)
     assert waits == []
 

@@ -86,7 +86,7 @@ def test_the_nearest_judge_stands_first_with_people_and_rules_beside(judged, tmp
     assert {row["capability"] for row in rows} == {"", "Recognition", "OCR"}
     assert f"left out, no such answer was judged: row {N + 12}" in told
     assert (
-        f"{N} marked answers of {N}" in told
+        f"{N} of {N} answers are marked." in told
         and "There's no interval if every answer is marked." in told
         and "Table 7" in told
     )
@@ -99,7 +99,7 @@ def test_from_few_marks_nothing_is_ranked(judged, tmp_path, capsys):
         main(["calibrate", *map(str, files), "--marks", str(table(tmp_path / "m.csv", rows))]) == 0
     )
     told = capsys.readouterr().out
-    assert "below 30 judges are not put in an order" in told
+    assert "Judges are ranked from 30 marked answers on." in told
     assert told.index("far, hardened") < told.index("near, hardened"), "as they were given"
 
 

@@ -149,7 +149,7 @@ def test_a_judge_that_sees_the_pictures_proposes_kinds_which_are_no_labels(
     heads = re.search("People's kind .*", told)[0].split()
     refused = re.search("Refuse to answer  .*(?=\n(?:.*\n){3}The same kind)", told)[0].split()
     assert refused[-8:][heads.index("reasoning") - 2] == str(len(rows) - 1 - same)
-    assert "from 50 on, proposals correct the shares" in told
+    assert "Corrected shares need 50 answers with a label and a proposal" in told
     mixed = command.run("errors", "shares", proposals, outputs)
     assert (
         mixed.code == 2
@@ -256,9 +256,7 @@ def test_a_draw_of_another_file_and_a_judge_that_sees_nothing_are_told(outputs, 
             done.code == 0
             and "other.csv: 1 of its 2 items are no wrong answers of model.csv" in done.out
         )
-        assert (
-            f"No reply of {MODEL} named a kind; it has to be a model that sees pictures" in done.out
-        )
+        assert f"No reply from {MODEL} named a kind. Choose a model that sees pictures." in done.out
         wrong = command.run(*ask, "--drawn", write_csv(tmp_path / "wrong.csv", [{"id": "1"}]))
         over = command.run(*ask, "--drawn", path, "--out", path)
     assert wrong.code == 2 and "column 'item': Expected this column" in wrong.err

@@ -107,4 +107,4 @@ def test_what_cannot_be_used_is_said(command, outputs, tmp_path):
         done = command.run("extraction", "align", write_csv(tmp_path / "r.csv", rows), audit)
         assert done.code == 2 and told in done.out + done.err, rows
     done = command.run("extraction", "align", write_csv(tmp_path / "r.csv", rows), answers)
-    assert done.code == 2 and "expected a report's -audit.jsonl" in done.err
+    assert done.code == 2 and "This isn't a report's -audit.jsonl" in done.err

@@ -107,7 +107,7 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_asked(command, ju
         ((file, "--marks", marks, "--examples", "0,3", *asked), "expected one or more of 0, 2, 4"),
         ((file, "--marks", marks, "--examples", "0,0", *asked), "each once"),
         ((file, "--examples", "0,7", *asked), "give one -audit.jsonl, --marks FILE"),
-        ((file, "--marks", marks, "--examples", "0,7"), "--judge MODEL with it"),
+        ((file, "--marks", marks, "--examples", "0,7"), "--marks FILE and --judge MODEL."),
         ((file, "--marks", marks, *asked), "--examples judges the marked answers"),
         ((file, "--marks", few, "--examples", "0,7", *asked), "nothing was asked"),
     ):

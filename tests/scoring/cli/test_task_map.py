@@ -140,7 +140,7 @@ def test_a_map_of_mmt_bench_names_what_is_left_out_and_has_tau(tmp_path):
         "task-map", root, "--out", tmp_path / "map", "--vector", "stacked", "--linkage", "ward"
     )
     assert done.code == 0, done.err
-    assert "1 of 21 adapters are left out. strange: base toys/other@main" in done.out
+    assert "1 of 21 adapters are left out: strange: base toys/other@main" in done.out
     assert (
         "tau at delta 1/8" in done.out
         and "adjusted Rand index with the paper's clusters" in done.out

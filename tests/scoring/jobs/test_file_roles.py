@@ -110,15 +110,15 @@ def test_what_is_missing_or_too_much_is_told(tmp_path, files, why):
     [
         (
             {"zoo_yaml": SPEC, "a_csv": REPLIES},
-            [("published", "there is no file 'paper.csv' beside the spec")],
+            [("published", "The file 'paper.csv' isn't beside the spec")],
         ),
         (
             {"zoo_yaml": SPEC.replace("paper.csv", "../paper.csv"), "paper_csv": PAPER},
-            [("published", "there is no file '../paper.csv' beside the spec")],
+            [("published", "The file '../paper.csv' isn't beside the spec")],
         ),
         (
             {"zoo_yaml": SPEC.replace("grade.txt", "vqa_marks.txt"), "paper_csv": PAPER},
-            [("rule.prompt", "there is no file 'vqa_marks.txt' beside the spec")],
+            [("rule.prompt", "The file 'vqa_marks.txt' isn't beside the spec")],
         ),
         (
             {"zoo_yaml": "name: Zoo\nrule: leter\nsize: [1]", "a_csv": REPLIES},

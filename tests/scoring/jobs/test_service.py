@@ -131,7 +131,7 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
         doubled = seen(GOLDEN / "double_row.tsv")
         assert not doubled.scorable and doubled.problems[0].row == 6
         with pytest.raises(
-            ChoicesError, match="Choose a benchmark out of: mmbench, mmt-bench, .*gqa"
+            ChoicesError, match="isn't a benchmark with files. Choose mmbench, mmt-bench, .*gqa"
         ):
             seen(mmt, "../../etc")
         with pytest.raises(UploadStoreError):

@@ -359,7 +359,7 @@ def test_a_file_of_marks_has_so_many_people_and_no_longer_names(marked, tmp_path
     assert bring_marks(marked.marking, marked.job, mm_vet_report(), path)[0] == len(rows)
     path.write_text("item,marker,score\nv1_1,one more,1", "utf-8")
     with pytest.raises(
-        MarkError, match="51 people would stand under this report, and 50 is the most"
+        MarkError, match="The report would have marks by 51 people, and 50 is the limit"
     ):
         bring_marks(marked.marking, marked.job, mm_vet_report(), path)
     path.write_text(f"item,marker,score\nv1_1,{'m' * 101},1", "utf-8")

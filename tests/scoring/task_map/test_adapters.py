@@ -134,7 +134,7 @@ def test_what_cannot_be_compared_is_left_out_by_name(tmp_path):
     found = vector_map(root)
     assert found.tasks == tuple(TASKS) and sorted(found.left_out) == sorted(names)
     (told,) = found.notices
-    assert told.startswith("9 of 15 adapters are left out.")
+    assert told.startswith("9 of 15 adapters are left out: ")
     for part in (
         "zero: its B is zero",
         "nan: it holds NaN",
@@ -144,7 +144,7 @@ def test_what_cannot_be_compared_is_left_out_by_name(tmp_path):
         "fewer: modules",
         "dora: adapter_config.json has use_dora",
         "cut: adapter_model.safetensors",
-        "absent: its folder 'absent' is not there",
+        "absent: its folder 'absent' doesn't exist",
     ):
         assert part in told, part
 
