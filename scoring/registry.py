@@ -238,23 +238,22 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
     label = name or path.name
     first = first_row(path, ANSWERS, label)
     if _is_short_answer(first):
-        expected = (
-            "Several benchmarks have the columns question, answer and prediction, and the file's name fits none. "
-            f"Choose the benchmark: {option} gqa, docvqa, ... For multiple choice, add the options as columns A, B, ..."
+        return ChoicesError(
+            f"{label}: Several benchmarks have the columns question, answer and prediction, and the file's name fits "
+            f"none. Choose the benchmark: {option} gqa, docvqa, ... For multiple choice, add the options as columns A, "
+            "B, ..."
         )
-    else:
-        columns = ", ".join(map(repr, list(first.values)[:20])) or "none"
-        benchmark_keys = [
-            benchmark.key
-            for benchmark in offered().values()
-            if benchmark.way not in ("compare", "sealed")
-        ]
-        expected = (
-            f"The file has the columns {columns}. It needs question, answer and prediction, and for multiple choice "
-            "also A, B, ... with the options. Add what is missing, or give the question file: python -m scoring score "
-            f"FILE --questions QUESTIONS --benchmark NAME, where NAME is one of {', '.join(benchmark_keys)}."
-        )
-    return ChoicesError(f"{label}: {expected}")
+    columns = ", ".join(map(repr, list(first.values)[:20])) or "none"
+    keys = ", ".join(
+        benchmark.key
+        for benchmark in offered().values()
+        if benchmark.way not in ("compare", "sealed")
+    )
+    return ChoicesError(
+        f"{label}: The file has the columns {columns}. It needs question, answer and prediction, and for multiple "
+        "choice also A, B, ... with the options. Add what is missing, or give the question file: python -m scoring "
+        f"score FILE --questions QUESTIONS --benchmark NAME, where NAME is one of {keys}."
+    )
 
 
 def _is_short_answer(first: Record) -> bool:

@@ -419,11 +419,12 @@ def mostly_unread(unread: int, judged: int, unit: str) -> str:
 
 def missing_notice(report: Report) -> str:
     """Number of questions without a prediction, and the first of their ids."""
-    first_ids = ", ".join(report.missing[:20])
+    ids = ", ".join(report.missing[:20])
     others = len(report.missing) - 20
-    more = f" and {others:,} more, all in the file -missing.csv" if others > 0 else ""
-    count = f"{len(report.missing):,} of the {len(report.rows):,} questions"
-    return f"No answer to {count}, which are unscored: {first_ids}{more}."
+    if others > 0:
+        ids = f"{ids} and {others:,} more. All are in the file -missing.csv"
+    total = len(report.rows)
+    return f"No answer to {len(report.missing):,} of the {total:,} questions, which are unscored: {ids}."
 
 
 def csv_bytes(

@@ -16,7 +16,6 @@ from typing_extensions import TypedDict
 from arena.database import now
 from arena.io.strict_json import row_errors
 from arena.io.tables import KEY, PAGE, FileLimits, Record, RowsError, read_records
-from arena.templates import plural
 from scoring.benchmarks.mm_vet import missed, model_stem, read_paper
 from scoring.benchmarks.mm_vet_tables import OFF_GRID, UNREADABLE
 from scoring.benchmarks.predictions import (
@@ -192,8 +191,8 @@ def read_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) 
     if incomplete := [
         prediction for prediction in predictions if len(grades[prediction.id]) < runs
     ]:
-        scores = plural(len(grades[incomplete[0].id]), "score")
-        problem = f"It has {scores}, but others have {runs}. Add the missing runs."
+        scores = len(grades[incomplete[0].id])
+        problem = f"It has {scores} of {runs} scores. Add the missing ones."
         raise RowsError(problem, label, incomplete[0].row, incomplete[0].id)
     return GradeFile(
         Upload(label, "authors' grades", model_stem(label), tuple(predictions)), grades, runs
@@ -246,10 +245,11 @@ def _grades(record: Record) -> tuple[Grade, ...]:
         entry = {name: record.values[name] for name in record.values if name != KEY}
         lists = _GRADES.validate_python(entry, strict=True)
     except ValidationError as error:
-        problem = "It needs three lists: model, content and score."
-        raise RowsError(
-            f"{problem} Use the file exactly as the authors' script wrote it.", column=id
-        ) from error
+        problem = (
+            "It needs three lists: model, content and score. "
+            "Use the file exactly as the authors' script wrote it."
+        )
+        raise RowsError(problem, column=id) from error
     if len({len(lists[name]) for name in _COLUMNS}) > 1 or not lists["score"]:
         raise RowsError(
             "Its lists model, content and score have different lengths or are empty. Correct them.",

@@ -253,10 +253,10 @@ def _listed_ids(text: str) -> list[str]:
     is_json = text.lstrip().startswith(("[", "{"))
     ids = parse_json(text) if is_json else [line.strip() for line in text.splitlines()]
     if not isinstance(ids, list):
-        raise RowsError('The ids aren\'t in a list. Write them as ["v1_0", "v1_3", ...].')
+        raise RowsError("The ids aren't in a list. Write one per line, or a JSON list.")
     texts = [id for id in ids if isinstance(id, str)]
     if len(texts) < len(ids):
-        raise RowsError('Some ids aren\'t in quotes. Write each as in "v1_0".')
+        raise RowsError("Some ids aren't texts. Put each in quotes.")
     nonempty = [id for id in texts if id]
     if double := [id for id, times in Counter(nonempty).items() if times > 1]:
         raise RowsError(

@@ -510,7 +510,7 @@ def _bounded(text: str, report: SpecReport) -> str:
         return text
     head = figure_lines(report)[head_figure(report)]
     if why := why_unbounded(report):
-        return f"{text} {head.name} has no bounds over all questions: {why}."
+        return f"{text} There are no bounds for {head.name} over all questions: {why}."
     ends = whole_ends(report)
     assert ends, "a figure without a reason against it has bounds"
     low = f"{ends.low:{head.form}}"

@@ -92,8 +92,9 @@ def missing_problem(
     else:
         ids = ", ".join(str(question.index) for question in known[:_MOST_LISTED])
         others = len(known) - _MOST_LISTED
-        more = f" and {others:,} more, all in the file -missing.csv" if others > 0 else ""
-        which = f"Add index {ids}{more}."
+        if others > 0:
+            ids = f"{ids} and {others:,} more. All are in the file -missing.csv"
+        which = f"Add index {ids}."
     text = f"No answer to {count:,} of the {total:,} questions of {whole}. {which}"
     return Problem(0, None, text, "whole")
 

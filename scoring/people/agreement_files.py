@@ -99,16 +99,18 @@ def noted(poll: Poll, keys: Sequence[tuple[str, str]], file: str) -> Poll:
     unmatched = [key for key in keys if key not in voted]
     if len(unmatched) == len(keys):
         item, model, _ = contests[0]
-        example = f"such as {item!r} and {model!r}"
         raise RowsError(
-            f"None of its rows is an answer with votes. Name item and model as the votes do, {example}.",
+            "None of its rows is an answer with votes. Name item and model as the votes do, such as "
+            f"{item!r} and {model!r}.",
             file,
         )
     if not unmatched:
         return poll
     item, model = unmatched[0]
-    counts = f"{len(unmatched):,} of {len(keys):,} rows are left out, since nobody voted on their answers"
-    notice = f"{file}: {counts}. The first has item {item!r} and model {model!r}."
+    notice = (
+        f"{file}: {len(unmatched):,} of {len(keys):,} rows are left out, since nobody voted on their answers. "
+        f"The first has item {item!r} and model {model!r}."
+    )
     return replace(poll, notices=(*poll.notices, notice))
 
 

@@ -347,8 +347,8 @@ def _check_brought(connection: Connection, owner: str, report: str) -> None:
     ):
         count = connection.scalar(query) or 0
         if count > most:
-            problem = "With this file, {} would have {} imported marks, and {} is the limit."
-            raise MarkError(f"{problem} Leave some out.", place, count, most)
+            problem = "With this file, {} would have {} imported marks, and {} is the limit. Leave some out."
+            raise MarkError(problem, place, count, most)
 
 
 def _row_of(connection: Connection, seat: Seat, token: str) -> Row:

@@ -218,6 +218,9 @@ def figure_problems(figures: Mapping[str, Figure]) -> Iterable[tuple[str, str]]:
             known = figures[part].protocol
             needed = figure.protocol or PROTOCOLS
             if known is not None and not {*needed} <= {*known}:
-                only = f"It's made of {part!r}, which exists only under {either(known, 'and')}."
-                yield name, f"{only} Give it the same `protocol`."
+                text = (
+                    f"It's made of {part!r}, which exists only under {either(known, 'and')}. "
+                    "Give it the same `protocol`."
+                )
+                yield name, text
         above.append(name)

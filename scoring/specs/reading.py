@@ -346,9 +346,10 @@ class _RowReader:
         if missing:
             ids = ", ".join(missing[:_SHOWN])
             others = len(missing) - _SHOWN
-            more = f" and {others:,} more" if others > 0 else ""
+            if others > 0:
+                ids = f"{ids} and {others:,} more"
             count = f"{len(missing):,} of the {len(questions):,} questions"
-            text = f"No answer to {count} of the question file. Add id {ids}{more}."
+            text = f"No answer to {count} of the question file. Add id {ids}."
             self._tell(text, blocks="whole")
 
     def _tell(self, text: str, row: int = 0, blocks: Blocks = "scoring") -> None:

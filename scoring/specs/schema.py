@@ -437,8 +437,10 @@ def _joint_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
         yield from _headline_problems(read)
         yield from _published_problems(read)
     unknown = [name for name in BRACES.findall(read.get("ask") or "") if name not in ASKED]
+    asked = either(f"{{{known}}}" for known in ASKED)
     for name in dict.fromkeys(unknown):
-        text = f"{{{name}}} can't be filled in. Use {either(f'{{{known}}}' for known in ASKED)}."
+        place = f"{{{name}}}"
+        text = f"{place} can't be filled in. Use {asked}."
         yield SpecProblem("ask", text)
     for field in ("called", "groups", "protocols"):
         for word, times in Counter(read.get(field, ())).items():
@@ -451,10 +453,10 @@ def _joint_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
 
 
 _ROLES: Mapping[str, str] = {
-    "id": "ids",
-    "question": "questions",
-    "truth": "right answers",
-    "answer": "model's answers",
+    "id": "id",
+    "question": "question",
+    "truth": "right answer",
+    "answer": "model's answer",
 }
 
 
@@ -526,8 +528,10 @@ def _positive_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
         positive = figure.positive
         if positive is not None and rules and not any(rule.reads(positive) for rule in rules):
             kinds = either(dict.fromkeys(map(kind_of, rules)))
-            never = f"{figure.form} counts {positive!r}, which the rule {kinds} never reads."
-            text = f"{never} Use the rule yes_no with Yes or No."
+            text = (
+                f"{figure.form} counts {positive!r}, which the rule {kinds} never reads. "
+                "Use the rule yes_no with Yes or No."
+            )
             yield SpecProblem(f"figures.{name}", text)
 
 

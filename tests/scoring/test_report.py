@@ -221,7 +221,7 @@ def test_questions_without_a_prediction_are_named_and_counted():
     assert notice.startswith(
         "No answer to 22 of the 22 questions, which are unscored: v1_1, v1_2, "
     )
-    assert "v1_20 and 2 more, all in the file -missing.csv." in notice and "v1_21" not in notice
+    assert "v1_20 and 2 more. All are in the file -missing.csv." in notice and "v1_21" not in notice
     table_of_missing = missing_csv(few).decode("utf-8-sig").splitlines()
     assert table_of_missing == ['"id","groups","question"', '"b","rec","What?"']
 

@@ -86,7 +86,7 @@ def test_runs_are_read_and_what_the_script_could_not_read_is_told_from_a_zero(tm
             {**graded(0.5, 1.0), "content": ["0.5"]},
             "expected as many models, contents and scores",
         ),
-        (IDS[0], graded(0.5), "It has 1 score, but others have 2. Add the missing runs."),
+        (IDS[0], graded(0.5), "It has 1 of 2 scores. Add the missing ones."),
         (IDS[0], graded(0.5, 1.5), "A score is 1.5, but must be from 0.0 to 1.0. Correct it."),
         (
             IDS[0],

@@ -143,7 +143,7 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
         ),
         (
             f"{TOY}rule: text\ncolumns: {{answer: answer}}",
-            "columns.answer: 'answer' is already the column of the right answers. Name another.",
+            "columns.answer: 'answer' is already the column of the right answer. Name another.",
         ),
         (
             f"{TOY}rule: letter\nfigures: {{F1: {{f1: 'Yes'}}}}",

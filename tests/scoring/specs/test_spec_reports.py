@@ -189,7 +189,7 @@ def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
     caveat = benchmark.caveats(found)[0].text
     assert caveat.endswith("With these, Accuracy lies between 33.3 and 66.7.")
     assert (
-        "Pairs has no bounds over all questions: a question without"
+        "There are no bounds for Pairs over all questions: a question without"
         in benchmark.caveats(opened(answers, PAIRS, questions=known).report("strict"))[0].text
     )
     put(answers, [{"case": "1", "reply": "A", "key": "B"}, {"case": "9", "reply": "B"}])
@@ -371,7 +371,7 @@ UNBOUNDED = {
 @pytest.mark.parametrize("fields, why", UNBOUNDED.values(), ids=UNBOUNDED)
 def test_a_partial_file_says_why_its_figure_has_no_bounds(tmp_path, fields, why):
     text = partial_caveat(tmp_path, fields)
-    assert ". F has no bounds over all questions: " in text and why in text
+    assert " There are no bounds for F over all questions: " in text and why in text
 
 
 def test_a_partial_file_bounds_the_share_of_answers_above_a_score(tmp_path):
