@@ -294,7 +294,7 @@ def test_an_audit_is_read_back(tmp_path):
 def test_what_is_no_audit_is_refused_by_the_file_s_name(text, tmp_path):
     (tmp_path / "other.jsonl").write_text(text)
     with pytest.raises(
-        RowsError, match="other.jsonl.*expected the -audit.jsonl of a judged MM-Vet report"
+        RowsError, match="other.jsonl.*This isn't the -audit.jsonl of a judged MM-Vet report"
     ):
         read_audit(tmp_path / "other.jsonl")
 

@@ -84,16 +84,20 @@ def test_runs_are_read_and_what_the_script_could_not_read_is_told_from_a_zero(tm
         (
             IDS[0],
             {**graded(0.5, 1.0), "content": ["0.5"]},
-            "expected as many models, contents and scores",
+            "Its lists model, content and score have different lengths",
         ),
         (IDS[0], graded(0.5), "It has 1 of 2 scores. Add the missing ones."),
         (IDS[0], graded(0.5, 1.5), "A score is 1.5, but must be from 0.0 to 1.0. Correct it."),
         (
             IDS[0],
             {**graded(0.5, 1.0), "score": ["0.5", "1.0"]},
-            "expected model, content and score, a list",
+            "It needs three lists: model, content and score.",
         ),
-        (IDS[0], {**graded(0.5, 1.0), "score": 0.5}, "expected model, content and score, a list"),
+        (
+            IDS[0],
+            {**graded(0.5, 1.0), "score": 0.5},
+            "It needs three lists: model, content and score.",
+        ),
         (IDS[0], {"model": ["a"], "score": [1.0]}, "content is missing"),
         (
             IDS[0],
@@ -103,9 +107,13 @@ def test_runs_are_read_and_what_the_script_could_not_read_is_told_from_a_zero(tm
         (
             IDS[0],
             {**graded(0.5, 1.0), "model": ["j", ""]},
-            "expected model, content and score, a list",
+            "It needs three lists: model, content and score.",
         ),
-        (IDS[0], graded(), "expected as many models, contents and scores"),
+        (
+            IDS[0],
+            graded(),
+            "Its lists model, content and score have different lengths or are empty",
+        ),
     ],
 )
 def test_a_wrong_grade_is_named_with_its_row_and_question(tmp_path, id, entry, told):

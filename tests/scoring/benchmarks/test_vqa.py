@@ -200,7 +200,7 @@ def several(pictures: int, each: int, **cells) -> list[dict]:
 
 
 SHARED = "240 questions are about 30 pictures: intervals take those about one together"
-UNSURE = "the file doesn't say which questions share a picture, so intervals may be too narrow"
+UNSURE = "The file doesn't show which questions share a picture, so intervals may be too narrow"
 
 
 def test_questions_on_one_picture_count_as_less(tmp_path):

@@ -444,7 +444,7 @@ def test_early_stop_needs_answers_and_circular_passes(place, capsys):
             assert score(*words, "--early-stop") == 2
         assert server.counts.calls == 0
     said = capsys.readouterr().err
-    assert "which this file lacks" in said and "for the circular passes of mmbench" in said
+    assert "doesn't have all right answers" in said and "--early-stop is only for mmbench" in said
 
 
 def test_passes_in_the_file_are_taken_as_they_are_and_images_by_reference(place):

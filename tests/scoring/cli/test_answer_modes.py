@@ -340,10 +340,10 @@ def test_another_mode_does_not_go_on_with_a_file_of_answers(place, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--modes", "pixels"), "expected one or more of as-is, multi-inline"),
+        (("--modes", "pixels"), "Use one or more of as-is, multi-inline"),
         (("--modes", "pixel,pixel"), "each once"),
-        (("--modes", "pixel,"), "expected one or more"),
-        (("--mode", "pixel", "--early-stop"), "--early-stop is for the circular passes"),
+        (("--modes", "pixel,"), "Use one or more"),
+        (("--mode", "pixel", "--early-stop"), "--early-stop is only for mmbench"),
     ],
 )
 def test_wrong_modes_are_told(place, capsys, words, said):

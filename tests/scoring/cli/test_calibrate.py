@@ -137,7 +137,7 @@ def test_an_unscored_answer_is_no_zero(tmp_path, capsys):
     ("marks", "judge", "told"),
     [
         ([("v1", "anna", 1), ("v2", "anna", 1)], None, "2 marked answers that every judge has"),
-        ([("v1", "anna", 1)], "[1, 2]\n", "expected the -audit.jsonl of a judged MM-Vet report"),
+        ([("v1", "anna", 1)], "[1, 2]\n", "This isn't the -audit.jsonl of a judged MM-Vet report"),
     ],
 )
 def test_what_cannot_be_measured_ends_with_a_sentence(judged, tmp_path, capsys, marks, judge, told):
@@ -158,7 +158,10 @@ def test_judges_are_set_beside_each_other_without_marks(judged, capsys):
     assert "No marks: judge beside judge" in told
     assert told.splitlines()[-2].startswith("far, hardened  near, hardened  ")
     assert main(["calibrate", str(files[0])]) == 2
-    assert "one judge and no marks: name --marks FILE" in capsys.readouterr().err
+    assert (
+        "There is one judge and nothing to compare it with. Add --marks FILE"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_judge_that_has_changed_is_seen_beside_itself(tmp_path, capsys):

@@ -186,7 +186,7 @@ def test_without_a_word_on_the_judge_it_says_what_to_choose(command, tmp_path):
     both = command(
         "score", "--benchmark=mmbench", tmp_path / "m.tsv", "--judge", "test-judge", "--no-judge"
     )
-    assert both.code == 2 and "--no-judge leaves no work to --judge" in both.err
+    assert both.code == 2 and "--judge and --no-judge exclude each other" in both.err
 
 
 def test_rules_that_leave_nothing_open_need_no_word_on_the_judge(command, tmp_path):

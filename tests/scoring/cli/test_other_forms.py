@@ -42,7 +42,7 @@ def test_an_eval_yaml_is_checked_made_a_spec_and_scored(folder):
     assert "Read from         the Hub's eval.yaml: zoo:cages" in told
     assert "Not taken         scorers.f1: not read; the score is that of choice" in told
     assert told.rstrip().endswith("eval.yaml has no problems.")
-    assert "choose one with --task NAME" in refused("benchmarks", "eval.yaml", "--as", "spec")
+    assert "Choose one with --task NAME" in refused("benchmarks", "eval.yaml", "--as", "spec")
     words = ("eval.yaml", "--as", "spec", "--task", "zoo:cages", "--out", "zoo.yaml")
     assert printed("benchmarks", *words) == "zoo.yaml: Zoo: zoo:cages\n"
     assert "# Not taken: shuffle_choices: options are not shuffled" in Path("zoo.yaml").read_text()

@@ -18,7 +18,7 @@ from tests.support.scoring_page import write_csv
 IDS = [question.id for question in own_sample().questions]
 TOOLKIT = {"question": "q", "answer": "x <AND> y", "prediction": "x"}
 VQA = {"question": "What?", "answer": "cat", "prediction": "cat"}
-LACKS = "expected the columns question, answer and prediction"
+LACKS = "It needs question, answer and prediction"
 
 
 @pytest.fixture
@@ -172,7 +172,9 @@ def test_files_of_different_questions_are_not_compared(command, tmp_path):
     ours = gqa(tmp_path / "a_gqa.csv", "cat")
     theirs = gqa(tmp_path / "b_gqa.csv", "cat", first=7)
     done = command("score", ours, "--no-judge", "--against", theirs)
-    assert done.code == 2 and "a_gqa.csv and b_gqa.csv share no scored answer" in done.err
+    assert (
+        done.code == 2 and "a_gqa.csv and b_gqa.csv have no scored question in common" in done.err
+    )
     assert not command.out.exists()
 
 

@@ -98,19 +98,19 @@ def say(tmp_path, monkeypatch):
         ),
         (
             "errors shares labels.csv choices.csv",
-            "labels.csv: expected a kind in the column main of one row or more",
+            "labels.csv: It has no usable labels. Write",
         ),
         (
             "errors compare labels.csv choices.csv labels.csv choices.csv",
-            "labels.csv: expected a kind in the column",
+            "labels.csv: It has no usable labels",
         ),
         (
             "errors draw hidden.csv --out d.csv",
-            "hidden.csv: has no answer that could be scored; give one with right",
+            "hidden.csv: None of its answers can be scored. Choose a file with right",
         ),
         (
             "errors shares labels.csv hidden.csv",
-            "hidden.csv: has no answer that could be scored; give one with right",
+            "hidden.csv: None of its answers can be scored. Choose a file with right",
         ),
     ],
 )

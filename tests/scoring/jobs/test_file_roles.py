@@ -132,7 +132,7 @@ def test_what_is_missing_or_too_much_is_told(tmp_path, files, why):
             {"zoo_yaml": "task: zoo\ndataset_path: org/zoo", "a_csv": REPLIES},
             [("", "is a task of lmms-eval; make it a spec first")],
         ),
-        ({"zoo_yaml": "a: &x 1", "a_csv": REPLIES}, [("", "anchors and aliases")]),
+        ({"zoo_yaml": "a: &x 1", "a_csv": REPLIES}, [("", "This begins with & or *")]),
     ],
 )
 def test_each_problem_of_a_spec_is_told_with_its_place(tmp_path, files, problems):

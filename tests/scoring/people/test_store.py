@@ -382,7 +382,7 @@ def test_files_bring_so_many_marks_under_a_report_and_under_all_of_its_owner(
     monkeypatch.setattr(store, "MOST_BROUGHT", 119)
     assert bring(marked.job, "a") == 60
     with pytest.raises(
-        MarkError, match="would have brought 120 marks under this report, and 119 is the most"
+        MarkError, match="this report would have 120 imported marks, and 119 is the limit"
     ):
         bring(marked.job, "b")
     assert bring(marked.job, "a") == 0 and len(marked.marks()) == 60
@@ -390,6 +390,6 @@ def test_files_bring_so_many_marks_under_a_report_and_under_all_of_its_owner(
     monkeypatch.setattr(store, "MOST_OF_OWNER", 119)
     with pytest.raises(
         MarkError,
-        match="would have brought 120 marks under all of your reports, and 119 is the most",
+        match="all of your reports would have 120 imported marks, and 119 is the limit",
     ):
         bring(other, "a")

@@ -374,7 +374,7 @@ def test_questions_that_the_toolkit_would_score_wrongly_are_refused(tmp_path, ro
 
 
 @pytest.mark.parametrize(
-    ("key", "told"), [("pope", "this rule is yes_no"), ("mmmu", "has open ones")]
+    ("key", "told"), [("pope", "The rule is yes_no."), ("mmmu", "The rule has open questions.")]
 )
 def test_what_the_toolkit_does_not_score_of_a_table_is_refused(tmp_path, key, told):
     with pytest.raises(SpecError, match=told):

@@ -114,7 +114,10 @@ WRONG = [
     ({"name": " "}, ["Name: Give the benchmark a name"]),
     ({"answer": ""}, ["Model's answer: Choose the column with your model's answers"]),
     ({"rule": "letter", "truth": ""}, ["Right answer: Choose its column, or let"]),
-    ({"question": "reply"}, ["Model's answer: 'reply' is the question already; name another"]),
+    (
+        {"question": "reply"},
+        ["Model's answer: 'reply' is already the column of the question. Name another."],
+    ),
     ({"low": 2.0}, ["Grades: Grades go from the lowest to the highest, and these are [2, 2]"]),
     ({"low": None}, ["Grades: Enter the lowest and the highest"]),
     ({"high": float("inf")}, ["Grades: "]),
