@@ -92,21 +92,21 @@ def check_pairs(first: Sequence[Decided], second: Sequence[Decided], worded_alik
     others = [
         question.index for question in shared if question.answer != known[question.index].answer
     ]
-    _check_none(others, "a different right answer")
+    _check_none(others, "different right answers")
     if worded_alike:
         others = [
             question.index
             for question in shared
             if _content(question) != _content(known[question.index])
         ]
-        _check_none(others, "a different question")
+        _check_none(others, "different questions")
 
 
 def _check_none(indices: Sequence[int], words: str) -> None:
     if indices:
         more = f" and {len(indices) - 1:,} more" if len(indices) > 1 else ""
         raise ComparisonError(
-            f"Index {indices[0]}{more} has {words} in each file. Choose two files of one question set."
+            f"The files have {words} at index {indices[0]}{more}. Choose two files of one question set."
         )
 
 

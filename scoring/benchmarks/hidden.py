@@ -44,8 +44,8 @@ from scoring.specs.report import NO_GROUP
 log = logging.getLogger(__name__)
 _TOO_FEW = f"{NO_SCORE}: fewer than {LEAST} answers were scored, and smaller groups aren't shown"
 _NOT_SCORED = (
-    "{}: its answers can't be scored by its hidden right ones. Nothing more is told, since it could name one; ask "
-    "whoever runs this site"
+    "{} can't be scored with the hidden right answers. Saying why could give one away, so ask the people who run this "
+    "site."
 )
 _COLUMNS = (
     "table",

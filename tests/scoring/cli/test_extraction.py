@@ -62,7 +62,7 @@ def test_people_are_set_beside_a_judge_and_beside_rules(command, outputs, tmp_pa
     assert "1 person read 5 answers" in done.out
     told, unread = (
         next(line for line in done.out.splitlines() if line.startswith(name))
-        for name in (JUDGE, "rules alone")
+        for name in (JUDGE, "rules only")
     )
     assert "60.0%" in told and told.split()[-1] == "0", "three of five, and one of each case"
     assert told.count("20.0%") == 2 and unread.split()[-1] == "5"

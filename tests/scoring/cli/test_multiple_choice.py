@@ -365,7 +365,7 @@ def test_two_files_of_different_questions_are_not_compared_by_their_indices(
     first = table_file(tmp_path / "one.tsv", rows)
     second = table_file(tmp_path / "two.tsv", [*rows[:2], *({**one, **cells} for one in rows[2:])])
     code, _, complaint = command("score", "--benchmark=mmbench", first, "--against", second)
-    assert code == 2 and "Index 3 and 1 more has a different question in each file" in complaint
+    assert code == 2 and "The files have different questions at index 3 and 1 more." in complaint
     assert not command.out.exists(), "refused before a judge is asked"
     spaced = table_file(
         second, [{**one, "question": f" {one['question']} ", "C": f"{one['C']} "} for one in rows]
