@@ -14,6 +14,7 @@ from arena.inference.offline import AnswerFile, RunResult, ask_model, fingerprin
 from arena.interval_text import interval_text
 from arena.server.hub_token import catalogue_keys
 from arena.settings import Settings
+from arena.templates import plural
 from arena.types import Answerer, ModelCard
 from scoring.benchmarks.choice_report import decided
 from scoring.benchmarks.likelihood_answers import offline_likelihood
@@ -261,7 +262,7 @@ def _check_names(out: Path, modes: Sequence[Mode]) -> None:
     if longest > LONGEST_NAME:
         raise AnsweringError(
             f"The name {out.name[:60]}… is too long for the files written with it. "
-            f"Shorten --out by {longest - LONGEST_NAME} bytes or more."
+            f"Shorten --out by {plural(longest - LONGEST_NAME, 'byte')} or more."
         )
 
 

@@ -304,7 +304,7 @@ def test_all_twelve_modes_of_a_long_name_are_compared_and_leave_no_lock(place, c
         words = ("--modes", ",".join(MODES), "--out", str(place / f"{stem}o.tsv"))
         assert answer(place, *words) == 2 and server.counts.calls == 0
         assert (
-            "is too long for the files written with it. Shorten --out by 1 bytes or more"
+            "is too long for the files written with it. Shorten --out by 1 byte or more"
             in capsys.readouterr().err
         )
         assert answer(place, *words[:-1], str(place / f"{stem}.tsv")) == 0

@@ -354,7 +354,7 @@ def test_two_models_are_compared(command, tmp_path):
     assert float(found["CP"]["p"]) == pytest.approx(2 / 2**7)
     table_file(second, [row(index, "B", answer="C") for index in range(1, 11)])
     code, _, complaint = command("score", "--benchmark=mmbench", first, "--against", second)
-    assert code == 2 and "another answer in each file" in complaint
+    assert code == 2 and "The files have different right answers at index" in complaint
 
 
 @pytest.mark.parametrize("cells", [{"question": "What else is it?"}, {"C": "a zebra"}])

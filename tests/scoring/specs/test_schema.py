@@ -212,7 +212,7 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
         ("[" * 30, "This is nested more than 20 levels deep"),
         ("a\n---\nb", "A second document begins"),
         ("a: [1", "line 2, column 1"),
-        ("a: \x00", "line 1 has the sign '\\x00'; delete it"),
+        ("a: \x00", "Line 1 has the sign '\\x00'. Delete it."),
     ],
 )
 def test_a_problem_is_told_in_a_sentence(text, told):
@@ -244,7 +244,7 @@ def test_words_stay_the_texts_that_were_written():
         "é\r",
     ]
     assert read_yaml(write_yaml({"texts": texts}).encode()) == {"texts": texts}
-    with pytest.raises(YamlError, match="byte 2 is not UTF-8"):
+    with pytest.raises(YamlError, match="Byte 2 isn't UTF-8"):
         read_yaml(b"a\xff")
 
 
