@@ -124,7 +124,7 @@ WRONG = [
     ({"prompt": "Grade it."}, ["Prompt: The prompt has no {answer}"]),
     ({"prompt": "mine.txt"}, ["Prompt: The file 'mine.txt' isn't beside the spec"]),
     ({"truth": "", "prompt": "{answer} {truth}"}, ["Prompt: It has {truth}, but no column"]),
-    ({"groups": ("topic", "topic")}, ["Groups: 'topic' is named 2 times"]),
+    ({"groups": ("topic", "topic")}, ["Groups: 'topic' is there 2 times"]),
     ({"groups": ("reply",)}, ["Groups: 'reply' is the model's answer"]),
     ({"name": "", "answer": ""}, ["Name: ", "Model's answer: "]),
 ]
