@@ -84,6 +84,7 @@ def test_questions_that_no_other_file_has_are_scored_without_the_benchmarks_name
     done = command("score", file, "-o", "sample=true", "--against", file)
     assert done.code == 0 and "grades by j for 16 questions" in done.out, done.err
     assert "n (this) minus n (other)" in done.out
+    assert done.out.count("files are in") == 1, "with the comparison's files"
 
 
 @pytest.mark.parametrize(
