@@ -114,7 +114,7 @@ def test_pictures_are_kept_where_they_are_wanted(published, command):
     ("words", "answer", "told"),
     [
         (("mmbench",), "n\n", "Nothing was downloaded"),
-        (("mmbench",), "", "Add --yes where nobody can answer"),
+        (("mmbench",), "", "Add --yes if nobody can answer"),
         (("mmbench", "--file", "x.tsv"), "", f"mmbench has {NAME}, found 'x.tsv'"),
         (("vqa",), "", "'vqa' can't be downloaded. Choose mm-vet, mmbench"),
         (("visit-bench",), "", "'visit-bench' can't be downloaded. Choose mm-vet, mmbench"),
