@@ -86,6 +86,6 @@ def _agree(repo: str) -> None:
     try:
         agreed = input(f"Open this pull request at {repo}? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError as error:
-        raise DeclinedError("Nothing was sent. Add --yes where nobody can answer.") from error
+        raise DeclinedError("Nothing was sent. Add --yes if nobody can answer.") from error
     if not agreed:
         raise DeclinedError("Nothing was sent.")

@@ -23,6 +23,7 @@ import numpy as np
 from arena.ratings.intervals import LEVEL, NORMAL
 from arena.ratings.shares import Share, design_effects, shares, wilson
 from arena.ratings.votes import Floats
+from arena.templates import plural
 from scoring.people.error_sample import KnownErrors
 from scoring.people.errors import KEYS, ErrorKey, Label
 from scoring.people.measures import Interval
@@ -102,8 +103,8 @@ def error_shares(labels: Iterable[Label], known: KnownErrors) -> ErrorShares:
         size = known_sizes.get(group, 0)
         if row.total() > size:
             raise LabelsError(
-                f"{row.total()} answers of the group {group!r} are labelled, and {size} of its answers "
-                "are wrong; give labels of this report's errors alone"
+                f"The group {group!r} has {plural(size, 'wrong answer')}, but labels for {row.total()}. "
+                "Use labels of this report's errors only."
             )
     labelled = np.array([row.total() for row in counts.values()], float)
     sizes = np.array([known_sizes[group] for group in counts], float)

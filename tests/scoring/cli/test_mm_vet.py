@@ -71,7 +71,7 @@ def test_what_was_said_before_each_question_stands_in_the_report(command, tmp_pa
 
 def test_the_cost_is_asked_first(command):
     done = command("-o", "sample=true", SAMPLE_PREDICTIONS, answer="n\n")
-    assert done.code == 3 and "test-judge is not known here" in done.out
+    assert done.code == 3 and "We don't know test-judge." in done.out
     done = command("-o", "sample=true", SAMPLE_PREDICTIONS, answer="")
     assert done.code == 3 and "Add --yes" in done.err and "Aborted" not in done.err, (
         "nobody answers, as in a script"
@@ -93,20 +93,20 @@ def test_a_budget_is_kept_and_the_same_command_goes_on(command, tmp_path, monkey
     refused = command(*few, "--budget", "0.2")
     assert (
         refused.code == 4
-        and "its price is not known" in refused.err
-        and "no --budget can be kept" in refused.err
+        and "The price of test-judge isn't known" in refused.err
+        and "so --budget can't be kept" in refused.err
     )
     stopped = command(*few, "--budget", "0.2", JUDGE_PRICES=str(prices))
     assert (
         stopped.code == 4
         and "This run's budget is $0.20" in stopped.err
-        and "at most $0.20 in all" in stopped.out
+        and "and at most $0.20." in stopped.out
     )
     asked = command.judge.counts.calls
     done = command(*few, JUDGE_PRICES=str(prices))
     assert done.code == 0, done.err
     about, most = (
         float(found)
-        for found in re.search(r"about \$([\d.]+) .*at most \$([\d.]+) in all", done.out).groups()
+        for found in re.search(r"costs about \$([\d.]+) .*at most \$([\d.]+)\.", done.out).groups()
     )
     assert 0 < about < most <= 3 * about + 0.02 and command.judge.counts.calls > asked
