@@ -16,7 +16,7 @@ returns HTML with the text and all other values escaped. A text that depends on 
 
 Layers below the pages raise and return English sentences. `[sentences]` of another language translates them, with `{}`
 for each value. `translated` finds them: a `VoterError` by its sentence, other text by the fixed parts. A value may be
-such a sentence itself. `[groups]` translates the names of benchmarks' groups likewise.
+such a sentence itself. `[groups]` translates names likewise: of benchmarks' groups, and those that `named` finds.
 """
 
 import tomllib
@@ -78,6 +78,7 @@ class Locale:
     """As its speakers call it."""
     texts: Mapping[str, Text]
     sentences: Mapping[str, str]
+    names: Mapping[str, str]
     patterns: Sequence[Pattern]
     tasks: Sequence[str] = ()
 
@@ -85,9 +86,10 @@ class Locale:
     def read(cls, language: str) -> "Locale":
         """Reads a language's file."""
         tables = tomllib.loads((FOLDER / f"{language}.toml").read_text("utf-8"))
-        sentences: Mapping[str, str] = tables.pop("sentences", {}) | tables.pop("groups", {})
+        names: Mapping[str, str] = tables.pop("groups", {})
+        sentences: Mapping[str, str] = tables.pop("sentences", {}) | names
         name = tables.pop("name")
-        return cls(language, name, dict(_flat(tables)), sentences, _patterns(sentences))
+        return cls(language, name, dict(_flat(tables)), sentences, names, _patterns(sentences))
 
     def of_tasks(self, *tasks: str) -> "Locale":
         """Returns the locale of a worker's task: `tasks` are the tables looked into first."""
@@ -192,6 +194,11 @@ def t(key: str, /, **values: object) -> str:
 def translated(told: Exception | str) -> str:
     """Returns an error, or a sentence from below the pages, in the current language."""
     return current_locale().translated(told)
+
+
+def named(name: str) -> str:
+    """Returns a name that this app has given, as to its demo items, in the current language; any other name as it is."""
+    return current_locale().names.get(name, name)
 
 
 def locale_of(headers: Mapping[str, str]) -> Locale:
