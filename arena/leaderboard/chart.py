@@ -90,7 +90,11 @@ def _rows(lines: Sequence[Standing]) -> Iterator[RatingRow]:
         rating = line.rating
         if rating is not None:
             yield RatingRow(
-                named(line.model), rating.value, rating.low, rating.high, has_rank=line.rank is not None
+                named(line.model),
+                rating.value,
+                rating.low,
+                rating.high,
+                has_rank=line.rank is not None,
             )
 
 

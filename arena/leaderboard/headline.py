@@ -166,7 +166,9 @@ def needs(line: Standing) -> str:
 
 def written(models: Iterable[str]) -> frozenset[str]:
     """Returns names in both forms that sentences use: whole and shortened."""
-    return frozenset(form for name in models for form in (named(name), shortened(named(name), _LETTERS)))
+    return frozenset(
+        form for name in models for form in (named(name), shortened(named(name), _LETTERS))
+    )
 
 
 def _voters(board: Board) -> str:

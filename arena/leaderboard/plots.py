@@ -69,7 +69,9 @@ def _against_reference(board: Board, leaderboard: Leaderboard) -> Plot:
     families = sorted(shares, key=str.casefold)
     lines = [line for line in board.standings if line.code in met]
     cells = [[_win_rate(shares[family][line.code]) for line in lines] for family in families]
-    plot = family_win_rate_plot([*map(named, families)], [named(line.model) for line in lines], cells)
+    plot = family_win_rate_plot(
+        [*map(named, families)], [named(line.model) for line in lines], cells
+    )
     plot = _marked(plot, board)
     return _or_in_words(plot, bool(met), t("plots.no_reference"))
 
