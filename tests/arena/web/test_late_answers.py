@@ -110,7 +110,7 @@ def test_of_two_files_the_later_is_scored(service, scoring, tmp_path):
 @pytest.mark.soak
 def test_a_file_that_was_sent_earlier_and_comes_later_is_not_taken(service, scoring, tmp_path):
     scoring.goto(f"{service.address}/score")
-    late = Late(scoring, "**/uploads?name=first.csv")
+    late = Late(scoring, "**/uploads?name=first.csv*")
     scoring.set_input_files("#drop-file", write_csv(tmp_path / "first.csv", mmbench_rows()))
     late.wait()
     chosen(scoring, write_csv(tmp_path / "second.csv", mmbench_rows()[:4]))
@@ -128,7 +128,7 @@ def test_a_sample_that_comes_after_a_file_was_chosen_is_not_taken(service, scori
     late = Late(scoring, "**/sample-predictions.json")
     scoring.get_by_role("button", name="Try a sample").click()
     late.wait()
-    expect(scoring.locator("#drop-state")).to_have_text("sample-predictions.json: fetching")
+    expect(scoring.locator("#drop-state")).to_have_text("sample-predictions.json: loading")
     chosen(scoring, write_csv(tmp_path / "mine.csv", mmbench_rows()))
     expect(scoring.locator("#found")).to_contain_text("MMBench")
     late.come()
@@ -142,7 +142,9 @@ def test_what_a_proxy_refuses_of_a_file_is_told_in_words(service, scoring, tmp_p
     scoring.goto(f"{service.address}/score")
     scoring.route("**/uploads*", lambda route: route.fulfill(**refusal), times=1)
     scoring.set_input_files("#drop-file", write_csv(tmp_path / "mine.csv", mmbench_rows()))
-    expect(scoring.locator("#drop-state")).to_have_text("Refused (502). Choose the file again.")
+    expect(scoring.locator("#drop-state")).to_have_text(
+        "The server refused the file (502). Choose it again."
+    )
     chosen(scoring, tmp_path / "mine.csv")
     expect(scoring.locator("#check")).to_be_visible()
     scoring.route("**/run/predict*", lambda route: route.fulfill(**refusal), times=1)
@@ -210,9 +212,9 @@ def test_a_late_price_leaves_the_way_chosen_since_and_what_a_button_said(service
     scoring.locator("#check").click()
     late.wait()
     said = scoring.locator("#scoring-problem")
-    expect(said).to_contain_text("We do not know 'nobodys-judge'")
+    expect(said).to_contain_text("We don't know 'nobodys-judge'")
     late.come()
-    expect(said).to_contain_text("We do not know 'nobodys-judge'")
+    expect(said).to_contain_text("We don't know 'nobodys-judge'")
     scoring.get_by_label("Judge model").fill("another")
     scoring.get_by_label("Judge model").blur()
     expect(said).not_to_contain_text("We do not know")
