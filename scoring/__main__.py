@@ -49,7 +49,7 @@ def main(words: Sequence[str] | None = None) -> int:
     code = LazyGroup("python -m scoring", "The scoring command line.", COMMANDS).run(words)
     if code == INTERRUPTED:
         typer.echo(
-            "Stopped. What is judged is kept: give the same command again to go on.", err=True
+            "Stopped. Grades so far are kept. Run the same command again to continue.", err=True
         )
         return 4
     return code

@@ -46,8 +46,9 @@ def no_answer_sentences(reasons: Mapping[str, str], total: int, effect: str) -> 
 
 def _sentence(reason: str, ids: list[str], total: int, effect: str) -> str:
     listed = ", ".join(" ".join(id.split())[:80] for id in ids[:_MOST_LISTED])
-    end = ", ..." if len(ids) > _MOST_LISTED else ""
-    return f"{counted(reason, len(ids), total)}. {effect} Id: {listed}{end}"
+    others = len(ids) - _MOST_LISTED
+    more = f" and {others:,} more" if others > 0 else ""
+    return f"{counted(reason, len(ids), total)}. {effect} Id: {listed}{more}."
 
 
 def counted(reason: str, times: int, total: int) -> str:

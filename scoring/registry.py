@@ -193,8 +193,8 @@ def recognised(
             raise unrecognised(path, choice, name)
         if count := _bare_numbers(path, limits, label):
             raise ChoicesError(
-                f"{label}: {plural(count, 'answer')} whose ids are numbers, as many benchmarks have, and no questions "
-                f"beside them. Say which it is: {choice} mm-vet, mmbench, ..."
+                f"{label}: {plural(count, 'answer')} with numbers as ids and no questions, which many benchmarks have. "
+                f"Choose the benchmark: {choice} mm-vet, mmbench, ..."
             )
     return BENCHMARKS[edition(path, limits)]
 
@@ -238,23 +238,22 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
     label = name or path.name
     first = first_row(path, ANSWERS, label)
     if _is_short_answer(first):
-        expected = (
-            "found question, answer and prediction, as several benchmarks have, and no name that one of them gives its "
-            f"files. Say which it is: {option} gqa, docvqa, ... Multiple choice needs options in columns A, B, ..."
+        return ChoicesError(
+            f"{label}: Several benchmarks have the columns question, answer and prediction, and the file's name fits "
+            f"none. Choose the benchmark: {option} gqa, docvqa, ... For multiple choice, add the options as columns A, "
+            "B, ..."
         )
-    else:
-        columns = ", ".join(map(repr, list(first.values)[:20])) or "none"
-        benchmark_keys = [
-            benchmark.key
-            for benchmark in offered().values()
-            if benchmark.way not in ("compare", "sealed")
-        ]
-        expected = (
-            "expected the columns question, answer and prediction, for multiple choice also A, B, ... with the "
-            f"options, found {columns}; add what is missing, or give it with --questions to python -m scoring score "
-            f"--benchmark NAME (of {', '.join(benchmark_keys)})"
-        )
-    return ChoicesError(f"{label}: {expected}")
+    columns = ", ".join(map(repr, list(first.values)[:20])) or "none"
+    keys = ", ".join(
+        benchmark.key
+        for benchmark in offered().values()
+        if benchmark.way not in ("compare", "sealed")
+    )
+    return ChoicesError(
+        f"{label}: The file has the columns {columns}. It needs question, answer and prediction, and for multiple "
+        "choice also A, B, ... with the options. Add what is missing, or give the question file: python -m scoring "
+        f"score FILE --questions QUESTIONS --benchmark NAME, where NAME is one of {keys}."
+    )
 
 
 def _is_short_answer(first: Record) -> bool:
@@ -272,7 +271,7 @@ def file_benchmark(key: str | FileBenchmark[Any]) -> FileBenchmark[Any]:
         if isinstance(benchmark, FileBenchmark)
     }
     if key not in known:
-        raise ChoicesError(f"Choose a benchmark out of: {', '.join(known)}")
+        raise ChoicesError(f"{key[:80]!r} isn't a benchmark with files. Choose {', '.join(known)}.")
     return known[key]
 
 

@@ -419,11 +419,12 @@ def mostly_unread(unread: int, judged: int, unit: str) -> str:
 
 def missing_notice(report: Report) -> str:
     """Number of questions without a prediction, and the first of their ids."""
-    first_ids = ", ".join(report.missing[:20]) + (
-        ", ... (all are in the file -missing.csv)" if report.missing[20:] else ""
-    )
+    ids = ", ".join(report.missing[:20])
+    others = len(report.missing) - 20
+    if others > 0:
+        ids = f"{ids} and {others:,} more. All are in the file -missing.csv"
     total = len(report.rows)
-    return f"no prediction for {len(report.missing):,} of {total:,} questions, which are unscored: {first_ids}"
+    return f"No answer to {len(report.missing):,} of the {total:,} questions, which are unscored: {ids}."
 
 
 def csv_bytes(
@@ -465,7 +466,10 @@ def audit(report: Report) -> bytes:
     )
 
 
-NO_AUDIT = "expected the -audit.jsonl of a judged MM-Vet report, as `python -m scoring score --out` writes it"
+NO_AUDIT = (
+    "This isn't the -audit.jsonl of a judged MM-Vet report. Choose the one that "
+    "python -m scoring score wrote."
+)
 
 
 def read_audit(path: Path) -> Report:

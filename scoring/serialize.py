@@ -34,7 +34,9 @@ def read_record(kind: type[T], text: str) -> T:
         problem = str(error)
     except ValidationError as error:
         problem = one_line(error)
-    raise ReportError(f"The stored report cannot be read ({problem}); score the file again")
+    unread = ReportError("The stored report can't be read. Score the file again.")
+    unread.add_note(problem)
+    raise unread
 
 
 @cache

@@ -69,8 +69,8 @@ def answer(
 def _turns(item: Item, pictures: PictureStore) -> tuple[Turn, ...]:
     paths = [pictures.path(f"{image.sha256}.{image.suffix}") for image in item.images]
     if None in paths:
-        raise TaskError("its image is gone. Import it again")
+        raise TaskError("Its image is gone. Import it again.")
     try:
         return (Turn("user", item.instruction, tuple(path.read_bytes() for path in paths if path)),)
     except OSError as error:
-        raise TaskError(f"its image can't be read ({error.strerror}). Import it again") from error
+        raise TaskError(f"Its image can't be read: {error.strerror}. Import it again.") from error

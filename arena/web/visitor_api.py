@@ -101,6 +101,9 @@ def visitor_router(voters: Voters) -> APIRouter:
     return APIRouter(route_class=ErrorRoute, dependencies=[Depends(visit)])
 
 
+_RELOAD = "Reload the page and try again."
+
+
 class JsonBody:
     """A JSON object from a page, whose values are checked when they are read. Raises RowsError for another shape."""
 
@@ -112,19 +115,19 @@ class JsonBody:
         try:
             body = parse_json((await request.body()).decode())
         except UnicodeDecodeError as error:
-            raise RowsError("expected UTF-8") from error
+            raise RowsError(f"The request isn't UTF-8. {_RELOAD}") from error
         if not isinstance(body, dict):
-            raise RowsError("expected a JSON object")
+            raise RowsError(f"The request isn't a JSON object. {_RELOAD}")
         return cls(body)
 
     def text(self, name: str, most_characters: int | None = None) -> str:
         """Returns a text; empty if it is absent."""
         value = self._values.get(name, "")
         if not isinstance(value, str):
-            raise RowsError(f"expected text for {name}")
+            raise RowsError(f"The value {name} isn't a text. {_RELOAD}")
         if most_characters is not None and len(value) > most_characters:
             raise RowsError(
-                f"expected at most {most_characters} characters for {name}, found {len(value):,}"
+                f"The value {name} has {len(value):,} characters, more than {most_characters:,}. Shorten it."
             )
         return value
 
@@ -132,14 +135,14 @@ class JsonBody:
         """Returns a list of texts; empty if it is absent."""
         values = self._values.get(name, [])
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            raise RowsError(f"expected a list of texts for {name}")
+            raise RowsError(f"The value {name} isn't a list of texts. {_RELOAD}")
         return tuple(str(value) for value in values)
 
     def flag(self, name: str) -> bool:
         """Returns a boolean; False if it is absent."""
         value = self._values.get(name, False)
         if not isinstance(value, bool):
-            raise RowsError(f"expected true or false for {name}")
+            raise RowsError(f"The value {name} isn't true or false. {_RELOAD}")
         return value
 
 

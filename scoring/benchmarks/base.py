@@ -16,6 +16,7 @@ from arena.database import now
 from arena.io.tables import ANSWERS, FileLimits, Record, read_records
 from arena.locale import t, translated
 from arena.sheets import Sheet
+from arena.templates import plural
 from arena.types import grouped
 from scoring.benchmarks.article import (
     Caveat,
@@ -211,7 +212,8 @@ class Benchmark(Listing, ABC, Generic[R]):
         ours = self.scored_answers(report)
         if {answer.id for answer in theirs}.isdisjoint(answer.id for answer in ours):
             raise ChoicesError(
-                f"{report.file} and {other.file} share no scored answer; choose two files of one question set"
+                f"{report.file} and {other.file} have no scored question in common. "
+                "Choose two files of one question set."
             )
         lines = paired(theirs, ours)
         return (paired_sheet(f"{other.title} (other)", f"{report.title} (this)", lines),)
@@ -321,7 +323,7 @@ class FileBenchmark(Benchmark[R]):
         self, path: Path, limits: FileLimits = ANSWERS, name: str | None = None
     ) -> Mapping[Any, Any]:
         """The questions of the benchmark's own file, by id. Raises RowsError and ChoicesError."""
-        raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
+        raise ChoicesError(f"Files of {self.name} include their questions. Leave out --questions.")
 
     @property
     def question_files(self) -> Sequence[QuestionFile]:
@@ -382,11 +384,11 @@ class FileBenchmark(Benchmark[R]):
         self, questions: Mapping[Any, Any], is_blind: Callable[[str], bool]
     ) -> Mapping[Any, Any]:
         """The questions of the benchmark's own file without the right answers of some splits."""
-        raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
+        raise ChoicesError(f"Files of {self.name} include their questions. Leave out --questions.")
 
     def sighted(self, file: ReadFile[Any], questions: Mapping[Any, Any]) -> ReadFile[Any]:
         """A file that was read beside blind questions, with the right answers; its problems name no row."""
-        raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
+        raise ChoicesError(f"Files of {self.name} include their questions. Leave out --questions.")
 
     def lacking(self, report: R) -> int:
         """Returns the number of questions in the benchmark's own file without an answer."""
@@ -537,9 +539,10 @@ def check_scorable(name: str, problems: Iterable[Problem]) -> None:
         (problem.text, problem.row) for problem in problems if problem.blocks == "scoring"
     )
     if blocking:
-        lines = [f"{_rows(rows)}{text}" for text, rows in [*blocking.items()][:_SHOWN]]
-        lines += [f"and {len(blocking) - _SHOWN:,} more"] if len(blocking) > _SHOWN else []
-        raise ChoicesError(f"{name}: {' '.join(lines)}")
+        lines = [f"{name}{_rows(rows)}: {text}" for text, rows in [*blocking.items()][:_SHOWN]]
+        if len(blocking) > _SHOWN:
+            lines.append(f"{name} has {plural(len(blocking) - _SHOWN, 'more problem')}.")
+        raise ChoicesError("\n".join(lines))
 
 
 def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
@@ -551,12 +554,14 @@ def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
 
 
 def _rows(rows: Sequence[int]) -> str:
-    """Rows of one problem before its text; "" for one of the whole file."""
+    """Rows of one problem behind its file, each named once; "" for one of the whole file."""
     if not any(rows):
         return ""
-    numbers = ", ".join(f"{row:,}" for row in rows[:_ROWS_SHOWN])
-    more = len(rows) - _ROWS_SHOWN
-    return f"row{'s' if rows[1:] else ''} {numbers}{f' and {more:,} more' if more > 0 else ''}: "
+    different = [*dict.fromkeys(rows)]
+    numbers = ", ".join(f"{row:,}" for row in different[:_ROWS_SHOWN])
+    more = len(different) - _ROWS_SHOWN
+    word = "rows" if different[1:] else "row"
+    return f", {word} {numbers}{f' and {more:,} more' if more > 0 else ''}"
 
 
 def read_table(kind: type[T], table: str | Path, scores: Sequence[str] = ()) -> tuple[T, ...]:

@@ -444,14 +444,14 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             caveats.append(
                 Caveat(
                     "",
-                    f"vanilla accuracy only; problems below that keep the file from CircularEval: {refused:,}",
+                    f"Vanilla accuracy only. Problems below that keep the file from CircularEval: {refused:,}.",
                 )
             )
         caveats += self._incomplete(report, tables)
         if tables.without_answer:
             count = tables.without_answer
             caveats.append(
-                Caveat("", f"questions without a right answer, read but not scored: {count:,}")
+                Caveat("", f"Questions without a right answer, read but not scored: {count:,}.")
             )
         submission = self.submission(report)
         if submission and self.has_authors([row.question for row in report.rows]):
@@ -471,12 +471,12 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             row.decision.letter is None and row.decision.step != "failed" for row in report.rows
         )
         if undecided:
-            caveats.append(Caveat("", f"undecided: {undecided:,} of {len(report.rows):,} answers"))
+            text = f"Undecided: {undecided:,} of {len(report.rows):,} answers."
+            caveats.append(Caveat("", text))
         line = self.headline(report)
         if caveats and line:
-            last = caveats[-1].text.removesuffix(".")
-            text = f"{last}; {line.name} lies between {line.worst:.1f} and {line.best:.1f}"
-            caveats[-1] = caveats[-1]._replace(text=text)
+            bounds = f"With these, {line.name} lies between {line.worst:.1f} and {line.best:.1f}."
+            caveats[-1] = caveats[-1]._replace(text=f"{caveats[-1].text} {bounds}")
         return caveats
 
     def has_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
@@ -516,7 +516,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         if (first.benchmark, first.protocol) != (second.benchmark, second.protocol):
             raise ComparisonError(
                 f"{first.title!r} is {first.benchmark} under {first.protocol}, {second.title!r} is {second.benchmark} "
-                f"under {second.protocol}; choose two reports of one benchmark and one protocol"
+                f"under {second.protocol}. Choose two reports of one benchmark and one protocol."
             )
         settings = [
             (self.called([row.question for row in report.rows]), report.mode)

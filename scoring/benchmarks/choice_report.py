@@ -87,26 +87,26 @@ def check_pairs(first: Sequence[Decided], second: Sequence[Decided], worded_alik
     shared = [row.question for row in second if row.question.index in known and row.question.answer]
     if not shared:
         raise ComparisonError(
-            "the files share no question with an answer; choose two files of one question set"
+            "The files have no question with a right answer in common. Choose two files of one question set."
         )
     others = [
         question.index for question in shared if question.answer != known[question.index].answer
     ]
-    _check_none(others, "have another answer")
+    _check_none(others, "different right answers")
     if worded_alike:
         others = [
             question.index
             for question in shared
             if _content(question) != _content(known[question.index])
         ]
-        _check_none(others, "ask another question")
+        _check_none(others, "different questions")
 
 
 def _check_none(indices: Sequence[int], words: str) -> None:
     if indices:
         more = f" and {len(indices) - 1:,} more" if len(indices) > 1 else ""
         raise ComparisonError(
-            f"index {indices[0]}{more} {words} in each file; choose two files of one question set"
+            f"The files have {words} at index {indices[0]}{more}. Choose two files of one question set."
         )
 
 

@@ -29,11 +29,11 @@ def naming_address(address: str) -> Iterator[None]:
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         cause = str(error)[:200] or type(error).__name__
         raise DownloadError(
-            f"{address}: {cause}; check the network, or download it by hand"
+            f"{address} can't be reached: {cause.rstrip('.')}. Check the network, or download it by hand."
         ) from error
     except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error) as error:
         raise DownloadError(
-            f"{address}: is no sound zip archive ({str(error)[:200]}); try again"
+            f"{address}: The file isn't a complete zip archive. Try again."
         ) from error
 
 
@@ -76,8 +76,12 @@ def _stream(address: str, path: Path, most: int) -> None:
         if response.status_code in (408, 429) or response.status_code >= 500:
             response.raise_for_status()
         if response.status_code != 200:
-            raise DownloadError(f"answered {response.status_code}; check the address in a browser")
+            raise DownloadError(
+                f"The server answered {response.status_code}. Check the address in a browser."
+            )
         for piece in response.iter_bytes():
             file.write(piece)
             if file.tell() > most:
-                raise DownloadError(f"sends more than {most:,} bytes; it is not what was published")
+                raise DownloadError(
+                    f"The file is over {most:,} bytes, larger than the published one. Please report this."
+                )

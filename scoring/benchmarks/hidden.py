@@ -44,8 +44,8 @@ from scoring.specs.report import NO_GROUP
 log = logging.getLogger(__name__)
 _TOO_FEW = f"{NO_SCORE}: fewer than {LEAST} answers were scored, and smaller groups aren't shown"
 _NOT_SCORED = (
-    "{}: its answers can't be scored by its hidden right ones. Nothing more is told, since it could name one; ask "
-    "whoever runs this site"
+    "{} can't be scored with the hidden right answers. Saying why could give one away, so ask the people who run this "
+    "site."
 )
 _COLUMNS = (
     "table",
@@ -302,7 +302,7 @@ def _limits(
     """Yield what limits the numbers, in words that name no answer."""
     benchmark = opened.benchmark
     if lacking := benchmark.lacking(report):
-        yield Caveat("Partial", f"questions of the question file without an answer: {lacking:,}")
+        yield Caveat("Partial", f"Questions without an answer: {lacking:,}.")
     lead = "Partial" if report.protocol == "strict" else ""
     reasons = Counter(filter(None, benchmark.no_answers(opened.file).values()))
     for reason, times in reasons.items():

@@ -24,6 +24,7 @@ from scoring.specs.reading import SpecRow, case_of, derived_rows, item_of, read_
 from scoring.specs.schema import Spec
 
 _GROUPS = ("category", "l2-category")
+_ONLY_CHOICES = "From a table, VLMEvalKit scores only multiple choice. Use --as eval or --as spec."
 _PICTURES = ("image", "image_path")
 _SHOWN = 10
 _LOST = ("#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
@@ -105,10 +106,10 @@ def _check(spec: Spec) -> None:
     """Raise SpecError where the toolkit would score something else."""
     kinds = [kind for kind in spec.kinds if kind != "letter"]
     if kinds:
-        text = f"VLMEvalKit scores only choice questions from a table; this rule is {' and '.join(kinds)}"
+        text = f"The rule is {' and '.join(kinds)}. {_ONLY_CHOICES}"
         raise SpecError([SpecProblem("rule", text)])
     if any(getattr(case.rule, "open", None) for case in spec.rule):
-        text = "VLMEvalKit scores only choice questions from a table; this rule has open ones"
+        text = f"The rule has open questions. {_ONLY_CHOICES}"
         raise SpecError([SpecProblem("rule", text)])
 
 
@@ -151,7 +152,9 @@ def _question(spec: Spec, row: SpecRow, columns: Sequence[str]) -> KitQuestion:
 def _check_options(questions: Sequence[KitQuestion]) -> None:
     without = [question.id for question in questions if len(question.options) < 2]
     if without:
-        raise KitTableError(f"{_named(without)} without two options; add them, or leave them out")
+        raise KitTableError(
+            f"Fewer than two options: {_named(without)}. Add some, or leave these questions out."
+        )
 
 
 def _with_letters(questions: Sequence[KitQuestion]) -> Sequence[KitQuestion]:
@@ -167,11 +170,13 @@ def _with_letters(questions: Sequence[KitQuestion]) -> Sequence[KitQuestion]:
     ]
     if wrong:
         raise KitTableError(
-            f"{_named(wrong)} with an answer that is none of the options; correct it"
+            f"The right answer is none of the options: {_named(wrong)}. Correct it."
         )
     if answered and len(answered) < len(questions):
         without = [question.id for question in questions if not question.answer]
-        raise KitTableError(f"{_named(without)} without an answer; add it, or leave them out")
+        raise KitTableError(
+            f"No right answer: {_named(without)}. Add it, or leave these questions out."
+        )
     letters = dict(zip((question.row for question in answered), truths.letters, strict=True))
     return [replace(question, answer=letters.get(question.row) or "") for question in questions]
 

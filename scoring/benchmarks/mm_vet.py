@@ -390,7 +390,7 @@ class MMVet(MMVetArticle):
     ) -> Report:
         """A file's report before its judging. Raises OptionsError for samples from a judge without samples."""
         if options.sampled and not spec.samples:
-            raise OptionsError(f"{spec.model} gives one reply a call; choose separate runs")
+            raise OptionsError(f"{spec.model} gives one reply per call. Choose separate runs.")
         judged = [
             _as_judged(answer.question, answer.prediction, options.protocol) for answer in filled
         ]

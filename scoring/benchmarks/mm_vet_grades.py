@@ -16,7 +16,6 @@ from typing_extensions import TypedDict
 from arena.database import now
 from arena.io.strict_json import row_errors
 from arena.io.tables import KEY, PAGE, FileLimits, Record, RowsError, read_records
-from arena.validation import one_line
 from scoring.benchmarks.mm_vet import missed, model_stem, read_paper
 from scoring.benchmarks.mm_vet_tables import OFF_GRID, UNREADABLE
 from scoring.benchmarks.predictions import (
@@ -90,7 +89,7 @@ class GradeFile:
         if not predictions:
             raise UploadError(
                 self.upload.file,
-                (f"holds no grade of {questions.name}; choose the file that does",),
+                (f"It has no grades of {questions.name}. Choose the file that has them.",),
             )
         outside = self.upload.outside + len(self.upload.predictions) - len(predictions)
         upload = replace(self.upload, predictions=predictions, outside=outside)
@@ -162,7 +161,7 @@ def _toolkits_grade(id: str, record: Record, judge: str) -> Grade:
     except ValueError:
         score = math.nan
     if not 0 <= score <= 1:
-        problem = f"expected a score from 0.0 to 1.0, found {str(cell)[:40]!r}; correct it"
+        problem = f"The score is {str(cell)[:40]!r}, but must be from 0.0 to 1.0. Correct it."
         raise RowsError(problem, column=column)
     tries = log.lower()
     failed = _SUCCESS not in tries and bool(_FAILURE.search(tries))
@@ -192,7 +191,8 @@ def read_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) 
     if incomplete := [
         prediction for prediction in predictions if len(grades[prediction.id]) < runs
     ]:
-        problem = f"expected {runs} scores as elsewhere, found {len(grades[incomplete[0].id])}; complete the runs"
+        scores = len(grades[incomplete[0].id])
+        problem = f"It has {scores} of {runs} scores. Add the missing ones."
         raise RowsError(problem, label, incomplete[0].row, incomplete[0].id)
     return GradeFile(
         Upload(label, "authors' grades", model_stem(label), tuple(predictions)), grades, runs
@@ -246,24 +246,24 @@ def _grades(record: Record) -> tuple[Grade, ...]:
         lists = _GRADES.validate_python(entry, strict=True)
     except ValidationError as error:
         problem = (
-            f"expected model, content and score, a list of one place a run each ({one_line(error)})"
+            "It needs three lists: model, content and score. "
+            "Use the file exactly as the authors' script wrote it."
         )
-        raise RowsError(
-            f"{problem}; take the file as the authors' script wrote it", column=id
-        ) from error
+        raise RowsError(problem, column=id) from error
     if len({len(lists[name]) for name in _COLUMNS}) > 1 or not lists["score"]:
         raise RowsError(
-            "expected as many models, contents and scores, one or more; correct them", column=id
+            "Its lists model, content and score have different lengths or are empty. Correct them.",
+            column=id,
         )
     if wrong := [score for score in lists["score"] if score is not None and not 0 <= score <= 1]:
         raise RowsError(
-            f"expected scores from 0.0 to 1.0, found {wrong[0]:g}; correct it", column=id
+            f"A score is {wrong[0]:g}, but must be from 0.0 to 1.0. Correct it.", column=id
         )
     places = list(zip(lists["model"], lists["content"], lists["score"], strict=True))
     for _, content, score in places:
         read = read_paper(content)
         if read is not None and score != read:
-            problem = f"expected the score of the reply {content[:40]!r}, found {score}; correct one of the two"
+            problem = f"The score is {score}, but its reply says {content[:40]!r}. Correct one of the two."
             raise RowsError(problem, column=id)
     return tuple(
         _grade(id, run, model, content, score) for run, (model, content, score) in enumerate(places)

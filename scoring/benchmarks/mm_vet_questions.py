@@ -45,6 +45,7 @@ SAMPLE_PREDICTIONS = DATA / "mm_vet_sample_predictions.json"
 _ARCHIVE_BYTES = 200_000_000
 """Most bytes of the archive, and of its unpacked files: the published archive has 67 MB, mostly images."""
 _MEMBERS = 2_000
+_BY_HAND = "Download MM-Vet's archive from its authors by hand."
 
 
 class QuestionsError(ValueError):
@@ -62,12 +63,15 @@ def load_mm_vet(folder: Path | None) -> QuestionSet:
 
 def question_path(path: Path | None, file: str, name: str, setting: str) -> Path:
     """An edition's question file, from its own path or its folder's. Raises QuestionsError."""
-    mend = f"--questions, or set {setting} to the folder that holds {file}"
     if path is None:
-        raise QuestionsError(f"{name}'s questions are not here; give {mend}")
+        raise QuestionsError(
+            f"{name}'s questions aren't here. Give --questions, or set {setting} to the folder with {file}."
+        )
     file_path = path / file if path.is_dir() else path
     if not file_path.is_file():
-        raise QuestionsError(f"{file_path} is not there; correct {mend}")
+        raise QuestionsError(
+            f"{file_path} doesn't exist. Correct --questions or {setting}, the folder with {file}."
+        )
     return file_path
 
 
@@ -149,9 +153,7 @@ def fetch_mm_vet(
     if file.is_file() and file_sha256(file) == MM_VET_SHA256:
         return folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise QuestionsError(
-            f"{folder} already holds something else; name a folder that is empty or not there yet"
-        )
+        raise QuestionsError(f"{folder} already has other files. Choose an empty or new folder.")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".mm-vet-", dir=folder.parent) as scratch:
         archive = Path(scratch) / "mm-vet.zip"
@@ -170,12 +172,13 @@ def questions_of(
     entries = read_json(path, COMMAND_LINE)
     if not isinstance(entries, dict) or not entries:
         raise RowsError(
-            'expected MM-Vet\'s {"v1_0": {"question": ..., "answer": ..., ...}, ...}', path.name, 1
+            'This isn\'t MM-Vet\'s question file, {"v1_0": {"question": ..., ...}, ...}. Choose that one.',
+            path.name,
         )
     if other and all(id.startswith(other) for id in entries):
         benchmark = "mm-vet-v2" if other == "v2_" else "mm-vet"
         raise RowsError(
-            f"holds questions of the other edition (ids {other}...); give it with --benchmark {benchmark}",
+            f"The ids begin with {other}, as in the other edition. Use --benchmark {benchmark}.",
             path.name,
         )
     questions = tuple(
@@ -188,7 +191,7 @@ def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
     image, text, truth = (fields.get(column) for column in ("imagename", "question", "answer"))
     if not (isinstance(image, str) and isinstance(text, str) and isinstance(truth, str)):
         raise RowsError(
-            "expected texts imagename, question and answer; take the published file",
+            "Its imagename, question and answer must be texts. Use the published file.",
             path.name,
             column=id,
         )
@@ -219,11 +222,13 @@ def capabilities_of(
         or any(groups.count(group) > 1 for group in groups)
     ):
         raise RowsError(
-            "expected capability, a list of one or more, each once", path.name, column=id
+            "Its capability must be a list that names each capability once. Use the published file.",
+            path.name,
+            column=id,
         )
     if unknown := [group for group in groups if group not in known]:
         raise RowsError(
-            f"expected capabilities out of {', '.join(known)}, found {unknown[0]!r}",
+            f"{unknown[0]!r} is no capability. Choose from {', '.join(known)}.",
             path.name,
             column=id,
         )
@@ -248,13 +253,15 @@ def _listed_ids(text: str) -> list[str]:
     is_json = text.lstrip().startswith(("[", "{"))
     ids = parse_json(text) if is_json else [line.strip() for line in text.splitlines()]
     if not isinstance(ids, list):
-        raise RowsError('expected a list of ids, ["v1_0", "v1_3", ...]', row=1)
+        raise RowsError("The ids aren't in a list. Write one per line, or a JSON list.")
     texts = [id for id in ids if isinstance(id, str)]
     if len(texts) < len(ids):
-        raise RowsError('expected ids as text, "v1_0"; put each in quotes')
+        raise RowsError("Some ids aren't texts. Put each in quotes.")
     nonempty = [id for id in texts if id]
     if double := [id for id, times in Counter(nonempty).items() if times > 1]:
-        raise RowsError(f"expected each id once, found {', '.join(double[:20])} twice; delete one")
+        raise RowsError(
+            f"These ids are listed more than once: {', '.join(double[:20])}. Keep one of each."
+        )
     return nonempty
 
 
@@ -265,25 +272,23 @@ def _unpack(path: Path, folder: Path) -> None:
         unpacked = sum(part.file_size for part in parts.values())
         if len(parts) > _MEMBERS or unpacked > _ARCHIVE_BYTES:
             raise DownloadError(
-                f"unpacks to {len(parts):,} files of {unpacked:,} bytes; it is not the published one"
+                f"The archive has {len(parts):,} files of {unpacked:,} bytes, more than the published one. {_BY_HAND}"
             )
         files = [
             place for place in parts if place.name == MM_VET_FILE and "__MACOSX" not in place.parts
         ]
         if len(files) != 1:
             raise DownloadError(
-                f"holds {len(files)} files {MM_VET_FILE}, expected one; it is not the published archive"
+                f"The archive has {len(files)} files named {MM_VET_FILE} instead of one. {_BY_HAND}"
             )
         (folder / "images").mkdir(parents=True)
         (folder / MM_VET_FILE).write_bytes(archive.read(parts[files[0]]))
         if file_sha256(folder / MM_VET_FILE) != MM_VET_SHA256:
             raise DownloadError(
-                f"its {MM_VET_FILE} is not the published one (sha256 differs); report it"
+                f"The archive's {MM_VET_FILE} isn't the published one, by its sha256. Please report this."
             )
         for name in sorted({question.image for question in load_mm_vet(folder).questions}):
             picture = parts.get(files[0].parent / "images" / name)
             if picture is None:
-                raise DownloadError(
-                    f"lacks the picture images/{name}; it is not the published archive"
-                )
+                raise DownloadError(f"The archive has no picture images/{name}. {_BY_HAND}")
             (folder / "images" / name).write_bytes(archive.read(picture))

@@ -200,7 +200,7 @@ class MMVetArticle(Benchmark[Report]):
         is_ungraded = ungraded(report)
         line = self.headline(report)
         if report.missing:
-            caveats.append(Caveat("Partial", f"partial: {missing_notice(report)}"))
+            caveats.append(Caveat("Partial", missing_notice(report)))
         if report.distrust:
             caveats.append(Caveat("Judge not trusted", report.distrust))
         lead = "Partial" if report.protocol == "hardened" else ""

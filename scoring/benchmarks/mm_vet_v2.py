@@ -62,7 +62,7 @@ def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
     truth = fields.get("answer")
     if not (isinstance(text, str) and isinstance(truth, str)):
         raise RowsError(
-            "expected texts question and answer; take the published file", path.name, column=id
+            "Its question and answer must be texts. Use the published file.", path.name, column=id
         )
     parts = text.split("<IMG>")
     pictures = [part for part in parts if part.endswith(_PICTURES)]

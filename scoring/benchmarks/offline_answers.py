@@ -17,6 +17,7 @@ from arena.inference.offline import Task, TaskError
 from arena.io.bounded_reader import digest
 from arena.io.images import PictureError, read_picture
 from arena.io.tables import COMMAND_LINE, Record, read_records
+from arena.templates import plural
 from arena.types import Turn
 from scoring.benchmarks.mm_vet_questions import file_sha256, load_mm_vet
 from scoring.benchmarks.modes import prompt
@@ -70,7 +71,7 @@ def offline_mm_vet(folder: Path | None, prefix: str = "") -> OfflineBenchmark:
     images = (folder if folder.is_dir() else folder.parent) / "images"
     if not images.is_dir():
         raise AnsweringError(
-            f"{images} is not there; take MM-Vet's whole archive (`python -m scoring fetch`)"
+            f"{images} doesn't exist. Get MM-Vet's whole archive with python -m scoring fetch."
         )
     start = f"{prefix}\n" if prefix else ""
     return OfflineBenchmark(
@@ -100,7 +101,7 @@ def offline_choices(file: Path, circular: bool, early_stop: bool = False) -> Off
     questions = sheet.questions
     if early_stop and any(question.answer is None for question in questions):
         raise AnsweringError(
-            f"{file.name}: --early-stop needs the right answers, which this file lacks; leave it out"
+            f"{file.name} doesn't have all right answers, which --early-stop needs. Leave it out."
         )
     rounds = (
         range(max(question.index // PASS for question in questions) + 1) if early_stop else (None,)
@@ -206,9 +207,11 @@ def check_questions(file: Path, problems: Sequence[Problem], questions: Collecti
     """Raise AnsweringError for a question file that can't be asked."""
     stopping = [problem for problem in problems if problem.blocks == "scoring"]
     if stopping or not questions:
-        first = stopping[0] if stopping else Problem(0, None, "no question is in it", "scoring")
+        nothing = Problem(0, None, "It has no questions. Choose another file.", "scoring")
+        first = stopping[0] if stopping else nothing
         row = f", row {first.row}" if first.row else ""
-        more = f" (and {len(stopping) - 1} more)" if len(stopping) > 1 else ""
+        others = len(stopping) - 1
+        more = f" It has {plural(others, 'more problem')}." if others > 0 else ""
         raise AnsweringError(f"{file.name}{row}: {first.text}{more}")
 
 
@@ -216,7 +219,9 @@ def _from_file(path: Path, text: str) -> tuple[Turn, ...]:
     try:
         return (Turn("user", text, (picture(path.read_bytes()),)),)
     except OSError as error:
-        raise TaskError(f"its image {path.name} cannot be read ({error.strerror})") from error
+        raise TaskError(
+            f"Its image {path.name} can't be read: {error.strerror}. Put it there."
+        ) from error
 
 
 def from_cell(cell: str, text: str) -> tuple[Turn, ...]:
@@ -227,12 +232,12 @@ def images_of(cell: str) -> list[bytes]:
     """The images of a base64 cell: one, or several as a list of texts. Raises TaskError."""
     cells = _IN_LIST.findall(cell) if cell.lstrip().startswith("[") else [cell]
     if not cells or not cells[0]:
-        raise TaskError("its image cell is empty; take the question file with its images")
+        raise TaskError("Its image cell is empty. Use the question file with images.")
     try:
         return [base64.b64decode("".join(each.split()), validate=True) for each in cells]
     except (binascii.Error, ValueError) as error:
         raise TaskError(
-            "its image cell is no base64; take the question file with its images"
+            "Its image cell isn't base64. Use the question file with images."
         ) from error
 
 
@@ -241,7 +246,7 @@ def picture(data: bytes) -> bytes:
     try:
         return read_picture(data).data
     except PictureError as error:
-        raise TaskError(f"its image: {error}") from error
+        raise TaskError(f"Its image can't be used. {error}") from error
 
 
 def _mm_vet_file(questions: QuestionSet, prefix: str, answers: Answers, model: str) -> bytes:

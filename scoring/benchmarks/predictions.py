@@ -76,7 +76,7 @@ class UploadError(ValueError):
         self.problems = problems
 
     def __str__(self) -> str:
-        return f"{self.file}: " + "; ".join(self.problems)
+        return f"{self.file}: {' '.join(self.problems)}"
 
 
 @dataclass(frozen=True)

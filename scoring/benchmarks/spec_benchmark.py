@@ -366,7 +366,9 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             if problem.blocks == "whole"
         ]
         for name, has, expected in absent_groups(report):
-            text = f"{name} sums {has} of its {expected} groups; the file has no rows of the others"
+            text = (
+                f"{name} sums {has} of its {expected} groups. The file has no rows of the others."
+            )
             caveats.append(Caveat("Partial", text))
         lead = "Partial" if report.protocol == "strict" else ""
         caveats += [Caveat(lead, text) for text in self.no_answer_notes(report)]
@@ -374,7 +376,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         spec = spec_of_report(report)
         without_truth = sum(not has_truth(spec, item) for item in report_items(report))
         if without_truth:
-            text = f"questions without a right answer, read but not scored: {without_truth:,}"
+            text = f"Questions without a right answer, read but not scored: {without_truth:,}."
             caveats.append(Caveat("", text))
         if submission := self.submission(report):
             caveats.append(Caveat("", submission.told))
@@ -393,12 +395,13 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         if report.protocol != "strict" and any(row.reading.score is not None for row in unread):
             kinds = dict.fromkeys(case.rule.unread_as for case in spec_of_report(report).rule)
             counted = either(kinds)
-            text = f"unreadable: {len(unread):,} of {total:,} answers; this protocol counts them as {counted}"
+            text = f"Unreadable: {len(unread):,} of {total:,} answers. This protocol counts them as {counted}."
             return [Caveat("", text)]
         head = figure_lines(report)[head_figure(report)]
         low = f"{head.worst:{head.form}}"
         high = f"{head.best:{head.form}}"
-        text = f"undecided: {len(unread):,} of {total:,} answers; {head.name} lies between {low} and {high}"
+        undecided = f"Undecided: {len(unread):,} of {total:,} answers."
+        text = f"{undecided} With these, {head.name} lies between {low} and {high}."
         return [Caveat("", text)]
 
     def published(self, report: SpecReport) -> PublishedBoard | None:
@@ -431,8 +434,8 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         theirs = self.counted_as(other)
         if ours != theirs:
             raise ChoicesError(
-                f"{report.title!r} is {' · '.join(ours)}, {other.title!r} is {' · '.join(theirs)}; "
-                "choose two reports of one spec and one protocol"
+                f"{report.title!r} is {' · '.join(ours)}, {other.title!r} is {' · '.join(theirs)}. "
+                "Choose two reports of one spec and one protocol."
             )
         return super().compared(report, other)
 
@@ -507,12 +510,12 @@ def _bounded(text: str, report: SpecReport) -> str:
         return text
     head = figure_lines(report)[head_figure(report)]
     if why := why_unbounded(report):
-        return f"{text}. {head.name} has no bounds over all of them: {why}"
+        return f"{text} There are no bounds for {head.name} over all questions: {why}."
     ends = whole_ends(report)
     assert ends, "a figure without a reason against it has bounds"
     low = f"{ends.low:{head.form}}"
     high = f"{ends.high:{head.form}}"
-    return f"{text}; over all of them {head.name} lies between {low} and {high}"
+    return f"{text} With these, {head.name} lies between {low} and {high}."
 
 
 def _first_ids(ids: Sequence[str]) -> str:

@@ -45,7 +45,7 @@ class MetricNames(TyperCommand):
 def _metrics(names: str) -> str:
     for name in filter(None, names.split(",")):
         if name not in METRICS:
-            raise BadParameter(f"expected some of {', '.join(METRICS)}, found {name!r}")
+            raise BadParameter(f"{name!r} isn't a metric. Choose from {', '.join(METRICS)}.")
     return names
 
 
@@ -76,7 +76,7 @@ def agreement(
     if not poll.choices and not poll.verdicts:
         yield from poll.notices
         raise progress.NothingGradedError(
-            "Nothing was measured: the files hold no vote or verdict on a known item"
+            "Nothing was measured: the files have no votes or verdicts on known items. Choose others."
         )
     other_scores: Mapping[str, Scores] = {}
     if answers:

@@ -106,7 +106,7 @@ def answer(
     for file in (_file(out, mode) for mode in chosen):
         if file.exists() and not _partial_file(file).exists():
             raise AnsweringError(
-                f"{file} is there already, from a run that is complete; delete it or choose another --out"
+                f"{file} already exists, from a finished run. Delete it, or choose another --out."
             )
     settings = Settings.from_env()
     model_run = _ModelRun(
@@ -129,28 +129,32 @@ def answer(
 def _check_options(benchmark: str, out: Path, early_stop: bool, prompt_prefix: str | None) -> None:
     """Raises AnsweringError for an option of another benchmark."""
     if out.suffix.lower() != (suffix := SUFFIXES.get(benchmark, OF_SPEC)):
-        raise AnsweringError(f"--out is {out.name}; predictions of {benchmark} end in {suffix}")
+        raise AnsweringError(
+            f"{out.name} doesn't end in {suffix}, as predictions for {benchmark} do. Change --out."
+        )
     if early_stop and benchmark != "mmbench":
         raise AnsweringError(
-            f"--early-stop is for the circular passes of mmbench; {benchmark} has none"
+            f"--early-stop is only for mmbench, and this is {benchmark}. Leave it out."
         )
     if prompt_prefix and benchmark != "mm-vet":
-        raise AnsweringError(f"--prompt-prefix is for mm-vet; {benchmark} is asked without one")
+        raise AnsweringError(
+            f"--prompt-prefix is only for mm-vet, and this is {benchmark}. Leave it out."
+        )
 
 
 def _check_weighable(benchmark: str, early_stop: bool, modes: Sequence[Mode]) -> None:
     """Raises AnsweringError for questions that no likelihood can answer."""
     if benchmark not in ("mmbench", "mmt-bench"):
         raise AnsweringError(
-            f"--choose-by likelihood needs options to choose from; the questions of {benchmark} have none"
+            f"--choose-by likelihood is only for mmbench and mmt-bench, and this is {benchmark}. Leave it out."
         )
     if early_stop:
         raise AnsweringError(
-            "By likelihood one answer holds for all passes of a question; leave out --early-stop"
+            "By likelihood, all passes of a question have the same answer. Leave out --early-stop."
         )
     if modes != ("as-is",):
         raise AnsweringError(
-            "By likelihood questions are put without their options, which is no mode; leave out --modes"
+            "By likelihood, questions are asked without options and in no mode. Leave out --modes."
         )
 
 
@@ -213,10 +217,12 @@ def _modes(benchmark: str, words: str) -> tuple[Mode, ...]:
     chosen: tuple[Mode, ...] = tuple(known[name] for name in names if name in known)
     if len(chosen) != len(names) or len(set(chosen)) != len(chosen):
         raise AnsweringError(
-            f"--modes is {words!r}; expected one or more of {', '.join(MODES)}, each once"
+            f"--modes is {words!r}. Use one or more of {', '.join(MODES)}, each once."
         )
     if chosen != ("as-is",) and benchmark != "mmt-bench":
-        raise AnsweringError(f"--modes are those of mmt-bench; {benchmark} is asked as it is")
+        raise AnsweringError(
+            f"--modes is only for mmt-bench, and this is {benchmark}. Leave it out."
+        )
     return chosen
 
 
@@ -254,8 +260,8 @@ def _check_names(out: Path, modes: Sequence[Mode]) -> None:
     longest = max(len(os.fsencode(file.name)) for file in files)
     if longest > LONGEST_NAME:
         raise AnsweringError(
-            f"--out is {out.name[:60]}…, and its longest companion would have a name of {longest} bytes; "
-            f"shorten it by {longest - LONGEST_NAME} or more"
+            f"The name {out.name[:60]}… is too long for the files written with it. "
+            f"Shorten --out by {longest - LONGEST_NAME} bytes or more."
         )
 
 
@@ -290,7 +296,7 @@ def _compared(
 
 def _question_file(benchmark: str, questions: Path | None) -> Path:
     if questions is None:
-        raise AnsweringError(f"Give the question file of {benchmark} with --questions FILE")
+        raise AnsweringError(f"{benchmark} needs its question file. Add --questions FILE.")
     return questions
 
 
@@ -306,7 +312,9 @@ def _spec(benchmark: str) -> Spec:
             if isinstance(known_benchmark, SpecBenchmark)
         ]
         keys = either([*SUFFIXES, *specs])
-        raise AnsweringError(f"expected {keys}, or a file as in animals.yaml, found {benchmark!r}")
+        raise AnsweringError(
+            f"{benchmark!r} isn't a benchmark here. Choose {keys}, or a file such as animals.yaml."
+        )
     return ours.spec
 
 

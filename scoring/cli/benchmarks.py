@@ -79,7 +79,9 @@ def benchmarks(
     is_file = name.lower().endswith(SPEC_ENDINGS)
     if not is_file and name not in known:
         keys = ", ".join(known)
-        raise BadParameter(f"expected one of {keys}, or a file as in animals.yaml, found {name!r}")
+        raise BadParameter(
+            f"{name!r} isn't a benchmark here. Choose one of {keys}, or a file such as animals.yaml."
+        )
     if form is not None:
         translated = load_benchmark(Path(name), task) if is_file else _as_translated(known[name])
         sources = [Path(name)] if is_file else []
@@ -141,7 +143,9 @@ def _listed(benchmarks: Iterable[Benchmark[Any]]) -> Iterator[str]:
 
 def _as_translated(benchmark: Benchmark[Any]) -> Translated:
     if not isinstance(benchmark, SpecifiedBenchmark):
-        raise ChoicesError(f"{benchmark.name} is no spec, and has no other form; choose another")
+        raise ChoicesError(
+            f"{benchmark.name} isn't a spec, so --as can't write it. Choose another."
+        )
     return Translated("", benchmark.key, benchmark.spec, ())
 
 
@@ -157,12 +161,15 @@ def _in_form(
     Raises BadParameter if `out` would replace one of `sources` or the questions.
     """
     if form not in FORMS:
-        raise BadParameter(f"expected {either(FORMS)}, found {form!r}", param_hint="--as")
+        raise BadParameter(f"{form!r} isn't a form. Choose {either(FORMS)}.", param_hint="--as")
     if out is not None:
         check_unread([out], *sources, questions)
     if form == "tsv":
         if questions is None or out is None:
-            raise BadParameter("a tsv needs --questions FILE and --out FILE", param_hint="--as")
+            raise BadParameter(
+                "A TSV needs questions and an output. Add --questions FILE and --out FILE.",
+                param_hint="--as",
+            )
         table = kit_table(translated.spec, questions)
         table.write(out)
         yield f"{out}: {plural(len(table.questions), 'question')} for VLMEvalKit"
@@ -214,7 +221,7 @@ def _trial_lines(spec: Spec, file: Path) -> Iterator[str]:
     yield from opened.lines
     yield from problem_lines(opened.problems)
     if not opened.file.scorable:
-        raise ChoicesError(f"{file.name} cannot be scored: correct what is said above")
+        raise ChoicesError(f"{file.name} can't be scored. Correct the problems above.")
     reports: list[SpecReport] = [opened.report(protocol) for protocol in spec.protocols]
     yield from _reading_lines([file_check(report, UNNAMED) for report in reports])
     yield ""

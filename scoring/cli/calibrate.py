@@ -77,7 +77,8 @@ def run(
     if marks is None:
         if not pairs:
             raise MarksError(
-                "one judge and no marks: name --marks FILE, or the reports of two judges on the same answers"
+                "There is one judge and nothing to compare it with. Add --marks FILE, or another judge's "
+                "report on the same answers."
             )
         title = "No marks: judge beside judge, over all answers that both scored"
         yield from _table_lines([distance_sheet("judges", title, pairs)], out)
@@ -89,9 +90,11 @@ def run(
     )
     calibration = calibrate(judged, first, second)
     order = (
-        "" if calibration.is_ranked else f"; below {LEAST_RANKED} judges are not put in an order"
+        ""
+        if calibration.is_ranked
+        else f" Judges are ranked from {LEAST_RANKED} marked answers on."
     )
-    yield f"{calibration.answers:,} marked answers of {len(judged[0].answers):,}{order}"
+    yield f"{calibration.answers:,} of {len(judged[0].answers):,} answers are marked.{order}"
     rows = [*calibration_rows(calibration), *pairs]
     sheets = [distance_sheet("distances", "How far from people", rows)]
     if calibration.panel:
@@ -116,14 +119,16 @@ class _Ablation(NamedTuple):
     ) -> Iterator[str]:
         if not (self.examples and self.judge and self.marks) or len(self.files) != 1:
             raise MarksError(
-                "--examples judges the marked answers of one report: give one -audit.jsonl, --marks FILE and "
-                "--judge MODEL with it"
+                "--examples needs one report, its marks and a judge. "
+                "Give one -audit.jsonl, --marks FILE and --judge MODEL."
             )
         subsets = chosen_subsets(self.examples)
         (file,) = self.files
         report = read_audit(file)
         if report.benchmark != MM_VET.key:
-            raise RowsError("expected a report of MM-Vet's first edition, as Table 8 is", file.name)
+            raise RowsError(
+                "--examples is only for MM-Vet's first edition. Choose a report on that.", file.name
+            )
         mark_file = read_marks(self.marks, judged_answers(file))
         yield from mark_file.problems
         answers = marked_answers(report, mark_file.marks)

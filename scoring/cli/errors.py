@@ -37,6 +37,7 @@ from scoring.people.proposals import by_rules, confusion, corrected_shares, prop
 from scoring.people.published import CASE_MODELS, error_cases, exam
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import NO_AUDIT, answer_digest, read_audit
+from scoring.specs.problems import either
 
 app = Typer(rich_markup_mode=None)
 errors = Typer(help="which errors a model makes, by people's labels")
@@ -75,7 +76,7 @@ def draws(
     """Draw up to k wrong answers of each group, as MMT-Bench's authors did."""
     if out.exists():
         raise RowsError(
-            "is there already, maybe with people's labels; choose another --out", out.name
+            "This file exists, and may have people's labels. Choose another --out.", out.name
         )
     known = _errors(file, _answers(file, protocol))
     drawn = draw(known, k, seed)
@@ -140,13 +141,14 @@ def proposes(
     yield f"{len(labels):,} of {len(wanted):,} wrong answers have a proposal, {len(ruled):,} by rules: {out}"
     if blind := len(unruled) - len(images_by_item):
         yield (
-            f"{blind:,} have no picture here, without which perception cannot be told from reasoning; give --images DIR"
+            f"{blind:,} have no picture here. Without it, perception and reasoning can't be told apart. "
+            "Add --images DIR."
         )
     reasons = Counter(proposal.reason for proposal in proposals if not proposal.label)
     for reason, times in reasons.most_common():
         yield f"{times:,} have none: {reason}"
     if proposals and not any(proposal.label for proposal in proposals):
-        yield f"No reply of {judge} named a kind; it has to be a model that sees pictures"
+        yield f"No reply from {judge} named a kind. Choose a model that sees pictures."
 
 
 @errors.command("shares")
@@ -219,8 +221,11 @@ def holds_exam(
         }
         key: ErrorKey | None = next((key for key in ERROR_KINDS if key == cells["main"]), None)
         if (cells["figure"], cells["model"]) not in error_cases() or key is None:
-            expected = f"expected figure A5 to A36, model {', '.join(CASE_MODELS)}, main {', '.join(ERROR_KINDS)}"
-            raise RowsError(expected, labels.name, record.row)
+            problem = (
+                "This isn't a case of the paper with a kind of error. Use figure A5 to A36, "
+                f"model {either(CASE_MODELS)}, and main {either(ERROR_KINDS)}."
+            )
+            raise RowsError(problem, labels.name, record.row)
         labels_by_case[cells["figure"], cells["model"]] = key
     result = exam(labels_by_case)
     kappa = "none" if result.kappa is None else f"{result.kappa:.3f}"
@@ -240,8 +245,8 @@ def _answers(file: Path, protocol: str) -> Sequence[ScoredAnswer]:
     opened = open_upload(file)
     if opened is None:
         raise RowsError(
-            "expected outputs of a benchmark that rules can score (python -m scoring score), or a judged report's "
-            f"{AUDIT}",
+            "Rules can't score this file. Choose outputs that python -m scoring score can read without "
+            f"a judge, or a judged report's {AUDIT}.",
             file.name,
         )
     report = opened.report(protocol or next(iter(opened.benchmark.protocols.values())))
@@ -253,7 +258,7 @@ def _errors(file: Path, answers: Sequence[ScoredAnswer]) -> KnownErrors:
     known = known_errors(answers)
     if not known.scored:
         raise RowsError(
-            "has no answer that could be scored; give one with right answers beside the model's",
+            "None of its answers can be scored. Choose a file with right answers beside the model's.",
             file.name,
         )
     return known
@@ -265,8 +270,7 @@ def _labelled(file: Path, known: KnownErrors) -> progress.Lines[tuple[Label, ...
     yield from (f"{file.name}: {problem}" for problem in label_file.problems)
     if not label_file.labels:
         raise RowsError(
-            "expected a kind in the column main of one row or more, found no label that can be used; write one of "
-            f"{', '.join(ERROR_KINDS)}",
+            f"It has no usable labels. Write {either(ERROR_KINDS)} in the column main.",
             file.name,
         )
     return label_file.labels
@@ -285,12 +289,14 @@ def _pictures(
         for name in map(Path, answer.pictures or [f"{answer.id}{ending}" for ending in _ENDINGS]):
             try:
                 if name.is_absolute() or ".." in name.parts:
-                    raise ValueError(f"a picture of this name would lie outside {folder}")
+                    raise ValueError(f"It would be outside {folder}. Rename it.")
                 path = named_file(folder, str(name))
                 if answer.pictures or path.is_file():
                     yield answer.id, read_picture(path.read_bytes())
             except (OSError, ValueError, PictureError) as error:
-                raise RowsError(f"item {answer.id[:80]}: {error}", name.name) from error
+                problem = error.strerror if isinstance(error, OSError) else str(error)
+                text = f"The picture of item {answer.id[:80]} can't be used. {problem}"
+                raise RowsError(text, name.name) from error
 
 
 def _proposed(labels: Sequence[Label], proposals: Path, known: KnownErrors) -> Iterator[str]:
@@ -306,6 +312,6 @@ def _proposed(labels: Sequence[Label], proposals: Path, known: KnownErrors) -> I
     try:
         corrected = corrected_shares(labels, proposed)
     except LabelsError as error:
-        yield f"{error}."
+        yield str(error)
         return
     yield from progress.sheet_lines([corrected_sheet(corrected)])

@@ -50,13 +50,14 @@ def draws(
     """Draw answers that rules leave open, without the extractor's choice and the right answer."""
     if out.exists():
         raise RowsError(
-            "is there already, maybe with people's readings; choose another --out", out.name
+            "This file exists, and may have people's readings. Choose another --out.", out.name
         )
     opened = open_upload(file)
     report = opened and opened.report(opened.benchmark.protocol_named(protocol or None))
     if not isinstance(report, ChoiceReport):
         raise RowsError(
-            "expected multiple-choice outputs, with options beside each answer", file.name
+            "These aren't multiple-choice outputs. Choose a file with options beside each answer.",
+            file.name,
         )
     answers = open_answers(report)
     drawn = draw_open(answers, n, seed)
@@ -96,7 +97,7 @@ def aligns(
     yield from (f"{readings.name}: {problem}" for problem in reading_file.problems)
     if not reading_file.readings:
         raise RowsError(
-            "expected a letter or none in the column option of one row or more, found no reading that can be used",
+            "It has no usable readings. Write a letter or none in the column option.",
             readings.name,
         )
     answers = len({reading.answer for reading in reading_file.readings})

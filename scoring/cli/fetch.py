@@ -39,12 +39,14 @@ def fetch(
     """Download a benchmark's questions from its authors."""
     if name == MM_VET.key:
         if folder is None:
-            raise BadParameter("name a folder for MM-Vet's questions", param_hint="FOLDER")
+            raise BadParameter("MM-Vet needs a folder of its own. Name one.", param_hint="FOLDER")
         yield f"MM-Vet is in {fetch_mm_vet(folder)}: set MM_VET_PATH to it."
         return
     target = folder or Settings.from_env().questions
     if target is None:
-        raise BadParameter("name a folder, or set QUESTIONS_PATH to one", param_hint="FOLDER")
+        raise BadParameter(
+            "There is no folder to write to. Name one, or set QUESTIONS_PATH.", param_hint="FOLDER"
+        )
     benchmark = _benchmark(name)
     chosen = _files(benchmark, file)
     licence = benchmark.licence
@@ -70,7 +72,7 @@ def _benchmark(name: str) -> FileBenchmark[Any]:
         and any(question_file.url for question_file in candidate.question_files)
     ]
     raise BadParameter(
-        f"expected one of {either([MM_VET.key, *known])}, found {name!r}", param_hint="NAME"
+        f"{name!r} can't be downloaded. Choose {either([MM_VET.key, *known])}.", param_hint="NAME"
     )
 
 
@@ -81,7 +83,9 @@ def _files(benchmark: FileBenchmark[Any], name: str | None) -> Sequence[Question
     chosen = [file for file in files if file.name == name]
     if not chosen:
         names = either([file.name for file in files])
-        raise BadParameter(f"{benchmark.key} has {names}, found {name!r}", param_hint="--file")
+        raise BadParameter(
+            f"{name!r} isn't a file of {benchmark.key}. Choose {names}.", param_hint="--file"
+        )
     return chosen
 
 
@@ -89,6 +93,6 @@ def _agree() -> None:
     try:
         agreed = input("Download? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError as error:
-        raise DeclinedError("Nothing was downloaded. Add --yes where nobody can answer.") from error
+        raise DeclinedError("Nothing was downloaded. Add --yes if nobody can answer.") from error
     if not agreed:
         raise DeclinedError("Nothing was downloaded.")

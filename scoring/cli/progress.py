@@ -69,7 +69,7 @@ Out = Annotated[Path, Option(metavar="DIR", callback=output_folder)]
 Title = Annotated[str, Option(metavar="NAME", help="the model's name on the report")]
 
 
-_TELL_PRICE = "name a CSV with the columns model, prompt and completion in JUDGE_PRICES"
+_TELL_PRICE = "Set JUDGE_PRICES to a CSV with the columns model, prompt and completion."
 
 
 class DeclinedError(Exception):
@@ -128,7 +128,7 @@ class CommandJudge:
         prices = read_prices(self._judge.prices) if self._judge.prices else {}
         spec = known(self._model, self.address, Jobs(self._database))
         if spec is None:
-            yield f"{self._model} is not known here. {TRY_OUT}."
+            yield f"We don't know {self._model}. {TRY_OUT}."
             self._agree()
             spec = self._probed()
         return with_price(spec, prices)
@@ -182,20 +182,26 @@ class CommandJudge:
 
     def _agreed(self, cost: Quote, model: str) -> Lines[int]:
         """Prints the cost, and returns the bound that the user agreed to. Raises DeclinedError and StoppedError."""
-        price = f"its price is not known: {_TELL_PRICE}"
+        price = f"Its price isn't known. {_TELL_PRICE}"
         most = cost.most if self._budget is None else round(self._budget * 1e6)
         if cost.dollars is not None:
-            price = f"about ${cost.dollars:,.2f} by the prices of {prices_date()}, at most ${most / 1e6:,.2f} in all"
+            price = (
+                f"This costs about ${cost.dollars:,.2f} by the prices of {prices_date()}, "
+                f"and at most ${most / 1e6:,.2f}."
+            )
         elif self._budget is not None:
-            raise StoppedError(f"{model}: {price}; no --budget can be kept without")
+            raise StoppedError(
+                f"The price of {model} isn't known, so --budget can't be kept. {_TELL_PRICE}"
+            )
         if self._batch and self._budget is not None and cost.most > most:
             raise StoppedError(
-                f"a batch cannot stop at ${most / 1e6:,.2f}: it is paid as a whole, {price}"
+                f"A batch is paid as a whole and can't stop at ${most / 1e6:,.2f}. {price} "
+                "Raise --budget, or leave out --batch."
             )
         yield (
             f"{plural(cost.calls, 'call')} to {model} at {self.address.address} "
             f"({cost.cached:,} more here already): about {cost.prompt_tokens:,} tokens sent and "
-            f"{cost.completion_tokens:,} received; {price}."
+            f"{cost.completion_tokens:,} received. {price}"
         )
         if cost.calls:
             self._agree()
@@ -229,35 +235,47 @@ class CommandJudge:
             raise JudgeChoiceError(f"{error}.\nName another with --judge MODEL.") from error
         except JudgeUnreadable as error:
             raise StoppedError(
-                f"{error}\n{self._saved_work()}: give the same command with another --judge MODEL."
+                f"{error}\n{self._saved_work()} Run the same command with another --judge MODEL."
             ) from error
         except (JudgeError, BudgetError) as error:
             raise StoppedError(
-                f"{error}\n{self._saved_work()}: give the same command again to go on."
+                f"{error}\n{self._saved_work()} Run the same command again to continue."
             ) from error
 
     def _saved_work(self) -> str:
-        return "What is judged is kept" if self._judged else "Nothing is judged yet"
+        return "Grades so far are kept." if self._judged else "Nothing has been judged yet."
 
     def _agree(self) -> None:
         try:
             agreed = self._yes or input("Go on? [y/N] ").strip().lower() in ("y", "yes")
         except EOFError as error:
-            raise DeclinedError("Nothing was sent. Add --yes where nobody can answer.") from error
+            raise DeclinedError("Nothing was sent. Add --yes if nobody can answer.") from error
         if not agreed:
             raise DeclinedError("Nothing was sent.")
 
 
 def finished(
-    report: AnyReport, lines: Iterable[str], folder: Path, read: Iterable[Path | None]
+    report: AnyReport,
+    lines: Iterable[str],
+    folder: Path,
+    read: Iterable[Path | None],
+    compare: Callable[[], Lines[Mapping[str, bytes]]] | None = None,
 ) -> Iterator[str]:
-    """Writes a report's files, yields its lines. Raises as `written`, and NothingGradedError if nothing was graded."""
+    """Writes a report's files and those of `compare`, yields the lines of both and the number of files.
+
+    Raises as `written`, and NothingGradedError if nothing was graded.
+    """
     benchmark = benchmark_of(report)
-    summary = written(benchmark.files(report), folder, read)
+    files = benchmark.files(report)
+    summary = written(files, folder, read)
     ungraded = benchmark.ungraded(report)
     if ungraded:
         yield ungraded
     yield from lines
+    if compare and not ungraded:
+        tables = yield from compare()
+        written(tables, folder)
+        summary = _file_count(len(files) + len(tables), folder)
     yield f"\n{summary}"
     if ungraded:
         raise NothingGradedError(ungraded)
@@ -273,8 +291,8 @@ def report_lines(report: AnyReport) -> Iterator[str]:
     yield from benchmark.footnotes(report)
 
 
-def compared(report: AnyReport, other: AnyReport, folder: Path) -> Iterator[str]:
-    """Yields the tables that set a report beside another, and writes them."""
+def compared(report: AnyReport, other: AnyReport) -> Lines[Mapping[str, bytes]]:
+    """Yields the tables that set a report beside another, and returns them as files."""
     sheets = benchmark_of(report).compared(report, other)
     yield from sheet_lines(sheets)
     ours = report.judge.versions if report.judge else ()
@@ -282,7 +300,7 @@ def compared(report: AnyReport, other: AnyReport, folder: Path) -> Iterator[str]
     if ours and theirs and ours != theirs:
         yield f"These grades are of different judges: {', '.join(ours)}; and {', '.join(theirs)}."
     name = f"{file_stem(report.file)}-against-{file_stem(other.file)}"
-    yield f"\n{written(LazyFiles(sheet_files(name, sheets)), folder)}"
+    return LazyFiles(sheet_files(name, sheets))
 
 
 def sheet_lines(sheets: Iterable[Sheet]) -> Iterator[str]:
@@ -304,4 +322,9 @@ def written(files: Mapping[str, bytes], folder: Path, read: Iterable[Path | None
     folder.mkdir(parents=True, exist_ok=True)
     for name in files:
         (folder / name).write_bytes(files[name])
-    return f"{len(files)} files are in {folder}."
+    return _file_count(len(files), folder)
+
+
+def _file_count(count: int, folder: Path) -> str:
+    verb = "is" if count == 1 else "are"
+    return f"{plural(count, 'file')} {verb} in {folder}."

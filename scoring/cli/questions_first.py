@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -44,9 +45,8 @@ def questions_first(benchmark: MMVet, request: ScoreRequest) -> Iterator[str]:
     else:
         report = yield from _judged(benchmark, chosen, request)
     lines = chain(_warnings(report), progress.report_lines(report))
-    yield from progress.finished(report, lines, request.out, request.read)
-    if baseline:
-        yield from progress.compared(report, baseline, request.out)
+    compare = partial(progress.compared, report, baseline) if baseline else None
+    yield from progress.finished(report, lines, request.out, request.read, compare)
 
 
 def _chosen(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
@@ -54,10 +54,10 @@ def _chosen(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
     options = request.options
     if options.sample and benchmark is not MM_VET:
         raise BadParameter(
-            f"-o sample is of MM-Vet's first edition; score it with --benchmark {MM_VET.key}"
+            f"-o sample is only for MM-Vet's first edition. Use --benchmark {MM_VET.key}."
         )
     if options.sample and request.questions:
-        raise BadParameter("-o sample has questions of its own; leave out --questions")
+        raise BadParameter("-o sample has its own questions. Leave out --questions.")
     load = LOAD[benchmark.key]
     whole = own_sample() if options.sample else load(request.settings, request.questions)
     return subset(whole, options.subset) if options.subset else whole
@@ -75,8 +75,8 @@ def _check_unjudged(request: ScoreRequest) -> None:
     values |= {f"-o {name}": name in request.options.model_fields_set for name in JUDGING}
     if idle := ", ".join(name for name in values if values[name]):
         raise BadParameter(
-            f"{request.file.name} holds grades, and nothing is left to {idle}; leave it out, or delete the grades to "
-            "have the answers judged"
+            f"{request.file.name} already has grades, so nothing is judged. Leave out {idle}, or delete the "
+            "grades to have the answers judged."
         )
 
 
@@ -95,12 +95,12 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
     """Report of a file of answers, by the judge."""
     requested = request.options
     if not request.judge or requested.answers:
-        problem = (
-            "-o answers goes with a grade file; leave it out"
+        mend = (
+            "Leave out -o answers, which goes with grades."
             if request.judge
-            else "choose a judge with --judge MODEL"
+            else "Choose a judge with --judge MODEL."
         )
-        raise BadParameter(f"{request.file.name} holds answers: {problem}")
+        raise BadParameter(f"{request.file.name} has answers, and no grades. {mend}")
     protocol = benchmark.protocol_named(request.protocol)
     options = Options(
         protocol, requested.runs, requested.samples, requested.missing, requested.probe
@@ -116,7 +116,8 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
         answered = [filled_question for filled_question in answered if not missed(filled_question)]
     if not answered:
         raise progress.NothingGradedError(
-            f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions"
+            f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions. "
+            "Choose the file that does."
         )
     spec = yield from serving.spec()
     address = serving.address.address
@@ -131,6 +132,6 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
 
 def _warnings(report: Report) -> Iterator[str]:
     if report.missing:
-        yield f"PARTIAL: {missing_notice(report)}"
+        yield missing_notice(report)
     if zeros := zeros_sentence(grade for row in report.rows for grade in row.grades):
         yield zeros

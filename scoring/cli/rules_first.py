@@ -1,6 +1,6 @@
 """`score` for files that hold their questions: rules make a report, and a judge reads what they leave open."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,16 @@ def rules_first(benchmark: FileBenchmark[Any], request: ScoreRequest) -> Iterato
     if other:
         benchmark.compared(ruled, other)  # refuses other questions before a judge is paid
     report = yield from _judged(file, request.file, ruled, request)
-    yield from progress.finished(report, progress.report_lines(report), request.out, request.read)
-    if against and request.against:
-        other = yield from _judged(against, request.against, other, request)
-        yield from progress.compared(report, other, request.out)
+
+    def compare() -> progress.Lines[Mapping[str, bytes]]:
+        assert against and request.against
+        judged = yield from _judged(against, request.against, other, request)
+        return (yield from progress.compared(report, judged))
+
+    lines = progress.report_lines(report)
+    yield from progress.finished(
+        report, lines, request.out, request.read, compare if against else None
+    )
 
 
 class _Beside:
@@ -50,7 +56,7 @@ class _Beside:
             if file is not None:
                 return file
             if match.unclear:
-                raise ChoicesError(f"{path.name}: {match.unclear} Give it with --questions FILE")
+                raise ChoicesError(f"{path.name}: {match.unclear} Choose it with --questions FILE.")
         opened = open_upload(path, ANSWERS, benchmark=self._benchmark, questions=self._questions)
         assert opened, "a benchmark that is given takes any file"
         if self._path is None:
@@ -73,8 +79,8 @@ def _judged(
     answers = plural(len(report.rows), "answer")
     if not request.judge:
         raise ChoicesError(
-            f"left to a judge: {report.left:,} of {answers}; choose --judge MODEL to have "
-            "that read, or --no-judge for rules alone"
+            f"Rules can't read {report.left:,} of {answers}. Choose a judge with --judge MODEL, "
+            "or use rules only with --no-judge."
         )
     serving = request.serving()
     spec = yield from serving.spec()

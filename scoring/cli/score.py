@@ -13,7 +13,7 @@ from scoring.benchmarks.spec_benchmark import own_benchmark
 from scoring.cli import progress
 from scoring.cli.questions_first import questions_first
 from scoring.cli.rules_first import rules_first
-from scoring.cli.score_request import ScoreRequest, option_lines, read_options
+from scoring.cli.score_request import NO_FILE, ScoreRequest, option_lines, read_options
 from scoring.cli.visit_bench import compare
 from scoring.jobs.service import question_sets
 from scoring.questions.library import QuestionLibrary, offer_specs
@@ -70,7 +70,7 @@ def score(
         str | None, Option(metavar="NAME", help="by default the benchmark's first")
     ] = None,
     judge: progress.JudgeModel = "",
-    no_judge: Annotated[bool, Option("--no-judge", help="score by rules alone")] = False,
+    no_judge: Annotated[bool, Option("--no-judge", help="use rules only")] = False,
     base_url: progress.BaseUrl = None,
     batch: progress.Batch = False,
     yes: progress.Yes = False,
@@ -78,11 +78,11 @@ def score(
     title: progress.Title = "",
 ) -> Iterator[str]:
     if judge and no_judge:
-        raise BadParameter("--no-judge leaves no work to --judge; give one of them")
+        raise BadParameter("--judge and --no-judge exclude each other. Keep one of them.")
     if benchmark == SEALED_ITEMS.key:
         raise BadParameter(
-            "Sealed items are judged on the page alone, Score a model. To compare answers with references of your own "
-            "here, use visit-bench.",
+            "Sealed items are judged only on the page Score a model. To compare answers with your own "
+            "references here, use visit-bench.",
             param_hint="--benchmark",
         )
     settings = Settings.from_env()
@@ -115,14 +115,14 @@ def _benchmark_named(benchmark: str) -> Benchmark[Any]:
         translated = load_benchmarks(Path(benchmark))[0]
         if translated.form:
             way = f"python -m scoring benchmarks {benchmark} --as spec --out NAME.yaml"
-            raise ChoicesError(f"{benchmark} is {translated.form}; make it a spec first: {way}")
+            raise ChoicesError(f"{benchmark} is {translated.form}. Make it a spec first: {way}")
         return own_benchmark(translated.spec)
     # not sealed items: a report's files here hold the judge's replies, which may quote a sealed reference
     known = [key for key, known_benchmark in BENCHMARKS.items() if known_benchmark.way in WAYS]
     if benchmark not in known:
         names = ", ".join(known)
         raise BadParameter(
-            f"expected one of {names}, or a spec as in animals.yaml, found {benchmark!r}",
+            f"{benchmark!r} isn't a benchmark here. Choose one of {names}, or a spec such as animals.yaml.",
             param_hint="--benchmark",
         )
     return BENCHMARKS[benchmark]
@@ -131,14 +131,14 @@ def _benchmark_named(benchmark: str) -> Benchmark[Any]:
 def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark[Any]:
     """Opened file, or its benchmark; free answers must be MM-Vet's by their ids, or answer a known question."""
     if file is None:
-        raise BadParameter("name a file of outputs", param_hint="FILE")
+        raise BadParameter(NO_FILE, param_hint="FILE")
     beside = joined(QuestionLibrary(settings.questions), file, ANSWERS, hides=False)
     if beside.file is not None:
         return beside.file
     if beside.match.unclear:
         whole = whole_file(file, ANSWERS)
         if whole is None:
-            text = f"{beside.match.unclear} Say which: --benchmark NAME, --questions FILE"
+            text = f"{beside.match.unclear} Choose with --benchmark NAME and --questions FILE."
             raise ChoicesError(f"{file.name}: {text}")
         return whole
     recognised_as = recognised(file, _question_sets, "--benchmark", ANSWERS)

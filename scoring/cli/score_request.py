@@ -13,7 +13,9 @@ from arena.settings import Settings
 from arena.types import grouped
 from scoring.benchmarks.base import Benchmark, BenchmarkOptions, OpenedFile
 from scoring.cli.progress import CommandJudge
+from scoring.specs.problems import either
 
+NO_FILE = "There is no file to score. Name one."
 _HINT = "-o"
 
 
@@ -48,7 +50,7 @@ class ScoreRequest:
     def file(self) -> Path:
         """File of answers. Raises BadParameter without one."""
         if self.answers is None:
-            raise BadParameter("name a file of outputs", param_hint="FILE")
+            raise BadParameter(NO_FILE, param_hint="FILE")
         return self.answers
 
     @property
@@ -70,14 +72,14 @@ def read_options(benchmark: Benchmark[Any], words: Sequence[str]) -> BenchmarkOp
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise BadParameter(f"expected NAME=VALUE, found {word!r}", param_hint=_HINT)
+            raise BadParameter(f"{word!r} isn't an option. Write NAME=VALUE.", param_hint=_HINT)
         if name not in known:
-            names = ", ".join(known) or "none"
+            mend = f"Choose {either(known)}." if known else "Leave out -o: it has none."
             raise BadParameter(
-                f"{name!r} is no option of {benchmark.key}, which has {names}", param_hint=_HINT
+                f"{name!r} isn't an option of {benchmark.key}. {mend}", param_hint=_HINT
             )
         if name in values:
-            raise BadParameter(f"{name} is given more than once; give it once", param_hint=_HINT)
+            raise BadParameter(f"{name} is given more than once. Keep one.", param_hint=_HINT)
         values[name] = value
     try:
         return benchmark.options.model_validate(values)
@@ -85,7 +87,7 @@ def read_options(benchmark: Benchmark[Any], words: Sequence[str]) -> BenchmarkOp
         name = str(error.errors()[0]["loc"][0])
         expected = _values(benchmark.options)[name]
         raise BadParameter(
-            f"{name}: expected {expected}, found {values[name]!r}", param_hint=_HINT
+            f"{name} can't be {values[name]!r}. It must be {expected}.", param_hint=_HINT
         ) from None
 
 

@@ -101,7 +101,7 @@ def _comparison_lines(new_map: TaskMap, tree: TaskTree, other: TaskMap, cut: int
 def _check_layers(text: str) -> str:
     """Returns the text of --layers. Raises BadParameter if it has anything but numbers."""
     if not all(part.isascii() and part.isdigit() for part in text.split(",") if text):
-        raise BadParameter(f"expected numbers from 0 with commas between them, found {text!r}")
+        raise BadParameter(f"{text!r} isn't a list of layers. Write numbers, such as 0,1,2.")
     return text
 
 
@@ -140,7 +140,7 @@ def task_vectors(
     """Train a LoRA adapter for each category of a question file. A stopped run goes on where it stopped."""
     if revision is None and not Path(base).is_dir():
         raise BadParameter(
-            f"{base} is no folder here; for a name on the Hub, give its commit with --revision"
+            f"{base} isn't a folder. For a name on the Hub, add its commit with --revision."
         )
     settings = TrainingSettings(
         base=str(Path(base).resolve()) if revision is None else base,

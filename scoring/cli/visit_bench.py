@@ -49,14 +49,16 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
     options = request.options
     if request.answers is None and not options.stored:
         raise RowsError(
-            "name a file of predictions, or a model of the item bank with -o stored=MODEL"
+            "There is nothing to judge. Name a file of predictions, or a stored model with -o stored=MODEL."
         )
     if request.questions or request.against:
         raise BadParameter(
-            f"{benchmark.name} compares answers to items of the item bank; leave out --questions and --against"
+            f"{benchmark.name} uses the items stored here. Leave out --questions and --against."
         )
     if not request.judge:
-        raise BadParameter("choose a judge with --judge MODEL", param_hint="--judge")
+        raise BadParameter(
+            f"{benchmark.name} needs a judge. Choose one with --judge MODEL.", param_hint="--judge"
+        )
     serving = request.serving()
     with closing(Database(request.settings.database_url)) as database:
         submissions = Submissions(database, None)
@@ -126,7 +128,7 @@ def board(
     matches = list(played_of(battles))
     if not matches:
         raise progress.NothingGradedError(
-            f"{file.name}: expected votes, found none; choose the file that holds them"
+            f"{file.name} has no votes. Choose the file that has them."
         )
     boards = [
         automatic_board(matches, multi) for multi in sorted({match.multi for match in matches})
@@ -149,7 +151,7 @@ def withdraw(
         owners = [entry.owner for entry in store.submissions(source) if entry.name == name]
         if not owners:
             raise SubmissionError(
-                f"There is no submission {name!r} on items of {source!r}; name another, or its --source"
+                f"There is no submission {name!r} for the source {source!r}. Choose another name or --source."
             )
         store.withdraw(owners[0], source, name)
     yield f"The texts of {name!r} are gone; its number and its results stay."
@@ -190,7 +192,9 @@ def _one_kind(battles: Battles, file: str) -> None:
         origins = ", ".join(
             sorted(f"the judge {judge!r}" if judge else "people" for judge in judges)
         )
-        raise RowsError(f"holds votes of {origins}; a board never mixes them: split the file", file)
+        raise RowsError(
+            f"It has votes of {origins}, which a board never mixes. Split the file.", file
+        )
 
 
 def _steady(pairs: Iterable[Pair]) -> Iterator[str]:

@@ -402,11 +402,11 @@ def operators_judge(
         spec = with_price(spec, prices)
     except (EndpointError, JudgeError) as error:
         raise SettingError(
-            f"JUDGE_MODEL {settings.model!r} at JUDGE_URL cannot be asked: {error}"
+            f"JUDGE_MODEL {settings.model!r} at JUDGE_URL can't be asked. {error}"
         ) from error
     if spec.price is None:
         raise SettingError(
-            f"the price of JUDGE_MODEL {settings.model!r} is not known; add it to a CSV and name it in JUDGE_PRICES"
+            f"The price of JUDGE_MODEL {settings.model!r} isn't known. Add it to a CSV, and set JUDGE_PRICES to that."
         )
     return Operator(address, spec)
 

@@ -160,7 +160,7 @@ class BatchJudge(Judge):
         file = b"".join(_line(number, question.body) for number, question in enumerate(unsent))
         remote = await self._submitted(name, file)
         self._tell(
-            f"{len(unsent):,} questions are in batch {remote}; it may take a day, and this may be stopped"
+            f"{len(unsent):,} questions are in batch {remote}. This may take a day, and you can stop meanwhile."
         )
         self._give(await self._fetched(name, remote), digests, waiting)
         for question in unsent:
@@ -230,7 +230,7 @@ class BatchJudge(Judge):
             with self._database.write() as connection:
                 connection.execute(delete(BATCH).where(BATCH.c.name == name))
             raise JudgeStopped(
-                f"the batch {remote} was refused ({words}); mend that and give the same command"
+                f"The batch {remote} was refused: {words.rstrip('.')}. Correct that, and run the same command again."
             )
         outcomes: dict[int, JudgeAnswer | Trouble] = {}
         for file in (batch.output_file_id, batch.error_file_id):
@@ -252,7 +252,8 @@ class BatchJudge(Judge):
                 raise JudgeStopped(trouble.words)
             if not await self.pace.another(attempt, trouble):
                 raise JudgeFailed(
-                    f"no answer about the batch; the last: {trouble.words}; the same command goes on"
+                    f"The server doesn't answer about the batch: {trouble.words.rstrip('.')}. "
+                    "Run the same command again to continue."
                 )
 
     # Batch records.

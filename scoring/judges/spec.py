@@ -184,7 +184,7 @@ def request(
     """
     if ask.samples > 1 and not spec.samples:
         raise ValueError(
-            f"{spec.model} gives one sample a call, {ask.samples} were asked for; ask in separate calls"
+            f"{spec.model} gives one sample per call, not {ask.samples}. Ask in separate calls."
         )
     body: dict[str, Any] = {
         "model": spec.model,

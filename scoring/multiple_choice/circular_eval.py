@@ -233,11 +233,11 @@ def rotation_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...
 def _mismatch(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
     """The reason why a pass is not the same question as the first pass; "" if it is the same."""
     if other.index // PASS >= MOST_PASSES:
-        return f"expected at most {MOST_PASSES} passes, as many as letters; correct the index {other.index}"
+        return f"a question has at most {MOST_PASSES} passes, one for each letter"
     texts = _options(first)
     other_texts = _options(other)
     if len(other_texts) != len(texts):
-        return f"expected {len(texts)} options, found {len(other_texts)}"
+        return f"it has {len(other_texts)} options, and the base row has {len(texts)}"
     if sorted(other_texts) != sorted(texts):
         return "its options are not those of the base row in another order"
     if not first.answer or not other.answer:

@@ -88,15 +88,14 @@ def missing_problem(
 ) -> Problem:
     """The problem that `count` questions have no answer; `known` are these questions, None without a question file."""
     if known is None:
-        which = (
-            "compare the column index of the benchmark's question file with this file's, add the missing answers and "
-            "score the file again"
-        )
+        which = "To see which, compare the column index with the benchmark's question file."
     else:
         ids = ", ".join(str(question.index) for question in known[:_MOST_LISTED])
-        more = ", ... (all are in the file -missing.csv)" if len(known) > _MOST_LISTED else ""
-        which = f"index {ids}{more}"
-    text = f"PARTIAL: no answer to {count:,} of the {total:,} questions of {whole}: {which}"
+        others = len(known) - _MOST_LISTED
+        if others > 0:
+            ids = f"{ids} and {others:,} more. All are in the file -missing.csv"
+        which = f"Add index {ids}."
+    text = f"No answer to {count:,} of the {total:,} questions of {whole}. {which}"
     return Problem(0, None, text, "whole")
 
 

@@ -59,7 +59,7 @@ def read_answers(path: Path) -> dict[tuple[str, str], str]:
     answers = {(row.item, row.model): row.answer for _, row in rows}
     if not answers:
         raise RowsError(
-            "holds no answers; expected a row `item, model, answer` for each", path.name
+            "It has no answers. Write a row with item, model and answer for each.", path.name
         )
     return answers
 
@@ -72,15 +72,15 @@ def read_scores(
     scores: dict[str, dict[tuple[str, str], float]] = {}
     for number, row in read_rows(path, _ScoreRow, ("item", "model", "metric"), limits, label):
         if row.metric in taken:
-            problem = f"expected a name of its own, found {row.metric!r}; rename it"
+            problem = f"{row.metric!r} is already the name of another metric. Rename it."
             raise RowsError(problem, label, number, "metric")
         scores.setdefault(row.metric, {})[row.item, row.model] = row.score
         if len(scores) > MOST_METRICS:
-            problem = f"expected at most {MOST_METRICS} metrics, found one more; put the others in a file of their own"
+            problem = f"This is metric {MOST_METRICS + 1}, and a file has {MOST_METRICS} at most. Split the file."
             raise RowsError(problem, label, number, "metric")
     if not scores:
         raise RowsError(
-            "holds no scores; expected a row `item, model, metric, score` for each", label
+            "It has no scores. Write a row with item, model, metric and score for each.", label
         )
     return scores
 
@@ -99,15 +99,18 @@ def noted(poll: Poll, keys: Sequence[tuple[str, str]], file: str) -> Poll:
     unmatched = [key for key in keys if key not in voted]
     if len(unmatched) == len(keys):
         item, model, _ = contests[0]
-        expected = f"such as item {item!r} and model {model!r}; name both as the votes do"
-        raise RowsError(f"none of its rows is of an answer that was voted on, {expected}", file)
+        raise RowsError(
+            "None of its rows is an answer with votes. Name item and model as the votes do, such as "
+            f"{item!r} and {model!r}.",
+            file,
+        )
     if not unmatched:
         return poll
     item, model = unmatched[0]
-    counts = (
-        f"{len(unmatched):,} of {len(keys):,} rows, the first of item {item!r} and model {model!r}"
+    notice = (
+        f"{file}: {len(unmatched):,} of {len(keys):,} rows are left out, since nobody voted on their answers. "
+        f"The first has item {item!r} and model {model!r}."
     )
-    notice = f"{file}: left out, of no answer that was voted on: {counts}"
     return replace(poll, notices=(*poll.notices, notice))
 
 

@@ -93,7 +93,7 @@ def calibrate(
     items = [item for item in by_item if all(item in file.answers for file in files)]
     if len(items) < LEAST_MARKS:
         raise MarksError(
-            f"{len(items)} marked answers that every judge has; nothing is measured below {LEAST_MARKS}"
+            f"This needs {LEAST_MARKS} marked answers that every judge scored, and has {len(items)}. Mark more."
         )
     median_marks = {item: float(median(by_item[item])) for item in items}
     judges = [_calibrate_judge(file, median_marks, strata) for file in files]

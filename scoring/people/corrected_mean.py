@@ -80,7 +80,7 @@ def corrected_mean(
     n = len(known.marks)
     answers = len(known.scores)
     if n < LEAST:
-        raise MarksError(f"{n} marks; a corrected mean takes {LEAST} or more")
+        raise MarksError(f"A corrected mean needs {LEAST} marks, and has {n}. Mark more.")
     score = known.scores[known.marked]
     groups = _groups(known)
     weights = _crossed_weights(known, score, seed) if lam is None else np.full(n, lam)

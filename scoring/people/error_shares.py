@@ -102,8 +102,8 @@ def error_shares(labels: Iterable[Label], known: KnownErrors) -> ErrorShares:
         size = known_sizes.get(group, 0)
         if row.total() > size:
             raise LabelsError(
-                f"{row.total()} answers of the group {group!r} are labelled, and {size} of its answers "
-                "are wrong; give labels of this report's errors alone"
+                f"The group {group!r} has {size} wrong answers, but labels for {row.total()}. "
+                "Use labels of this report's errors only."
             )
     labelled = np.array([row.total() for row in counts.values()], float)
     sizes = np.array([known_sizes[group] for group in counts], float)

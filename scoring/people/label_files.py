@@ -18,9 +18,9 @@ PersonColumn = Literal["labeller", "proposed_by"]
 """The column with a label's source: a person labels, rules or a judge propose. No file has both."""
 COLUMNS = ("item", "group", "answer_sha256", "labeller", "round", "main", "further", "note")
 _NO_LABELS = (
-    "expected people's labels, found proposals (column proposed_by); give them as --proposals"
+    "These are proposals, with a column proposed_by, not people's labels. Give them as --proposals."
 )
-_NO_PROPOSALS = "expected proposals, with the column proposed_by, as `errors propose` writes them"
+_NO_PROPOSALS = "There is no column proposed_by. Choose the file that errors propose wrote."
 DRAWN_COLUMNS = (*COLUMNS, "chance", "question", "truth", "answer")
 
 

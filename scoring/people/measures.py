@@ -67,10 +67,12 @@ def compared(scores: Floats, marks: Floats) -> Measures:
     """Compares scores with marks, answer by answer. Raises MarksError below LEAST_MARKS answers."""
     if len(scores) != len(marks):
         raise MarksError(
-            f"{len(scores)} scores and {len(marks)} marks: they belong to different answers"
+            f"There are {len(scores)} scores and {len(marks)} marks. Use those of the same answers."
         )
     if len(marks) < LEAST_MARKS:
-        raise MarksError(f"{len(marks)} marked answers; nothing is measured below {LEAST_MARKS}")
+        raise MarksError(
+            f"This needs {LEAST_MARKS} marked answers, and has {len(marks)}. Mark more."
+        )
     # equal means of tenths can differ in the last bit
     scores = np.round(scores, 9)
     marks = np.round(marks, 9)

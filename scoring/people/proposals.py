@@ -187,7 +187,8 @@ def corrected_shares(
     kinds = {label.item: label.main for label in merged(labels) if label.item in proposals}
     if len(kinds) < LEAST_LABELS:
         raise LabelsError(
-            f"{len(kinds)} answers have a label and a proposal; from {LEAST_LABELS} on, proposals correct the shares"
+            f"Corrected shares need {LEAST_LABELS} answers with a label and a proposal, and have {len(kinds)}. "
+            "Label more."
         )
     items = list(proposals)
     _, strata = np.unique([proposals[item].group for item in items], return_inverse=True)

@@ -28,7 +28,7 @@ from scoring.report import answer_digest
 
 COLUMNS = ("item", "answer_sha256", "reader", "round", "option", "note")
 DRAWN = (*COLUMNS, "question", "options", "answer")
-RULES = "rules alone"
+RULES = "rules only"
 """The extractor of an audit in which no judge was asked."""
 AUDIT = "-audit.jsonl"
 _LETTERED = re.compile(r"^([A-Z])\. ", re.MULTILINE)
@@ -191,7 +191,10 @@ def extracted_files(paths: Sequence[Path]) -> list[ExtractedFile]:
 
 def _extracted(path: Path) -> ExtractedFile:
     if not path.name.endswith(AUDIT):
-        raise RowsError(f"expected a report's {AUDIT}, as `score` writes it", path.name)
+        raise RowsError(
+            f"This isn't a report's {AUDIT}. Choose the one that python -m scoring score wrote.",
+            path.name,
+        )
     options = {}
     answers = {}
     judges = []

@@ -49,8 +49,7 @@ def chosen_subsets(words: str) -> tuple[Examples, ...]:
     known = {str(size): examples for size, examples in SUBSETS.items()}
     if len(set(sizes)) < len(sizes) or not known.keys() >= {*sizes}:
         raise MarksError(
-            f"--examples is {words!r}; expected one or more of {', '.join(known)}, each once: "
-            "the numbers of examples that MM-Vet's Table 8 has"
+            f"--examples is {words!r}. Use one or more of {', '.join(known)}, each once, as in MM-Vet's Table 8."
         )
     return tuple(known[size] for size in sizes)
 
@@ -65,7 +64,7 @@ def marked_answers(report: Report, marks: Sequence[PersonMark]) -> list[MarkedAn
     ]
     if len(answers) < LEAST_MARKS:
         raise MarksError(
-            f"{len(answers)} marked answers; nothing is measured below {LEAST_MARKS}, and nothing was asked"
+            f"This needs {LEAST_MARKS} marked answers, and has {len(answers)}. Mark more. The judge wasn't asked."
         )
     return answers
 

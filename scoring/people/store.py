@@ -195,7 +195,8 @@ class MarkStore:
             number = row.number or 0
             if number >= MOST_VALUES:
                 raise MarkError(
-                    "This answer was changed {} times; what was said last stands.", MOST_VALUES
+                    "You've changed this answer {} times, which is the limit. Your last choice stands.",
+                    MOST_VALUES,
                 )
             connection.execute(insert(MARK_VALUE).values(_value(row.id, number + 1, entry)))
 
@@ -240,7 +241,8 @@ class MarkStore:
                     continue
                 if number >= MOST_VALUES:
                     raise MarkError(
-                        "This answer was changed {} times; what was said last stands.", MOST_VALUES
+                        "You've changed this answer {} times, which is the limit. Your last choice stands.",
+                        MOST_VALUES,
                     )
                 values.append(_value(row.id, number + 1, mark.entry))
             if values:
@@ -327,10 +329,10 @@ def _by_person(rows: Iterable[Row]) -> dict[tuple[str, str, int], Row]:
 
 def _check_markers(markers: Collection[str]) -> None:
     if any(len(marker) > LONGEST_MARKER for marker in markers):
-        raise MarkError("A marker's name has at most {} characters; shorten it.", LONGEST_MARKER)
+        raise MarkError("A marker's name has more than {} characters. Shorten it.", LONGEST_MARKER)
     if len(markers) > MOST_MARKERS:
         raise MarkError(
-            "Marks of {} people would stand under this report, and {} is the most; leave some out.",
+            "The report would have marks by {} people, and {} is the limit. Leave some out.",
             len(markers),
             MOST_MARKERS,
         )
@@ -345,10 +347,8 @@ def _check_brought(connection: Connection, owner: str, report: str) -> None:
     ):
         count = connection.scalar(query) or 0
         if count > most:
-            problem = (
-                "Files would have brought {} marks under {}, and {} is the most; leave some out."
-            )
-            raise MarkError(problem, count, place, most)
+            problem = "With this file, {} would have {} imported marks, and {} is the limit. Leave some out."
+            raise MarkError(problem, place, count, most)
 
 
 def _row_of(connection: Connection, seat: Seat, token: str) -> Row:
@@ -356,7 +356,7 @@ def _row_of(connection: Connection, seat: Seat, token: str) -> Row:
     query = _LATEST.where(MARK.c.token == token, MARK.c.seat_id == seat.id)
     row = connection.execute(query).one_or_none()
     if row is None:
-        raise MarkError("This is none of your answers. Open the page again.")
+        raise MarkError("This isn't one of your answers. Open the page again.")
     return row
 
 

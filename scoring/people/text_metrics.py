@@ -52,7 +52,7 @@ def score(name: MetricName, candidates: Sequence[Candidate]) -> dict[tuple[str, 
         scores = metric.scores(scorable)
     except (ImportError, LookupError, OSError) as error:
         raise TextMetricError(
-            f"{name} needs {metric.needs or 'what requirements.txt lists'}; install it"
+            f"{name} needs packages that aren't here. Install {metric.needs or 'requirements.txt'}."
         ) from error
     return {
         (candidate.item, candidate.model): float(value)

@@ -50,13 +50,15 @@ def fetch(
             md5 = file_md5(loaded)
             if file.md5 and md5 != file.md5:
                 raise DownloadError(
-                    f"its md5 is {md5}, and {file.md5} was published: its authors changed it, or it did not arrive "
-                    f"whole. Try again, or put it into {folder} by hand"
+                    f"The file isn't the published one: its md5 is {md5}, not {file.md5}. Try again, or put the file "
+                    f"into {folder} by hand."
                 )
             content = loaded if pictures else Path(scratch) / f"bare{target.suffix}"
             rows = _count(loaded) if pictures else _without_pictures(loaded, content)
             if file.rows and rows != file.rows:
-                raise DownloadError(f"has {rows:,} rows, expected {file.rows:,}; report it")
+                raise DownloadError(
+                    f"The file has {rows:,} rows, and the published one {file.rows:,}. Please report this."
+                )
         notes = {"benchmark": key, "md5": md5, "url": address, "licence": licence}
         beside = Path(scratch) / "beside"
         beside.write_text(write_yaml({**notes, "fetched": f"{now():%Y-%m-%d}"}), "utf-8")

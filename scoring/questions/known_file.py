@@ -108,7 +108,9 @@ def known_file(path: Path) -> KnownFile:
         benchmark = BENCHMARKS.get(key)
         if not isinstance(benchmark, FileBenchmark):
             keys = either(_file_benchmarks())
-            raise QuestionFileError(f"{path.name}: {key!r} is no benchmark with files; name {keys}")
+            raise QuestionFileError(
+                f"{path.name}: {key!r} isn't a benchmark with files. Choose {keys}."
+            )
         questions = [*benchmark.list_questions(benchmark.own_questions(path))]
     except (RowsError, ChoicesError, OSError) as error:
         problem = str(error).rstrip(".")
@@ -144,7 +146,9 @@ def _notes_of(path: Path) -> Notes:
     except (YamlError, SpecError, ValidationError) as error:
         fields = either([*Notes.model_fields])
         problem = str(error).splitlines()[0][:200]
-        raise QuestionFileError(f"{beside.name}: expected {fields}, found: {problem}") from error
+        raise QuestionFileError(
+            f"{beside.name} can't be read: {problem.rstrip('.')}. Write only lines for {fields}."
+        ) from error
 
 
 def _file_benchmarks() -> Mapping[str, FileBenchmark[Any]]:
@@ -173,8 +177,8 @@ def _benchmark_of(path: Path, md5: str) -> str:
         if len(keys) == 1:
             return keys.pop()
     raise QuestionFileError(
-        f"{path.name} is the question file of no benchmark that its content or name tells. Write beside it "
-        f"{path.name}{BESIDE} with a line as in benchmark: mmbench"
+        f"Neither content nor name shows whose questions {path.name} has. Put {path.name}{BESIDE} beside it, "
+        "with a line such as benchmark: mmbench."
     )
 
 

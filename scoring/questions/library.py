@@ -91,8 +91,9 @@ def offer_specs(folder: Path | None) -> None:
 def _offer(path: Path) -> None:
     key = path.stem
     if not _KEY.fullmatch(key) or key in BENCHMARKS or is_own(key):
-        reason = "is taken" if key in BENCHMARKS or is_own(key) else "is no name of small letters"
-        log.warning("%s is left out: %r %s; rename the file", path.name, key, reason)
+        is_taken = key in BENCHMARKS or is_own(key)
+        reason = "is already a benchmark" if is_taken else "isn't a name in small letters"
+        log.warning("%s is left out: %r %s. Rename the file.", path.name, key, reason)
         return
     try:
         BENCHMARKS[key] = spec_benchmark(key, load_spec(path))

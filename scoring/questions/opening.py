@@ -79,7 +79,7 @@ def _match(
     if not chosen:
         names = either([*(file.name for file in match.fits), NO_FILE])
         raise ChoicesError(
-            f"{name or path.name}: {questions[:80]!r} is not one of its question files. Choose {names}."
+            f"{name or path.name}: {questions[:80]!r} isn't one of its question files. Choose {names}."
         )
     return QuestionMatch(chosen[0], match.fits)
 

@@ -24,7 +24,7 @@ _LABEL = re.compile(r"[^\[\]{}\"\\\n]{1,40}")
 
 def _is_label(value: object) -> object:
     if not isinstance(value, str) or not _LABEL.fullmatch(value):
-        raise ValueError(f"expected a label such as 'A>B', found {str(value)[:40]!r}")
+        raise ValueError(f"{str(value)[:40]!r} isn't a label. Write one such as 'A>B'.")
     return value
 
 
@@ -70,10 +70,11 @@ class PairwiseRule(PromptedRule):
         for label, value in self.verdicts.items():
             if not any(abs(low + high - value - other) < 1e-9 for other in values):
                 raise ValueError(
-                    f"verdict {label!r} has none of the value {low + high - value:g} for the other order; add it"
+                    f"The verdict {label!r} has no counterpart in the other order. Add one with the value "
+                    f"{low + high - value:g}."
                 )
         if len({*values}) < len(values):
-            raise ValueError("two verdicts have one value; keep one of them")
+            raise ValueError("Two verdicts have the same value. Keep one of them.")
         return self
 
     @property

@@ -33,7 +33,7 @@ _LIKELY = 200
 def _is_prompt(value: object) -> object:
     if isinstance(value, str) and value.endswith(".txt") and "\n" not in value:
         raise ValueError(
-            f"there is no file {value[:60]!r} beside the spec; put it there, or write the prompt itself"
+            f"The file {value[:60]!r} isn't beside the spec. Put it there, or write the prompt itself."
         )
     return value
 

@@ -58,13 +58,13 @@ class RubricRule(PromptedRule):
         if low >= high:
             bounds = bracketed(low, high, "g")
             raise ValueError(
-                f"grades go from the lowest to the highest, and these are {bounds}. Correct them."
+                f"Grades go from the lowest to the highest, and these are {bounds}. Correct them."
             )
         if self.step is not None:
             steps = (high - low) / self.step
             if abs(steps - round(steps)) > 1e-9 or not 1 <= round(steps) <= _MOST_STEPS:
                 raise ValueError(
-                    f"steps of {self.step:g} don't lead from {self._ends}; correct step or grades"
+                    f"Grades in steps of {self.step:g} don't lead from {self._ends}. Correct step or grades."
                 )
         return self
 

@@ -43,15 +43,17 @@ class Derived(BaseModel):
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
         if self.part is not None and self.by is None:
-            raise ValueError("part needs by, the sign between the parts")
+            raise ValueError("`part` needs `by`. Add the sign between the parts.")
         if self.by is not None and self.part is None:
-            raise ValueError("by needs part, the number of the part")
+            raise ValueError("`by` needs `part`. Add the number of the part.")
         if self.others is not None and self.names is None:
-            raise ValueError("others needs names, the texts of the known cells")
+            raise ValueError("`others` needs `names`. Add texts for the known cells.")
         if self.split is not None and self.list is not None:
-            raise ValueError("split and list are two ways of counting; keep one of them")
+            raise ValueError("`split` and `list` count in different ways. Keep one of them.")
         if all(getattr(self, name) is None for name in _OPERATIONS):
-            raise ValueError(f"say what is made of {self.source!r}: {either(_OPERATIONS)}")
+            raise ValueError(
+                f"Nothing says what is made of {self.source!r}. Add {either(_OPERATIONS)}."
+            )
         return self
 
     def of(self, cell: str) -> str | tuple[str, ...]:
@@ -73,7 +75,7 @@ class Derived(BaseModel):
         bare = text.strip().removesuffix(".0")
         digits = bare.removeprefix("-")
         if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
-            raise ValueError(f"{text[:40]!r} is no whole number")
+            raise ValueError(f"{text[:40]!r} isn't a whole number. Correct it.")
         number = int(bare) - (self.less or 0)
         if self.div is not None:
             number //= self.div

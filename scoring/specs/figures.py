@@ -10,11 +10,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from arena.markdown import visible_name
 from scoring.rules.base import RuleProtocol
-from scoring.specs.problems import either, none_of, quoted
+from scoring.specs.problems import either, quoted
 
 Rows = Literal["rows"]
 PROTOCOLS: tuple[RuleProtocol, ...] = get_args(RuleProtocol)
 PERCENT = 100.0
+_FORM = "{all: [pair]}"
 
 
 def as_text(value: Any) -> Any:
@@ -27,7 +28,7 @@ def as_name(value: Any) -> Any:
     """Returns a text that people see. Raises ValueError for an invisible sign, which could pass it off as another."""
     text = as_text(value)
     if isinstance(text, str) and (visible := visible_name(text)) != text:
-        raise ValueError(f"{visible[:60]!r} has a sign that can't be seen; delete it")
+        raise ValueError(f"{visible[:60]!r} has an invisible sign. Delete it.")
     return text
 
 
@@ -153,17 +154,19 @@ class Figure(BaseModel):
     def _is_one_form(self) -> Self:
         forms = [name for name in FORMS if getattr(self, name) is not None]
         if not forms:
-            raise ValueError(f"expected one of {either(FORMS)}")
+            raise ValueError(f"Nothing says how it is computed. Add {either(FORMS)}.")
         if len(forms) > 1:
-            raise ValueError(f"{either(forms, 'and')} are two figures; keep one of them here")
+            raise ValueError(f"{either(forms, 'and')} are separate figures. Keep one of them here.")
         if self.among is not None and self.over is None:
-            raise ValueError("among needs over, the column whose groups are summed")
+            raise ValueError("`among` needs `over`. Add the column whose groups are summed.")
         if self.over is not None and (self.sum is None or len(self.sum) != 1):
-            raise ValueError("over goes with the sum of one figure, as in {sum: score, over: task}")
+            raise ValueError(
+                "`over` goes only with the sum of one figure. Write it as in {sum: score, over: task}."
+            )
         if self.chance is not None and self.frequent is not None:
-            raise ValueError("chance and frequent are two guesses; keep one of them here")
+            raise ValueError("`chance` and `frequent` are separate guesses. Keep one of them here.")
         if self.is_guess and (self.form not in ("mean", "mean_of") or self.parts):
-            raise ValueError(f"a guess has no {self.form}; use mean or mean_of")
+            raise ValueError(f"A guess has no {self.form}. Use mean or mean_of.")
         return self
 
 
@@ -188,13 +191,15 @@ def written_out(value: Any) -> Any:
     if isinstance(value, str):
         if value not in ("mean", "count"):
             raise ValueError(
-                f"{none_of(value, ['mean', 'count'])}; other figures are written as in {{all: [pair]}}"
+                f"{quoted(value)} isn't mean or count. Write other figures as in {_FORM}."
             )
         return {value: "rows"}
     if isinstance(value, Mapping):
         rows = value.get("mean")
         return {**value, "mean": "rows"} if rows in ("rows", ["rows"]) else dict(value)
-    raise ValueError(f"expected mean, count or a form as in {{all: [pair]}}, found {quoted(value)}")
+    raise ValueError(
+        f"{quoted(value)} isn't a figure. Write mean or count, or other figures as in {_FORM}."
+    )
 
 
 def figure_problems(figures: Mapping[str, Figure]) -> Iterable[tuple[str, str]]:
@@ -203,13 +208,19 @@ def figure_problems(figures: Mapping[str, Figure]) -> Iterable[tuple[str, str]]:
     for name, figure in figures.items():
         for part in figure.parts:
             if part not in above:
-                yield name, f"is made of {part!r}, which is no figure above it"
+                yield (
+                    name,
+                    f"It's made of {part!r}, which isn't a figure above it. Name one that is.",
+                )
                 continue
             if figures[part].is_guess:
-                yield name, f"is made of {part!r}, a guess; name figures of answers"
+                yield name, f"It's made of {part!r}, which is a guess. Name figures of answers."
             known = figures[part].protocol
             needed = figure.protocol or PROTOCOLS
             if known is not None and not {*needed} <= {*known}:
-                text = f"is made of {part!r}, which is told under {either(known, 'and')} only"
-                yield name, f"{text}; give it the same `protocol`"
+                text = (
+                    f"It's made of {part!r}, which exists only under {either(known, 'and')}. "
+                    "Give it the same `protocol`."
+                )
+                yield name, text
         above.append(name)

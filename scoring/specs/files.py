@@ -45,7 +45,7 @@ def load_folder(folder: Path) -> Iterator[tuple[str, Spec]]:
         spec = load_spec(path)
         for name in spec.called:
             if other := taken.get(name.lower()):
-                text = f"{name!r} is taken already, by {other}; choose another name"
+                text = f"{name!r} is already the name of {other}. Choose another."
                 raise SpecError([SpecProblem("called", text)], path.name)
             taken[name.lower()] = spec.name
         yield path.stem, spec
@@ -57,7 +57,7 @@ def file_content(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(LARGEST + 1)
     except OSError as error:
-        problem = SpecProblem("", f"the file cannot be read ({error.strerror})")
+        problem = SpecProblem("", f"The file can't be read: {error.strerror}. Choose another.")
         raise SpecError([problem], path.name) from None
 
 
@@ -102,7 +102,7 @@ def _with_prompt(rule: Any, beside: Beside) -> Any:
     try:
         return {**rule, "prompt": file_content(file).decode("utf-8-sig")}
     except UnicodeDecodeError:
-        text = f"{prompt} is no text in UTF-8; save it as one"
+        text = f"{prompt} isn't UTF-8 text. Save it with the encoding UTF-8."
         raise SpecError([SpecProblem("rule.prompt", text)]) from None
 
 
@@ -128,7 +128,10 @@ def _with_names(derived: Any, place: str, beside: Beside) -> Any:
     column = str(derived.get("column"))
     known = [*rows[0]] if rows else []
     if column not in known[1:]:
-        text = f"{derived['names']} has the columns {', '.join(known)}; name one behind the first as `column`"
+        text = (
+            f"{derived['names']} has the columns {', '.join(known) or 'none'}. "
+            "Set `column` to one of them after the first."
+        )
         raise SpecError([SpecProblem(place, text)])
     names = {row[known[0]]: row[column] or "" for row in rows}
     return {**{name: value for name, value in derived.items() if name != "column"}, "names": names}
@@ -138,17 +141,19 @@ def _table(name: str, place: str, beside: Beside) -> list[dict[str, str]]:
     """The rows of a CSV beside the spec. Raises SpecError."""
     file = beside(name)
     if file is None:
-        text = f"there is no file {name[:60]!r} beside the spec; put it there, or leave it out"
+        text = f"The file {name[:60]!r} isn't beside the spec. Put it there, or leave it out."
         raise SpecError([SpecProblem(place, text)])
     content = file_content(file)
     if len(content) > LARGEST:
-        text = f"{name} has more than {LARGEST:,} bytes; leave some rows out"
+        text = f"{name} is over {LARGEST:,} bytes. Leave some rows out."
         raise SpecError([SpecProblem(place, text)])
     try:
         text = content.decode("utf-8-sig")
         return [*csv.DictReader(StringIO(text), strict=True)]
     except (UnicodeDecodeError, csv.Error):
-        raise SpecError([SpecProblem(place, f"{name} is no CSV; save it as one")]) from None
+        raise SpecError(
+            [SpecProblem(place, f"{name} isn't CSV. Save it as CSV in UTF-8.")]
+        ) from None
 
 
 def _published(name: str, beside: Beside) -> list[dict[str, Any]]:
@@ -156,6 +161,6 @@ def _published(name: str, beside: Beside) -> list[dict[str, Any]]:
     rows = _table(name, "published", beside)
     if not rows or {*rows[0]} - {"apart"} != {*_COLUMNS}:
         columns = ", ".join(_COLUMNS)
-        text = f"{name} needs the columns {columns}, and a row for each number"
+        text = f"{name} doesn't have the columns {columns}. Write these, and a row for each number."
         raise SpecError([SpecProblem("published", text)])
     return [{column: cell for column, cell in row.items() if cell} for row in rows]

@@ -19,6 +19,7 @@ from scoring.specs.translated import Translated, comment, plain_name, shortened,
 from scoring.specs.yaml_text import write_yaml
 
 FORM = "the Hub's eval.yaml"
+_THE_FORM = "The Hub's eval.yaml"
 INSPECT = "inspect-ai"
 LITERAL = "literal:"
 _RUBRIC = """\
@@ -107,17 +108,22 @@ def eval_specs(raw: Mapping[str, Any]) -> Sequence[Translated]:
 
 def _tasks(raw: Mapping[str, Any]) -> Sequence[EvalTask]:
     problems = [
-        SpecProblem(name, f"expected a text, found {quoted(raw[name])}")
+        SpecProblem(name, f"Write a text instead of {quoted(raw[name])}.")
         for name in ("name", "description")
         if not isinstance(raw.get(name), str | None)
     ]
     framework = raw.get("evaluation_framework", INSPECT)
     if framework != INSPECT:
-        text = f"{quoted(framework)} scores its tasks by its own code; tasks of {INSPECT} are read"
+        text = (
+            f"{quoted(framework)} scores its tasks with its own code. Choose a file for {INSPECT}."
+        )
         raise SpecError([SpecProblem("evaluation_framework", text)])
     entries = raw.get("tasks")
     if not isinstance(entries, list) or not entries:
-        text = f"expected a list of tasks, each with field_spec, solvers and scorers; found {quoted(entries)}"
+        text = (
+            "Write a list of tasks, each with field_spec, solvers and scorers, "
+            f"instead of {quoted(entries)}."
+        )
         raise SpecError([SpecProblem("tasks", text)])
     tasks = []
     for number, entry in enumerate(entries, start=1):
@@ -130,7 +136,8 @@ def _tasks(raw: Mapping[str, Any]) -> Sequence[EvalTask]:
         tasks.append(task)
         problems += _task_problems(task, place)
         if len(entries) > 1 and task.id is None:
-            problems.append(SpecProblem(f"{place}.id", "is missing; name each of several tasks"))
+            text = "This is missing. Give each of several tasks its own id."
+            problems.append(SpecProblem(f"{place}.id", text))
     if problems:
         raise SpecError(problems)
     return tasks
@@ -139,14 +146,15 @@ def _tasks(raw: Mapping[str, Any]) -> Sequence[EvalTask]:
 def _task_problems(task: EvalTask, place: str) -> Iterator[SpecProblem]:
     fields = task.field_spec
     if fields.target.startswith(LITERAL):
-        text = f"{quoted(fields.target)} is one answer for all questions; name a column"
+        text = f"{quoted(fields.target)} is one answer for all questions. Name a column."
         yield SpecProblem(f"{place}.field_spec.target", text)
     names = [scorer.name for scorer in task.scorers]
     if not any(name in _RULES for name in names):
-        text = f"{either(map(repr, names), 'and')} is not read here; of the scorers, we read"
-        yield SpecProblem(f"{place}.scorers", f"{text} {either(_RULES, 'and')}")
+        text = f"We don't know {either(map(repr, names))}. Choose {either(_RULES)}."
+        yield SpecProblem(f"{place}.scorers", text)
     elif _scorer(task).name == "choice" and fields.choices is None:
-        yield SpecProblem(f"{place}.field_spec.choices", "is missing; name the columns of options")
+        text = "This is missing. Name the columns of options."
+        yield SpecProblem(f"{place}.field_spec.choices", text)
 
 
 def _scorer(task: EvalTask) -> Step:
@@ -205,7 +213,7 @@ def _left_out(task: EvalTask, ask: str | None) -> Iterator[str]:
     fields = task.field_spec
     yield from (f"field_spec.{name}: not read" for name in _OF_ROWS if getattr(fields, name))
     if fields.choices is not None:
-        text = f"numbers count from 0 there; write letters into {fields.target!r} instead"
+        text = f"numbers count from 0 there. Write letters into {fields.target!r} instead."
         yield f"field_spec.target: {text}"
     for solver in task.solvers:
         if not _is_carried(solver, ask):
@@ -309,21 +317,25 @@ def _inexpressible(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
     """Yields the parts of a spec that an `eval.yaml` can't express and that define the benchmark."""
     case = spec.rule[0]
     if case.when or len(spec.rule) > 1:
-        yield SpecProblem("rule", f"{FORM} has one rule for all rows, and no cases")
+        text = f"The rule has cases, and {FORM} has one rule for all rows. Keep one."
+        yield SpecProblem("rule", text)
     elif _scorer_name(spec) is None:
-        text = f"{kind_of(case.rule)} as it is here is none of its scorers"
-        yield SpecProblem("rule", f"{FORM}: {text} ({either(_RULES)})")
+        text = f"The rule {kind_of(case.rule)} as written here isn't a scorer of {FORM}."
+        yield SpecProblem("rule", f"{text} Its scorers are {either(_RULES, 'and')}.")
     elif not (case.rule.truth or spec.columns.truth):
-        yield SpecProblem("columns.truth", f"{FORM} needs a column of right answers")
+        yield SpecProblem("columns.truth", f"{_THE_FORM} needs right answers. Name their column.")
     elif kind_of(case.rule) == "letter" and not _choices(spec, file):
-        text = "name the columns of the options, as in [A, B, C, D], or give the questions"
+        text = (
+            "No columns of options are known. Name them, as in [A, B, C, D], or give the questions."
+        )
         yield SpecProblem("columns.options", text)
     head = spec.headline_under(spec.protocols[0])
     if not _is_mean(spec.figures[head]):
-        text = f"{FORM} tells the mean of all rows, and nothing like {spec.figures[head].form}"
-        yield SpecProblem(f"figures.{head}", text)
+        text = f"{_THE_FORM} has only the mean of all rows, not {spec.figures[head].form}."
+        yield SpecProblem(f"figures.{head}", f"{text} Choose another headline.")
     if len(spec.columns.images or ()) > 1:
-        yield SpecProblem("columns.images", f"{FORM} has one column of pictures")
+        text = f"{_THE_FORM} has only one column of pictures. Name one."
+        yield SpecProblem("columns.images", text)
 
 
 def _is_mean(figure: Figure) -> bool:

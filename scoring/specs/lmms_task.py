@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scoring.specs.files import file_beside, file_content
-from scoring.specs.problems import SpecError, SpecProblem, either, none_of, quoted
+from scoring.specs.problems import SpecError, SpecProblem, either, quoted
 from scoring.specs.translated import Translated, plain_name, shortened, translated
 from scoring.specs.yaml_text import Code, YamlError, read_yaml
 
@@ -70,35 +70,35 @@ def _included(name: Any, folder: Path, read: list[str]) -> Mapping[str, Any]:
     """Returns the value of a file beside a task, and adds the file's name to `read`. Raises SpecError."""
     path = file_beside(name, folder) if isinstance(name, str) else None
     if path is None:
-        text = f"there is no file {quoted(name)} in its folder; put it there, as no other is read"
+        text = f"The file {quoted(name)} isn't in this folder. Put it there."
         raise SpecError([SpecProblem("include", text)])
     read.append(path.name)
     if len(read) > _MOST_FILES:
-        text = f"more than {_MOST_FILES} files are included, {quoted(name)} the last; join them"
+        text = f"The file {quoted(name)} is one too many: {_MOST_FILES} may be included. Join some."
         raise SpecError([SpecProblem("include", text)])
     try:
         value = read_yaml(file_content(path), names_code=True)
     except YamlError as error:
         raise SpecError([SpecProblem("include", f"{path.name}: {error}")]) from None
     if not isinstance(value, Mapping):
-        text = f"{path.name}: expected names with values, found {quoted(value)}"
+        text = f"{path.name}: Write names with values, as in `name: value`, instead of {quoted(value)}."
         raise SpecError([SpecProblem("include", text)])
     return value
 
 
 def _problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
     if isinstance(task.get("task"), list):
-        yield SpecProblem("task", "is a group of tasks; give the file of one of them")
+        yield SpecProblem("task", "This is a group of tasks. Choose the file of one of them.")
         return
     for field in ("task", "dataset_path"):
         if not _is_text(task.get(field)):
-            yield SpecProblem(field, f"expected a name, found {quoted(task.get(field))}")
+            yield SpecProblem(field, f"Write a name instead of {quoted(task.get(field))}.")
     for field in ("dataset_name", "test_split"):
         if not isinstance(task.get(field), str | int | None):
-            yield SpecProblem(field, f"expected a name, found {quoted(task[field])}")
+            yield SpecProblem(field, f"Write a name instead of {quoted(task[field])}.")
     target = task.get("doc_to_target")
     if _column(target) is None:
-        text = f"expected a column of right answers, found {quoted(target)}"
+        text = f"Write the column of right answers instead of {quoted(target)}."
         yield SpecProblem("doc_to_target", text)
     yield from _metric_problems(task)
 
@@ -106,12 +106,12 @@ def _problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
 def _metric_problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
     own = task.get("process_results")
     if own is not None:
-        text = f"{quoted(own)} computes the metrics: code of a task is never run"
-        yield SpecProblem("process_results", f"{text}. Write the spec's rule yourself")
+        text = f"{quoted(own)} computes the metrics, and a task's code is never run."
+        yield SpecProblem("process_results", f"{text} Write the spec's rule yourself.")
     elif not _metrics(task):
         names = [_metric_name(each) for each in _listed(task.get("metric_list"))]
-        text = none_of(", ".join(names), _METRICS) if names else f"name {either(_METRICS)}"
-        yield SpecProblem("metric_list", text)
+        problem = f"We don't know {either(map(repr, names))}." if names else "There are no metrics."
+        yield SpecProblem("metric_list", f"{problem} Choose {either(_METRICS)}.")
 
 
 def _metrics(task: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -35,10 +35,10 @@ def load_benchmark(path: Path, task: str | None) -> Translated:
     benchmarks = load_benchmarks(path)
     names = [benchmark.task for benchmark in benchmarks]
     if task is not None and task not in names:
-        text = f"expected one of {either(names)}, found {task[:60]!r}"
+        text = f"{task[:60]!r} isn't a task in it. Choose {either(names)}."
         raise SpecError([SpecProblem("--task", text)], path.name)
     if task is None and len(benchmarks) > 1:
-        text = f"there are {len(benchmarks)} ({', '.join(names)}); choose one with --task NAME"
+        text = f"It has {len(benchmarks)} tasks: {', '.join(names)}. Choose one with --task NAME."
         raise SpecError([SpecProblem("tasks", text)], path.name)
     return benchmarks[names.index(task) if task is not None else 0]
 
@@ -51,7 +51,7 @@ def own_spec(path: Path, name: str, beside: Beside) -> Spec:
         raise SpecError([SpecProblem("", str(error))], name) from None
     if form := _form_of(raw):
         way = f"python -m scoring benchmarks {name} --as spec --out NAME.yaml"
-        raise SpecError([SpecProblem("", f"is {form}; make it a spec first: {way}")], name)
+        raise SpecError([SpecProblem("", f"This is {form}. Make it a spec first: {way}")], name)
     return named_spec(raw, name, beside)
 
 

@@ -240,7 +240,7 @@ def _field_problems(fields: OwnFields) -> Iterator[SpecProblem]:
 
 
 def _in_fields_words(problem: SpecProblem) -> SpecProblem:
-    if problem.text.startswith("grades "):
+    if problem.text.startswith("Grades "):
         return SpecProblem("Grades", problem.text)
     place = problem.place
     while place and place not in _LABELS:

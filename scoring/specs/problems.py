@@ -30,7 +30,7 @@ class SpecError(ValueError):
         self.file = file
         lines = [str(problem) for problem in problems[:_MOST]]
         if len(problems) > _MOST:
-            lines.append(f"and {len(problems) - _MOST:,} more")
+            lines.append(f"and {len(problems) - _MOST:,} more problems.")
         super().__init__("\n".join(f"{file}: {line}" if file else line for line in lines))
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -43,12 +43,14 @@ def either(words: Iterable[object], joint: str = "or") -> str:
     return f"{', '.join(first)} {joint} {last}" if first else last
 
 
-def none_of(value: object, known: Iterable[str]) -> str:
-    """Returns a sentence that a value is none of the known ones, with the closest of them."""
+def none_of(value: object, known: Iterable[str], is_optional: bool = False) -> str:
+    """Returns sentences: a value is none of the known ones, and the closest of them or else what to do."""
     names = [*known]
     close = get_close_matches(str(value)[:_SHOWN], names, 1)
     text = f"{quoted(value)} is none of {', '.join(names) or 'none'}"
-    return f"{text} (did you mean {close[0]!r}?)" if close else text
+    if close:
+        return f"{text}. Did you mean {close[0]!r}?"
+    return f"{text}. Delete or correct it." if is_optional else f"{text}. Correct it."
 
 
 def quoted(value: object) -> str:
@@ -82,7 +84,7 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys(("list_type", "tuple_type"), "Write a list, as in [a, b], instead of {found}."),
     "string_type": "Write a text instead of {found}.",
     "missing": "This is missing. Add it.",
-    "literal_error": "{found} is not {expected}",
+    "literal_error": "{found} isn't possible here. Choose {expected}.",
     "string_too_long": "This has more than {max_length:,} characters. Shorten it.",
     "too_long": "This has more than {max_length:,} entries. Leave some out.",
     **dict.fromkeys(
@@ -102,12 +104,13 @@ def _problem(error: Any, place: str, known: Iterable[str]) -> SpecProblem:
     if kind == "too_long" and isinstance(error["input"], str):
         kind = "string_too_long"
     if kind in _UNKNOWN:
-        text = none_of(last, known) if known else f"{last!r} is unknown"
-        return SpecProblem(_joined(place, *above), f"{text}. Delete or correct it.")
+        unknown = f"{last!r} is unknown. Delete or correct it."
+        text = none_of(last, known, is_optional=True) if known else unknown
+        return SpecProblem(_joined(place, *above), text)
     sentence = _KINDS.get(kind)
     if sentence is None:
-        expected = error["msg"].replace("Input should be", "expected").split(",")[0]
-        text = f"{expected[:200]}, found {value}"
+        expected = error["msg"].replace("Input should be", "It must be").split(",")[0]
+        text = f"This is {value}. {expected[:200]}."
     else:
         text = sentence.format(**{"found": value, **error.get("ctx", {})})
     return SpecProblem(_joined(place, *above, last), text)

@@ -334,8 +334,8 @@ class _RowReader:
             picture_cells.append(picture_cell(spelled(cells), cells, image_columns))
         if image_columns and self._rows and not any(picture_cells):
             text = (
-                "the file doesn't say which questions share a picture, so intervals may be too narrow; add a column "
-                "image_id, or give the question file"
+                "The file doesn't show which questions share a picture, so intervals may be too narrow. Add a column "
+                "image_id, or give the question file."
             )
             self._tell(text, blocks="nothing")
         return picture_cells
@@ -344,9 +344,12 @@ class _RowReader:
         answered = {row.id for row in self._rows}
         missing = [id for id in questions if id not in answered]
         if missing:
-            ids = ", ".join(missing[:_SHOWN]) + (", ..." if missing[_SHOWN:] else "")
-            total = len(questions)
-            text = f"PARTIAL: no answer to {len(missing):,} of the {total:,} questions of the question file: {ids}"
+            ids = ", ".join(missing[:_SHOWN])
+            others = len(missing) - _SHOWN
+            if others > 0:
+                ids = f"{ids} and {others:,} more"
+            count = f"{len(missing):,} of the {len(questions):,} questions"
+            text = f"No answer to {count} of the question file. Add id {ids}."
             self._tell(text, blocks="whole")
 
     def _tell(self, text: str, row: int = 0, blocks: Blocks = "scoring") -> None:
@@ -461,11 +464,13 @@ def derived_rows(
             try:
                 value = derived.of(cell_text(row[derived.source]))
             except ValueError as error:
-                raise ValueError(f"derive.{name}: {derived.source} {error}") from None
+                raise ValueError(f"derive.{name}: In {derived.source}, {error}") from None
             is_split = derived.split is not None and protocol != "lmms-eval"
             values = value if is_split and isinstance(value, tuple) else (value,)
             made += [{**row, name: each} for each in values]
         if len(made) > _MOST_MEMBERS:
-            raise ValueError(f"derive.{name}: more than {_MOST_MEMBERS} members in a row")
+            raise ValueError(
+                f"derive.{name}: The row has over {_MOST_MEMBERS} members. Leave some out."
+            )
         rows = made
     return rows

@@ -42,6 +42,10 @@ UNKNOWN = "unknown"
 OVERALL = "Overall"
 ASKED = ("question", "options")
 """Names in braces that a prompt may have."""
+_BY_PROTOCOL = f"{{strict: {OVERALL}}}"
+_CASE = "{when: {column: value}, rule: letter}"
+_KIND = "{kind: letter, ...}"
+_FIGURES = f"{{{OVERALL}: mean}}"
 _MD5 = re.compile(r"[0-9a-f]{32}")
 _URL = re.compile(r"https://[a-z0-9.-]{1,200}(?::[0-9]{1,5})?/[!-~]{1,1000}", re.IGNORECASE)
 _PLAIN_FILE = re.compile(r"[\w+@ -][\w.+@ -]{0,118}")
@@ -60,19 +64,23 @@ def _filled(say: str) -> BeforeValidator:
 
 def _plain_file(value: Any) -> Any:
     if not isinstance(value, str) or not _PLAIN_FILE.fullmatch(value):
-        raise ValueError(f"expected a file's name without folders, found {quoted(value)}")
+        raise ValueError(f"{quoted(value)} isn't a file name. Write one without folders.")
     return value
 
 
 def _md5(value: Any) -> Any:
     if not isinstance(value, str) or not _MD5.fullmatch(value.lower()):
-        raise ValueError(f"expected 32 hexadecimal digits in quotes, found {quoted(value)}")
+        raise ValueError(
+            f"{quoted(value)} isn't an md5. Write its 32 hexadecimal digits in quotes."
+        )
     return value.lower()
 
 
 def _https(value: Any) -> Any:
     if not isinstance(value, str) or not _URL.fullmatch(value):
-        raise ValueError(f"expected an address that begins with https://, found {quoted(value)}")
+        raise ValueError(
+            f"{quoted(value)} isn't a web address. Write one that begins with https://."
+        )
     return value
 
 
@@ -281,11 +289,11 @@ def spec_of(raw: Any) -> Spec:
 
 def _spec_of(raw: Any) -> Spec:
     if not isinstance(raw, Mapping):
-        text = "expected names with values, such as `name: Animals`"
-        raise SpecError([SpecProblem("", f"{text}, found {quoted(raw)}")])
+        text = f"Write names with values, as in `name: Animals`, instead of {quoted(raw)}."
+        raise SpecError([SpecProblem("", text)])
     fields = Spec.model_fields
     problems = [
-        SpecProblem("", f"{none_of(name, fields)}. Delete or correct it.")
+        SpecProblem("", none_of(name, fields, is_optional=True))
         for name in raw
         if name not in fields
     ]
@@ -343,8 +351,8 @@ def _read_field(name: str, value: Any, problems: list[SpecProblem]) -> Any:
         return _ADAPTERS[name].validate_python(value)
     except ValidationError as error:
         if name == "headline":
-            text = "expected the name of a figure, or one for each protocol as in {strict: Overall}"
-            problems.append(SpecProblem(name, f"{text}, found {quoted(value)}"))
+            text = f"Write a figure's name, or one for each protocol as in {_BY_PROTOCOL}, instead of {quoted(value)}."
+            problems.append(SpecProblem(name, text))
         else:
             problems += dict.fromkeys(spec_problems(error, name, _KNOWN.get(name, ())))
         return _WRONG
@@ -355,13 +363,13 @@ def _read_rule(value: Any, problems: list[SpecProblem]) -> Any:
     entries = value if isinstance(value, list | tuple) else [{"rule": value}]
     is_list = isinstance(value, list | tuple)
     if not entries:
-        problems.append(SpecProblem("rule", f"choose one of {either(KINDS)}"))
+        problems.append(SpecProblem("rule", f"The list is empty. Choose {either(KINDS)}."))
     cases = []
     for number, entry in enumerate(entries, start=1):
         place = f"rule.{number}" if is_list else "rule"
         if not isinstance(entry, Mapping) or "rule" not in entry:
-            text = "expected a case as in {when: {column: value}, rule: letter}"
-            problems.append(SpecProblem(place, f"{text}, found {quoted(entry)}"))
+            text = f"Write a case, as in {_CASE}, instead of {quoted(entry)}."
+            problems.append(SpecProblem(place, text))
             continue
         kind = _read_kind(entry["rule"], f"{place}.rule" if is_list else place, problems)
         if kind is None:
@@ -372,7 +380,7 @@ def _read_rule(value: Any, problems: list[SpecProblem]) -> Any:
             problems += spec_problems(error, place, Case.model_fields)
     for number, case in enumerate(cases[:-1], start=1):
         if case.when is None:
-            text = "fits every row, so that the cases below are never used; give it a `when`"
+            text = "It fits every row, so the cases below are never used. Give it a `when`."
             problems.append(SpecProblem(f"rule.{number}", text))
     return tuple(cases) if len(problems) == before else _WRONG
 
@@ -381,8 +389,8 @@ def _read_kind(value: Any, place: str, problems: list[SpecProblem]) -> RuleKind 
     """A kind of rule, which is a word or a mapping with `kind`."""
     written = {"kind": value} if isinstance(value, str) else value
     if not isinstance(written, Mapping) or "kind" not in written:
-        text = f"choose one of {either(KINDS)}, or write {{kind: letter, ...}}"
-        problems.append(SpecProblem(place, f"{text}; found {quoted(value)}"))
+        text = f"{quoted(value)} isn't a rule. Choose {either(KINDS)}, or write {_KIND}."
+        problems.append(SpecProblem(place, text))
         return None
     kind = written["kind"]
     if not isinstance(kind, str) or kind not in KINDS:
@@ -398,8 +406,8 @@ def _read_kind(value: Any, place: str, problems: list[SpecProblem]) -> RuleKind 
 
 def _read_figures(value: Any, problems: list[SpecProblem]) -> Any:
     if not isinstance(value, Mapping) or not value:
-        text = f"expected numbers by name, as in {{{OVERALL}: mean}}"
-        problems.append(SpecProblem("figures", f"{text}, found {quoted(value)}"))
+        text = f"Write figures by name, as in {_FIGURES}, instead of {quoted(value)}."
+        problems.append(SpecProblem("figures", text))
         return _WRONG
     before = len(problems)
     figures: dict[str, Figure] = {}
@@ -429,27 +437,37 @@ def _joint_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
         yield from _headline_problems(read)
         yield from _published_problems(read)
     unknown = [name for name in BRACES.findall(read.get("ask") or "") if name not in ASKED]
+    asked = either(f"{{{known}}}" for known in ASKED)
     for name in dict.fromkeys(unknown):
-        text = f"{{{name}}} is none of {either(f'{{{known}}}' for known in ASKED)}"
+        place = f"{{{name}}}"
+        text = f"{place} can't be filled in. Use {asked}."
         yield SpecProblem("ask", text)
     for field in ("called", "groups", "protocols"):
         for word, times in Counter(read.get(field, ())).items():
             if times > 1:
-                yield SpecProblem(field, f"{word!r} is named {times} times; keep one")
+                yield SpecProblem(field, f"{word!r} is there {times} times. Keep one of them.")
     files = read.get("questions", ())
     if read.get("submission") and not any(file.answers != "there" for file in files):
-        text = "no question file is without answers, so that there is nothing to submit"
-        yield SpecProblem("submission", f"{text}; mark one with `answers: absent`")
+        text = "Every question file has answers, so there's nothing to submit. Mark one with `answers: absent`."
+        yield SpecProblem("submission", text)
+
+
+_ROLES: Mapping[str, str] = {
+    "id": "id",
+    "question": "question",
+    "truth": "right answer",
+    "answer": "model's answer",
+}
 
 
 def _column_problems(columns: Columns) -> Iterator[SpecProblem]:
     roles: dict[str, str] = {}
-    for role in ("id", "question", "truth", "answer"):
+    for role in _ROLES:
         column = getattr(columns, role)
         if column is None:
             continue
         if column in roles:
-            text = f"{column!r} is the {roles[column]} already; name another column"
+            text = f"{column!r} is already the column of the {_ROLES[roles[column]]}. Name another."
             yield SpecProblem(f"columns.{role}", text)
         roles.setdefault(column, role)
 
@@ -466,28 +484,27 @@ def _answer_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     }
     for place, columns in columns_by_place.items():
         if answer in columns:
-            text = f"{answer!r} is the model's answer, and questions aren't grouped by it"
-            yield SpecProblem(place, f"{text}; name another column")
+            text = f"{answer!r} is the model's answer, which can't group questions. Name another column."
+            yield SpecProblem(place, text)
 
 
 def _published_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     for number, row in enumerate(read.get("published", ()), start=1):
         if row.figure not in read["figures"]:
-            text = f"figure {none_of(row.figure, read['figures'])}"
-            yield SpecProblem(f"published.{number}", text)
+            yield SpecProblem(f"published.{number}.figure", none_of(row.figure, read["figures"]))
 
 
 def _rule_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     has_truth = read.get("columns", Columns()).truth is not None
     for case in read.get("rule", ()):
         if not (case.rule.is_compared or has_truth) and "truth" in case.rule.needed:
-            text = "the prompt names {truth}, but columns.truth is null; name its column there"
+            text = "The prompt has {truth}, but columns.truth is null. Name the column there."
             yield SpecProblem("rule", text)
         for protocol in read.get("protocols", ()):
             known = case.rule.protocols()
             if protocol not in known:
                 has = either([name for name in PROTOCOLS if name in known], "and")
-                text = f"{kind_of(case.rule)} has no {protocol!r}; it has {has}"
+                text = f"The rule {kind_of(case.rule)} has no protocol {protocol!r}. Choose from {has}."
                 yield SpecProblem("protocols", text)
 
 
@@ -498,7 +515,9 @@ def _mark_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
         if figure.mark_count > most:
             needed = "two marks" if figure.mark_count == 2 else "marks"
             marks = " with `marks: 2`" if figure.mark_count == 2 else ""
-            text = f"is made of {needed}, which only a rubric{marks} gives"
+            text = (
+                f"It's made of {needed}, which only a rubric{marks} gives. Change rule or figure."
+            )
             yield SpecProblem(f"figures.{name}", text)
 
 
@@ -509,8 +528,11 @@ def _positive_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
         positive = figure.positive
         if positive is not None and rules and not any(rule.reads(positive) for rule in rules):
             kinds = either(dict.fromkeys(map(kind_of, rules)))
-            text = f"{figure.form} counts {positive!r}, an answer that {kinds} never reads"
-            yield SpecProblem(f"figures.{name}", f"{text}; use the rule yes_no with Yes or No")
+            text = (
+                f"{figure.form} counts {positive!r}, which the rule {kinds} never reads. "
+                "Use the rule yes_no with Yes or No."
+            )
+            yield SpecProblem(f"figures.{name}", text)
 
 
 def _headline_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
@@ -520,15 +542,16 @@ def _headline_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     for protocol in protocols:
         of_protocol = [figure for figure in figures.values() if figure.belongs_to(protocol)]
         if not of_protocol:
-            yield SpecProblem("figures", f"none of them is told under {protocol}; add one")
+            yield SpecProblem("figures", f"There is none under the protocol {protocol}. Add one.")
         elif all(figure.is_guess for figure in of_protocol):
-            yield SpecProblem("figures", f"all of them are guesses under {protocol}; add one")
+            text = f"Under the protocol {protocol}, all of them are guesses. Add one that isn't."
+            yield SpecProblem("figures", text)
     by_protocol = (
         dict.fromkeys(protocols, headline) if isinstance(headline, str) else headline or {}
     )
     texts = [_headline_problem(figures, name, protocol) for protocol, name in by_protocol.items()]
     texts += [
-        f"{protocol!r} is none of the protocols of this spec"
+        f"{protocol!r} isn't a protocol of this spec. Choose from {', '.join(protocols)}."
         for protocol in by_protocol
         if protocol not in protocols
     ]
@@ -537,11 +560,13 @@ def _headline_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
 
 def _headline_problem(figures: Mapping[str, Figure], name: str, protocol: str) -> str:
     if name not in figures:
-        return f"{name!r} is none of the figures {', '.join(figures)}"
+        return none_of(name, figures)
     if figures[name].is_guess:
-        return f"{name!r} is a guess, which stands for no model; choose another figure"
+        return f"{name!r} is a guess, not a model's score. Choose another figure."
     if not figures[name].belongs_to(protocol):
-        return f"{name!r} is not told under {protocol}; choose another for it"
+        return (
+            f"{name!r} doesn't exist under the protocol {protocol}. Choose another figure for it."
+        )
     return ""
 
 

@@ -44,21 +44,25 @@ class Code:
 def read_yaml(content: bytes, names_code: bool = False) -> Any:
     """The value that a YAML file holds; with `names_code`, `!function NAME` is a `Code`. Raises YamlError."""
     if len(content) > LARGEST:
-        raise YamlError(f"the file has {len(content):,} bytes; a spec has {LARGEST:,} at most")
+        raise YamlError(
+            f"The file has {len(content):,} bytes, and a spec has {LARGEST:,} at most. Shorten it."
+        )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise YamlError(f"byte {error.start + 1:,} is not UTF-8; save the file as UTF-8") from None
+        raise YamlError(
+            f"Byte {error.start + 1:,} isn't UTF-8. Save the file with the encoding UTF-8."
+        ) from None
     if sign := _UNREADABLE.search(text):
         line = text.count("\n", 0, sign.start()) + 1
-        raise YamlError(f"line {line} has the sign {sign[0]!a}; delete it")
+        raise YamlError(f"Line {line} has the sign {sign[0]!a}. Delete it.")
     try:
         _check_events(text, (_FUNCTION,) if names_code else ())
         return yaml.load(text, _SpecLoader)
     except yaml.MarkedYAMLError as error:
         raise YamlError(_told(error)) from None
     except yaml.YAMLError as error:
-        raise YamlError(f"the file is not YAML: {str(error)[:200]}") from None
+        raise YamlError(f"The file isn't YAML: {_sentence(str(error))}") from None
 
 
 def write_yaml(value: Any) -> str:
@@ -86,11 +90,14 @@ class _SpecLoader(_Loader):
         for key, _ in node.value if isinstance(node, MappingNode) else ():
             if not isinstance(key, ScalarNode):
                 raise yaml.constructor.ConstructorError(
-                    None, None, "a name must be a text", key.start_mark
+                    None, None, "A name must be a text. Write it as one.", key.start_mark
                 )
             if key.value in names:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"{key.value[:40]!r} stands here twice; keep one", key.start_mark
+                    None,
+                    None,
+                    f"{key.value[:40]!r} is here twice. Keep one of them.",
+                    key.start_mark,
                 )
             names.add(key.value)
         return {
@@ -136,25 +143,29 @@ def _check_events(text: str, tags: Collection[str]) -> None:
     for event in yaml.parse(text, _Loader):
         problem = ""
         if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor):
-            problem = (
-                "anchors and aliases (& and *) are not read; write it out, or put it in quotes"
-            )
+            problem = "This begins with & or *, for an anchor or alias. Write it out, or put it in quotes."
         elif getattr(event, "tag", None) not in (None, *tags):
-            problem = "tags (!) are not read; delete it, or put it in quotes"
+            problem = "This begins with !, for a tag. Delete it, or put it in quotes."
         documents += isinstance(event, yaml.DocumentStartEvent)
         depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
         if depth > _DEEPEST:
-            problem = f"more than {_DEEPEST} levels stand in one another; write fewer"
+            problem = f"This is nested more than {_DEEPEST} levels deep. Write fewer."
         if documents > 1:
-            problem = "a second document begins; keep one, without ---"
+            problem = "A second document begins. Keep only one, without ---."
         if problem:
             raise yaml.MarkedYAMLError(None, None, problem, event.start_mark)
 
 
 def _told(error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
-    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-    return f"{place}{(error.problem or error.context or 'this is not YAML')[:200]}"
+    text = _sentence(error.problem or error.context or "this is not YAML")
+    return f"line {mark.line + 1}, column {mark.column + 1}: {text}" if mark else text
+
+
+def _sentence(problem: str) -> str:
+    """Returns a parser's problem with a capital and a full stop."""
+    text = problem[:200].rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _plain(text: str) -> Any:

@@ -19,6 +19,7 @@ from pydantic import AfterValidator
 
 from arena.io.rows import FileRow, cell, read_rows
 from arena.io.tables import COMMAND_LINE, read_json
+from arena.templates import plural
 from scoring.task_map.published import task_key
 from scoring.task_map.types import TaskMapError
 
@@ -99,9 +100,7 @@ class Adapters(NamedTuple):
 def read_adapters(folder: Path) -> Adapters:
     """The adapters in a folder's tasks.csv. Raises RowsError, and TaskMapError below three comparable adapters."""
     if not (folder / TASKS).is_file():
-        raise TaskMapError(
-            f"{folder}: expected {TASKS} in it, with the columns task, folder and n; add it"
-        )
+        raise TaskMapError(f"{folder} has no {TASKS}. Add it, with the columns task, folder and n.")
     adapters: dict[str, Adapter] = {}
     left_out: dict[str, str] = {}
     for _, row in read_rows(folder / TASKS, _AdapterRow, key=("task",), limits=COMMAND_LINE):
@@ -114,7 +113,8 @@ def read_adapters(folder: Path) -> Adapters:
         first_left_out = [*left_out.items(), *others.items()][:5]
         reasons = "; ".join(f"{task}: {reason}" for task, reason in first_left_out)
         raise TaskMapError(
-            f"{folder}: {len(chosen)} adapters can stand beside each other; a map needs three. {reasons}"
+            f"{folder} has {plural(len(chosen), 'comparable adapter')}, and a map needs three. "
+            f"Correct these: {reasons}."
         )
     return Adapters(chosen, {**left_out, **others})
 
@@ -148,7 +148,7 @@ def _adapter(task: str, root: Path, folder: str, n: str) -> Adapter:
     """The adapter in a folder below the root. Raises _Broken."""
     place = (root / folder).resolve()
     if not folder or not place.is_relative_to(root.resolve()) or not place.is_dir():
-        raise _Broken(f"its folder {folder!r} is not there")
+        raise _Broken(f"its folder {folder!r} doesn't exist")
     config = _config(place / CONFIG)
     modules = _modules(_tensors(place / WEIGHTS))
     rank = config["r"]
@@ -159,7 +159,7 @@ def _adapter(task: str, root: Path, folder: str, n: str) -> Adapter:
         if factors.a.shape[0] != rank or factors.b.shape[1] != rank
     ]
     if wrong:
-        raise _Broken(f"{wrong[0]} has not the rank {rank} that {CONFIG} says")
+        raise _Broken(f"{wrong[0]} doesn't have the rank {rank} of {CONFIG}")
     settings = {
         "base": f"{config['base_model_name_or_path']}@{config.get('revision') or 'main'}",
         "rank": str(rank),
@@ -179,18 +179,18 @@ def _config(file: Path) -> Mapping[str, Any]:
     try:
         config = read_json(file, COMMAND_LINE)
     except ValueError as error:
-        raise _Broken(str(error)) from error
+        raise _Broken(str(error).rstrip(".")) from error
     if not isinstance(config, dict) or config.get("peft_type") != "LORA":
-        raise _Broken(f"{CONFIG} is of no LoRA")
+        raise _Broken(f"{CONFIG} isn't of a LoRA")
     rank = config.get("r")
     alpha = config.get("lora_alpha")
     if not (type(rank) is int and rank > 0 and isinstance(alpha, int | float) and alpha > 0):
         raise _Broken(
-            f"{CONFIG}: expected a rank r and a lora_alpha above 0, found {rank!r} and {alpha!r}"
+            f"{CONFIG} has r {rank!r} and lora_alpha {alpha!r}, which must be numbers above 0"
         )
     for name in ("use_dora", "rank_pattern", "alpha_pattern", "modules_to_save", "fan_in_fan_out"):
         if config.get(name):
-            raise _Broken(f"{CONFIG} has {name}, which changes more than B times A says")
+            raise _Broken(f"{CONFIG} has {name}, which changes more than B times A")
     return config
 
 
@@ -198,10 +198,10 @@ def _modules(tensors: Mapping[str, Tensor]) -> Mapping[str, Factors]:
     """The factors by module. Raises _Broken."""
     strange = [name for name in tensors if not name.endswith((_A, _B))]
     if strange:
-        raise _Broken(f"{WEIGHTS} has {strange[0]}, which is neither A nor B of LoRA")
+        raise _Broken(f"{WEIGHTS} has {strange[0]}, which is neither A nor B of a LoRA")
     names = sorted({name.removesuffix(_A).removesuffix(_B) for name in tensors})
     if not names:
-        raise _Broken(f"{WEIGHTS} holds nothing")
+        raise _Broken(f"{WEIGHTS} is empty")
     for name in names:
         if f"{name}{_A}" not in tensors or f"{name}{_B}" not in tensors:
             raise _Broken(f"{WEIGHTS}: {name} has only one of A and B")
@@ -214,7 +214,7 @@ def _tensors(file: Path) -> Mapping[str, Tensor]:
         with file.open("rb") as opened:
             (length,) = struct.unpack("<Q", opened.read(8))
             if length > _MOST_HEADER:
-                raise _Broken(f"{file.name} is no whole safetensors file")
+                raise _Broken(f"{file.name} isn't a complete safetensors file")
             header = json.loads(opened.read(length))
         header.pop("__metadata__", None)
         start = 8 + length
@@ -223,9 +223,9 @@ def _tensors(file: Path) -> Mapping[str, Tensor]:
     except _Broken:
         raise
     except OSError as error:
-        raise _Broken(f"{file.name} cannot be opened ({error.strerror})") from error
+        raise _Broken(f"{file.name} can't be opened: {error.strerror}") from error
     except (struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise _Broken(f"{file.name} is no whole safetensors file") from error
+        raise _Broken(f"{file.name} isn't a complete safetensors file") from error
 
 
 def _tensor(file: Path, name: str, about: Any, start: int, end: int) -> Tensor:
@@ -233,7 +233,7 @@ def _tensor(file: Path, name: str, about: Any, start: int, end: int) -> Tensor:
     shape = about["shape"]
     (first, last) = about["data_offsets"]
     if dtype not in _DTYPES or len(shape) != 2:
-        raise _Broken(f"{name} is {dtype} {shape}; expected a matrix of {', '.join(_DTYPES)}")
+        raise _Broken(f"{name} is {dtype} {shape}, not a matrix of {', '.join(_DTYPES)}")
     tensor = Tensor(file, dtype, (int(shape[0]), int(shape[1])), start + first)
     size = tensor.size * np.dtype(_DTYPES[dtype]).itemsize
     if not 0 <= first < last <= end or last - first != size:
@@ -250,7 +250,7 @@ def _check_numbers(modules: Iterable[Factors]) -> None:
                 values = tensor.read(start, CHUNK)
                 sizes[letter] = max(sizes[letter], float(np.abs(values).max()))
                 if not np.isfinite(sizes[letter]) or np.isnan(values).any():
-                    raise _Broken("it holds NaN or infinite numbers")
+                    raise _Broken("it has NaN or infinite numbers")
     zero = [letter for letter, size in sizes.items() if size == 0]
     if zero:
-        raise _Broken(f"its {zero[0]} is zero: nothing was learned, so it has no direction")
+        raise _Broken(f"its {zero[0]} is zero, so nothing was learned")

@@ -39,7 +39,7 @@ def make_vectors(
     shared = [name for name, times in folders.items() if times > 1]
     if shared:
         raise TaskMapError(
-            f"{questions.name}: two categories would have the folder {shared[0]!r}; rename one"
+            f"{questions.name}: Two categories would have the folder {shared[0]!r}. Rename one."
         )
     out.mkdir(parents=True, exist_ok=True)
     record = {**asdict(settings), "samples": most, "questions": file_sha256(questions)}
@@ -65,7 +65,7 @@ def _trained(trainer: AdapterTrainer, task: str, samples: list[Sample], out: Pat
         learned = trainer.train(samples, folder)
     except TrainingError as error:
         raise TrainingError(
-            f"{task}: {error}. What is made is kept: the same command goes on"
+            f"{task}: {error}. Finished tasks are kept. Run the same command again to continue."
         ) from error
     folder.rename(out / _folder(task))
     short = f", {len(samples) - learned.samples} too long" if learned.samples < len(samples) else ""
@@ -85,7 +85,8 @@ def _check_record(file: Path, record: Mapping[str, object]) -> None:
     ]
     if differs:
         raise TaskMapError(
-            f"{file}: its adapters have another {', '.join(differs)}; choose another --out, or the same"
+            f"{file} has adapters with other settings: {', '.join(differs)}. Choose another --out, or the same "
+            "settings."
         )
 
 

@@ -113,7 +113,7 @@ def _left_out_notice(adapters: Adapters) -> Iterator[str]:
         reasons = "; ".join(f"{task}: {reason}" for task, reason in adapters.left_out.items())
         left_out = len(adapters.left_out)
         total = left_out + len(adapters.chosen)
-        yield f"{left_out} of {total} adapters are left out. {reasons}"
+        yield f"{left_out} of {total} adapters are left out: {reasons}"
 
 
 def _seed_notice(folder: Path, vector: Vector) -> Iterator[str]:

@@ -38,7 +38,7 @@ def offline_visit_bench(
         instances.setdefault(instance.key, instance)
     if not instances:
         raise AnsweringError(
-            f"{file.name} holds no instructions; choose one of VisIT-Bench's CSV files"
+            f"{file.name} has no instructions. Choose one of VisIT-Bench's CSV files."
         )
     column = next(name for name in IMAGE_COLUMNS if name in record.values)
     digest = hashlib.sha256("\n".join(instances).encode()).hexdigest()
@@ -58,17 +58,21 @@ def _instance(record: Record, file: Path) -> _Instance:
     column = next((name for name in IMAGE_COLUMNS if name in record.values), None)
     if column is None:
         raise RowsError(
-            f"expected a column {', '.join(IMAGE_COLUMNS)}; add it", file.name, record.row
+            f"There is no column of images. Add one named {' or '.join(IMAGE_COLUMNS)}.",
+            file.name,
+            record.row,
         )
     cell = str(record.values[column])
     instruction = str(record.values["instruction"])
-    wanted = "expected the image's address, or a list of them"
+    wanted = "The cell names no image. Write its address, or a list of addresses."
     with row_errors(file.name, record.row):
         images = images_in(cell.strip(), column, wanted)
     if not images:
         raise RowsError(wanted, file.name, record.row, column)
     if not instruction.strip():
-        raise RowsError("is empty; expected an instruction", file.name, record.row, "instruction")
+        raise RowsError(
+            "The cell is empty. Write an instruction.", file.name, record.row, "instruction"
+        )
     category = str(record.values.get("instruction_category", ""))
     return _Instance(item_key(instruction, images), instruction, category, cell, images)
 
@@ -85,12 +89,15 @@ def _bytes(name: str, folder: Path | None, fetched: Callable[[str], bytes]) -> b
         try:
             return fetched(name)
         except FetchError as error:
-            raise TaskError(f"its image: {error}, or give a folder with --images") from error
+            text = f"Its image can't be fetched: {str(error).rstrip('.')}. Give a folder with --images."
+            raise TaskError(text) from error
     path = named_file(folder, last_part(name))
     try:
         return path.read_bytes()
     except OSError as error:
-        raise TaskError(f"its image {path} cannot be read ({error.strerror})") from error
+        raise TaskError(
+            f"Its image {path} can't be read: {error.strerror}. Put it there."
+        ) from error
 
 
 def _csv(instances: Sequence[_Instance], column: str, answers: Answers, model: str) -> bytes:

@@ -191,10 +191,12 @@ class SubmissionStore:
     def enter(self, owner: str, report: MatchReport) -> Entered:
         """Puts a complete report on its boards, as a variant if its name is taken. Raises SubmissionError."""
         if problem := ungraded(report):
-            raise SubmissionError(f"{problem}: {report.title} gets no place on a public board")
+            raise SubmissionError(
+                f"{report.title} can't enter a public board. {problem.rstrip('.')}."
+            )
         if not report.complete:
             raise SubmissionError(
-                f"{report.title} answers some items only: it gets a report, and no place on a public board"
+                f"{report.title} can't enter a public board, as it answers only some items. Answer all of them."
             )
         with self._database.write() as connection:
             take_turn(connection, SUBMISSION)
@@ -227,7 +229,7 @@ class SubmissionStore:
         with self._database.write() as connection:
             number = connection.scalar(select(SUBMISSION.c.id).where(is_this))
             if number is None:
-                raise SubmissionError(f"There is no submission {name!r} of yours")
+                raise SubmissionError(f"You have no submission {name!r}. Choose another name.")
             connection.execute(delete(SUBMITTED).where(SUBMITTED.c.submission_id == number))
             played = (JUDGED.c.source == source) & ((JUDGED.c.a == name) | (JUDGED.c.b == name))
             connection.execute(update(JUDGED).where(played).values(replies="[]"))

@@ -70,11 +70,12 @@ def file_problems_html(problems: Sequence[Problem]) -> str:
 
 
 def folded_problems_html(problems: Sequence[Problem]) -> str:
-    if not problems:
+    """Returns the problems of a report's file; that questions are missing is already a caveat of the report."""
+    others = [problem for problem in problems if problem.blocks != "whole"]
+    if not others:
         return ""
-    # partial: said above it
-    unfolded = any(problem.blocks in ("scoring", "circular") for problem in problems)
-    return REPORT.folded(t("report.about_file"), file_problems_html(problems), unfolded)
+    unfolded = any(problem.blocks in ("scoring", "circular") for problem in others)
+    return REPORT.folded(t("report.about_file"), file_problems_html(others), unfolded)
 
 
 def _problems(blocks: Blocks, problems: Sequence[Problem]) -> str:
@@ -89,13 +90,14 @@ def _problems(blocks: Blocks, problems: Sequence[Problem]) -> str:
 
 
 def _in_rows(text: str, rows: Sequence[int]) -> str:
-    """Returns the text of a problem after its rows; alone if it is about the whole file."""
+    """Returns the text of a problem after its rows, each named once; alone if it is about the whole file."""
     if not any(rows):
         return text
-    numbers = t("names.comma").join(f"{row:,}" for row in rows[:_MOST_ROWS])
-    if len(rows) > _MOST_ROWS:
-        return t("report.many_rows", rows=numbers, more=len(rows) - _MOST_ROWS, text=text)
-    return t("report.rows", rows=numbers, count=len(rows), text=text)
+    different = [*dict.fromkeys(rows)]
+    numbers = t("names.comma").join(f"{row:,}" for row in different[:_MOST_ROWS])
+    if len(different) > _MOST_ROWS:
+        return t("report.many_rows", rows=numbers, more=len(different) - _MOST_ROWS, text=text)
+    return t("report.rows", rows=numbers, count=len(different), text=text)
 
 
 class Listed(NamedTuple):

@@ -213,15 +213,15 @@ def test_totals_are_summed_one_question_at_a_time():
 
 def test_questions_without_a_prediction_are_named_and_counted():
     few = report([row("a", [1.0]), row("b", [None], prediction=None)])
-    assert missing_notice(few) == "no prediction for 1 of 2 questions, which are unscored: b"
+    assert missing_notice(few) == "No answer to 1 of the 2 questions, which are unscored: b."
     none_of_them = [row(f"v1_{n}", [None], prediction=None) for n in range(1, 23)]
     notice = missing_notice(report(none_of_them[:20]))
     assert notice.endswith(" v1_19, v1_20")
     notice = missing_notice(report(none_of_them))
     assert notice.startswith(
-        "no prediction for 22 of 22 questions, which are unscored: v1_1, v1_2, "
+        "No answer to 22 of the 22 questions, which are unscored: v1_1, v1_2, "
     )
-    assert "v1_20, ... (all are in the file -missing.csv)" in notice and "v1_21" not in notice
+    assert "v1_20 and 2 more. All are in the file -missing.csv." in notice and "v1_21" not in notice
     table_of_missing = missing_csv(few).decode("utf-8-sig").splitlines()
     assert table_of_missing == ['"id","groups","question"', '"b","rec","What?"']
 
@@ -294,7 +294,7 @@ def test_an_audit_is_read_back(tmp_path):
 def test_what_is_no_audit_is_refused_by_the_file_s_name(text, tmp_path):
     (tmp_path / "other.jsonl").write_text(text)
     with pytest.raises(
-        RowsError, match="other.jsonl.*expected the -audit.jsonl of a judged MM-Vet report"
+        RowsError, match="other.jsonl.*This isn't the -audit.jsonl of a judged MM-Vet report"
     ):
         read_audit(tmp_path / "other.jsonl")
 

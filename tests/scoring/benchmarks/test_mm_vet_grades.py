@@ -84,28 +84,36 @@ def test_runs_are_read_and_what_the_script_could_not_read_is_told_from_a_zero(tm
         (
             IDS[0],
             {**graded(0.5, 1.0), "content": ["0.5"]},
-            "expected as many models, contents and scores",
+            "Its lists model, content and score have different lengths",
         ),
-        (IDS[0], graded(0.5), "expected 2 scores as elsewhere, found 1"),
-        (IDS[0], graded(0.5, 1.5), "expected scores from 0.0 to 1.0, found 1.5"),
+        (IDS[0], graded(0.5), "It has 1 of 2 scores. Add the missing ones."),
+        (IDS[0], graded(0.5, 1.5), "A score is 1.5, but must be from 0.0 to 1.0. Correct it."),
         (
             IDS[0],
             {**graded(0.5, 1.0), "score": ["0.5", "1.0"]},
-            "expected model, content and score, a list",
+            "It needs three lists: model, content and score.",
         ),
-        (IDS[0], {**graded(0.5, 1.0), "score": 0.5}, "expected model, content and score, a list"),
+        (
+            IDS[0],
+            {**graded(0.5, 1.0), "score": 0.5},
+            "It needs three lists: model, content and score.",
+        ),
         (IDS[0], {"model": ["a"], "score": [1.0]}, "content is missing"),
         (
             IDS[0],
             graded(0.5, 1.0, content="0.5"),
-            r"expected the score of the reply '0.5', found 1.0",
+            r"The score is 1.0, but its reply says '0.5'",
         ),
         (
             IDS[0],
             {**graded(0.5, 1.0), "model": ["j", ""]},
-            "expected model, content and score, a list",
+            "It needs three lists: model, content and score.",
         ),
-        (IDS[0], graded(), "expected as many models, contents and scores"),
+        (
+            IDS[0],
+            graded(),
+            "Its lists model, content and score have different lengths or are empty",
+        ),
     ],
 )
 def test_a_wrong_grade_is_named_with_its_row_and_question(tmp_path, id, entry, told):
@@ -164,12 +172,14 @@ def test_the_command_needs_no_judge_and_compares(tmp_path):
         ("--batch -o samples=true", "--batch, -o samples"),
     ):
         done = command("score", "--benchmark=mm-vet", file, "-o", "sample=true", *words.split())
-        assert done.code == 2 and f"holds grades, and nothing is left to {told}; leave" in " ".join(
-            done.err.split()
+        assert (
+            done.code == 2
+            and f"already has grades, so nothing is judged. Leave out {told}, or"
+            in " ".join(done.err.split())
         )
     answers = put(tmp_path, {id: "x" for id in IDS}, "answers.json")
     assert (
-        "choose a judge with --judge MODEL"
+        "Choose a judge with --judge MODEL."
         in command("score", "--benchmark=mm-vet", answers, "-o", "sample=true").err
     )
 
@@ -212,7 +222,7 @@ def test_of_grades_of_all_questions_a_subset_takes_its_own_and_counts_the_others
         "-o",
         "missing=unscored",
     )
-    assert done.code == 2 and "o_judge-2-grade-1runs.json: holds no grade of" in done.err
+    assert done.code == 2 and "o_judge-2-grade-1runs.json: It has no grades of" in done.err
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_the_samples_of_one_call_are_the_runs(cache):
 
 
 def test_samples_of_a_judge_that_gives_one_are_refused():
-    with pytest.raises(OptionsError, match="choose separate runs"):
+    with pytest.raises(OptionsError, match="Choose separate runs"):
         drafted(
             "http://a", options=Options(runs=2, sampled=True), spec=replace(SPEC, samples=False)
         )

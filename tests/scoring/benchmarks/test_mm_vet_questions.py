@@ -59,7 +59,7 @@ def test_without_a_file_the_error_says_what_to_set(tmp_path):
     for folder in (None, tmp_path, tmp_path / "gone.json"):
         with pytest.raises(
             QuestionsError,
-            match="set MM_VET_PATH to the folder that holds mm-vet.json",
+            match="set MM_VET_PATH to the folder with mm-vet.json",
         ):
             load_mm_vet(folder)
 
@@ -78,8 +78,12 @@ ENTRY = {
     [
         ([], "row 1", "expected MM-Vet's"),
         ({}, "row 1", "expected MM-Vet's"),
-        ({"v1_0": "x"}, "column 'v1_0'", "texts imagename, question and answer"),
-        ({"v1_0": {**ENTRY, "answer": 5}}, "column 'v1_0'", "texts imagename, question and answer"),
+        ({"v1_0": "x"}, "column 'v1_0'", "imagename, question and answer must be texts"),
+        (
+            {"v1_0": {**ENTRY, "answer": 5}},
+            "column 'v1_0'",
+            "imagename, question and answer must be texts",
+        ),
         ({"v1_0": {**ENTRY, "capability": "rec"}}, "column 'v1_0'", "a list of one or more"),
         ({"v1_0": {**ENTRY, "capability": []}}, "column 'v1_0'", "a list of one or more"),
         ({"v1_0": {**ENTRY, "capability": ["rec", "rec"]}}, "column 'v1_0'", "each once"),
@@ -293,7 +297,7 @@ def test_an_empty_folder_is_filled_and_another_left_alone(data, release, tmp_pat
     assert (fetch_mm_vet(tmp_path / "empty", address) / "images").is_dir()
     _written(tmp_path / "notes.txt", "mine")
     for taken in (tmp_path, tmp_path / "notes.txt"):
-        with pytest.raises(QuestionsError, match="already holds something else"):
+        with pytest.raises(QuestionsError, match="already has other files"):
             fetch_mm_vet(taken, address)
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
@@ -319,12 +323,12 @@ def locked(content: bytes) -> bytes:
 
 
 FAULTS = {
-    "no zip": (lambda data: b"<html>not here</html>", "no sound zip archive"),
-    "cut": (lambda data: archive(data)[:-200], "no sound zip archive"),
-    "locked": (lambda data: locked(archive(data)), "no sound zip archive"),
+    "no zip": (lambda data: b"<html>not here</html>", "isn't a complete zip archive"),
+    "cut": (lambda data: archive(data)[:-200], "isn't a complete zip archive"),
+    "locked": (lambda data: locked(archive(data)), "isn't a complete zip archive"),
     "flipped": (
         lambda data: archive(data)[:90] + b"\0\0\0\0" + archive(data)[94:],
-        "no sound zip archive",
+        "isn't a complete zip archive",
     ),
     "other questions": (
         lambda data: archive(data, **{"mm-vet/mm-vet.json": b"{}"}),
@@ -340,7 +344,7 @@ FAULTS = {
     ),
     "a picture lacks": (
         lambda data: archive(data, **{"mm-vet/images/v1_0.png": None}),
-        "lacks the picture images/v1_0",
+        "has no picture images/v1_0",
     ),
     "bomb": (lambda data: archive(data, bomb=bytes(2_010_000)), "not the published one"),
     "many files": (
@@ -411,7 +415,7 @@ def test_a_server_that_refuses_is_not_asked_again(release, tmp_path, status):
     handler, address = release
     waits = []
     handler.faults = [lambda request: request.send_error(status)]
-    with pytest.raises(DownloadError, match=f"answered {status}; check the address in a browser"):
+    with pytest.raises(DownloadError, match=f"answered {status}. Check the address in a browser"):
         fetch_mm_vet(tmp_path / "mm-vet", address, waits.append)
     assert waits == []
 

@@ -182,10 +182,10 @@ def test_the_page_offers_the_questions_that_are_there(tmp_path):
     [
         (
             {"capability": ["sequence"]},
-            "expected capabilities out of rec, ocr, know, gen, spat, math, seq",
+            "is no capability. Choose from rec, ocr, know, gen, spat, math, seq",
         ),
-        ({"question": None}, "expected texts question and answer"),
-        ({"capability": []}, "expected capability, a list of one or more"),
+        ({"question": None}, "question and answer must be texts"),
+        ({"capability": []}, "Its capability must be a list that names each capability once"),
     ],
 )
 def test_a_wrong_question_file_is_refused(tmp_path, change, told):

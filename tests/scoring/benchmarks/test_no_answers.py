@@ -42,10 +42,10 @@ def test_the_sentence_counts_and_names_the_first_ids():
     (told,) = no_answer_sentences(reasons, 40, "Unscored.")
     assert told == (
         "20 of the 40 answers aren't a model's (nothing). Unscored. "
-        "Id: 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, ..."
+        "Id: 1, 3, 5, 7, 9, 11, 13, 15, 17, 19 and 10 more."
     )
     assert no_answer_sentences({"a": "nothing"}, 3, "So.") == (
-        "1 of the 3 answers isn't a model's (nothing). So. Id: a",
+        "1 of the 3 answers isn't a model's (nothing). So. Id: a.",
     )
 
 

@@ -56,7 +56,7 @@ def test_500_right_answers_alone_are_a_partial_score(tmp_path, split, name, of):
     )
     assert found.partial
     assert found.problems[0].text.startswith(
-        f"PARTIAL: no answer to {of - 500:,} of the {of:,} questions of MMBench"
+        f"No answer to {of - 500:,} of the {of:,} questions of MMBench"
     )
     worst = pytest.approx(50_000 / of)
     assert vanilla(found) == (split, of, of - 500, 100, worst, 100)
@@ -79,7 +79,7 @@ def test_a_partial_score_is_told_and_stands_in_the_files_names(command, tmp_path
     file = table_file(tmp_path / "m.tsv", [row(index, "B") for index in range(1, 501)])
     code, said, _ = command("score", "--benchmark=mmbench", file, "--no-judge")
     assert code == 0 and all(path.name.startswith("partial_") for path in command.out.iterdir())
-    assert said.splitlines()[3].startswith("PARTIAL: no answer to 664 of the 1,164")
+    assert said.splitlines()[3].startswith("No answer to 664 of the 1,164")
     assert "\nPartial: m scores 100.0 on MMBench dev (vanilla accuracy over 500 of 1,164" in said
     assert overall(command, "vanilla") == pytest.approx((100, 50_000 / 1164, 100))
 
@@ -90,7 +90,7 @@ def test_several_splits_without_a_known_name_are_one_partial_file(tmp_path):
     )
     found = tables(file)
     assert found.problems[0].text.startswith(
-        "PARTIAL: no answer to 664 of the 1,164 questions of MMBench all"
+        "No answer to 664 of the 1,164 questions of MMBench all"
     )
     assert vanilla(found) == ("all", 1164, 664, 100, pytest.approx(50_000 / 1164), 100)
 
@@ -106,7 +106,7 @@ def test_a_whole_dev_file_is_not_partial(tmp_path, count, split):
         )
     )
     assert not found.partial and not [
-        problem for problem in found.problems if "PARTIAL" in problem.text
+        problem for problem in found.problems if "No answer" in problem.text
     ]
 
 
@@ -127,7 +127,7 @@ def test_a_set_of_other_abilities_is_not_a_part_of_mmbench(tmp_path):
     assert not [
         problem
         for problem in found.problems
-        if "edition" in problem.text or "PARTIAL" in problem.text
+        if "edition" in problem.text or "No answer" in problem.text
     ]
 
 
@@ -148,8 +148,7 @@ def test_the_question_file_names_what_is_missing(command, tmp_path):
     )
     assert (
         code == 0
-        and "PARTIAL: no answer to 30 of the 40 questions of the question file: index 5, 6, 7"
-        in said
+        and "No answer to 30 of the 40 questions of the question file. Add index 5, 6, 7" in said
     )
     assert "\nPartial: m scores 90.0 on MMBench dev (CircularEval" in said and overall(
         command, "circulareval"
@@ -165,7 +164,7 @@ def test_the_question_file_names_what_is_missing(command, tmp_path):
         "--questions",
         questions,
     )
-    assert code == 0 and "PARTIAL" not in said and not list(command.out.glob("partial_*")), (
+    assert code == 0 and "No answer to" not in said and not list(command.out.glob("partial_*")), (
         "a wrong pass ends a question"
     )
     assert overall(command, "circulareval") == (97.5, 97.5, 97.5)
@@ -182,7 +181,7 @@ def test_base_rows_alone_are_whole_as_vanilla(command, tmp_path):
         "--questions",
         questions,
     )
-    assert "base rows only" in said and "PARTIAL" not in said
+    assert "base rows only" in said and "No answer to" not in said
     _, said, _ = command(
         "score",
         "--benchmark=mmbench",
@@ -190,7 +189,7 @@ def test_base_rows_alone_are_whole_as_vanilla(command, tmp_path):
         "--questions",
         questions,
     )
-    assert "PARTIAL: no answer to 1 of the 4 questions of the question file: index 1" in said
+    assert "No answer to 1 of the 4 questions of the question file. Add index 1." in said
 
 
 def mmt_rows(split, lacking=()):
@@ -211,7 +210,7 @@ def mmt_rows(split, lacking=()):
 def test_mmt_bench_is_checked_by_its_subtasks(tmp_path, split, of):
     lacking = list(subtasks())[:3]
     found = tables(table_file(tmp_path / "m.tsv", mmt_rows(split, lacking)), "mmt-bench")
-    told = f"PARTIAL: no answer to 3 of the {of:,} questions of MMT-Bench {split}"
+    told = f"No answer to 3 of the {of:,} questions of MMT-Bench {split}"
     assert found.partial and found.problems[0].text.startswith(told)
     scores = found.splits[-1]
     unscored = {
@@ -252,7 +251,7 @@ def test_mmt_bench_of_a_split_without_a_known_name(tmp_path, split, name):
     rows = [{**one, "split": split} for one in mmt_rows("VAL")]
     part = tables(table_file(tmp_path / name, rows[::2]), "mmt-bench")
     assert part.problems[0].text.startswith(
-        f"PARTIAL: no answer to {len(rows) // 2:,} of the 3,127 questions of MMT-Bench"
+        f"No answer to {len(rows) // 2:,} of the 3,127 questions of MMT-Bench"
     )
     assert not tables(table_file(tmp_path / name, rows), "mmt-bench").partial
 
@@ -284,7 +283,7 @@ def test_the_page_says_the_same(tmp_path):
     problems = (*tabulated(report).problems, *report.problems)
     head = head_html(report, [folded_problems_html(problems)])
     assert (
-        "PARTIAL: no answer to 664 of the 1,164" in head
+        "No answer to 664 of the 1,164" in head
         and "vanilla accuracy lies between 43.0 and 100.0" in head
     )
     assert "500 of 1,164 decided" in head and "over all 1,164: 43.0 to 100.0" in head
@@ -310,7 +309,7 @@ def test_mm_vet_names_what_is_missing_first(command, tmp_path):
         )
         code, said, _ = command("score", "--benchmark=mm-vet", "-o", "sample=true", file, *words)
     assert code == 0 and said.index(
-        f"PARTIAL: no prediction for 2 of 16 questions, which are unscored: {', '.join(gone)}"
+        f"No answer to 2 of the 16 questions, which are unscored: {', '.join(gone)}."
     ) < said.index("Capabilities")
     assert all("partial_" in path.name for path in command.out.iterdir())
     assert [line["id"] for line in command.table("-missing.csv")] == gone and "\nPartial" in said

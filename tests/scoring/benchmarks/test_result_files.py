@@ -126,7 +126,7 @@ def test_what_the_toolkits_judge_could_not_score_is_told_from_a_zero(tmp_path):
         "No score: the judge's replies could not be read for 15"
     )
     rows[2] |= {"score": "7"}
-    with pytest.raises(RowsError, match=r"expected a score from 0.0 to 1.0, found '7'"):
+    with pytest.raises(RowsError, match=r"The score is '7', but must be from 0.0 to 1.0"):
         grades_for(put(tmp_path / "m.tsv", rows), SAMPLE)
 
 

@@ -250,7 +250,7 @@ def test_alpha_is_said_to_be_undefined(tmp_path, command):
         (
             "scores.csv",
             "item,model,metric,score\ni,m1,length,1\n",
-            "expected a name of its own, found 'length'",
+            "'length' is already the name of another metric. Rename it.",
         ),
     ],
 )
@@ -282,8 +282,10 @@ def test_rows_of_answers_that_nobody_voted_on_are_counted_and_a_file_of_nothing_
     done = command(votes, "--answers", answers, "--scores", given, "--out", tmp_path / "out")
     assert done.code == 0, done.err
     told = [
-        f"a.csv: left out, of no answer that was voted on: 2 of 3 rows, the first of item '{item}' and model 'm3'",
-        f"s.csv: left out, of no answer that was voted on: 1 of 3 rows, the first of item '{item}' and model 'M2'",
+        "a.csv: 2 of 3 rows are left out, since nobody voted on their answers. "
+        f"The first has item '{item}' and model 'm3'.",
+        "s.csv: 1 of 3 rows are left out, since nobody voted on their answers. "
+        f"The first has item '{item}' and model 'M2'.",
     ]
     assert (
         all(line in done.out for line in told) and told == found(tmp_path / "out")["notices"][-2:]
@@ -297,7 +299,7 @@ def test_rows_of_answers_that_nobody_voted_on_are_counted_and_a_file_of_nothing_
         )
         assert (
             done.code == 2
-            and f"{name}: none of its rows is of an answer that was voted on, such as item"
+            and f"{name}: None of its rows is an answer with votes. Name item and model as the votes do, such as"
             in done.err
         )
         assert f"'{item}' and model 'm1'" in done.err and not (tmp_path / "none").exists()

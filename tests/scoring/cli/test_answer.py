@@ -444,7 +444,7 @@ def test_early_stop_needs_answers_and_circular_passes(place, capsys):
             assert score(*words, "--early-stop") == 2
         assert server.counts.calls == 0
     said = capsys.readouterr().err
-    assert "which this file lacks" in said and "for the circular passes of mmbench" in said
+    assert "doesn't have all right answers" in said and "--early-stop is only for mmbench" in said
 
 
 def test_passes_in_the_file_are_taken_as_they_are_and_images_by_reference(place):
@@ -586,7 +586,7 @@ def test_images_of_visit_bench_are_fetched_or_told(place):
         {}
     )
     assert len(first.load()[0].images) == 1
-    with pytest.raises(ValueError, match="not found, or give a folder with --images"):
+    with pytest.raises(ValueError, match="not found. Give a folder with --images"):
         second.load()
 
 
@@ -604,7 +604,10 @@ def test_a_sign_that_an_address_would_end_at_is_part_of_an_image_s_file_name(pla
             ("mmbench", "--out", "x.xlsx", "--questions", "q.tsv"),
             "predictions of mmbench end in .tsv",
         ),
-        (("mmt-bench", "--out", "x.tsv"), "Give the question file of mmt-bench"),
+        (
+            ("mmt-bench", "--out", "x.tsv"),
+            "mmt-bench needs its question file. Add --questions FILE.",
+        ),
         (("mm-vet", "--out", "x.json"), "MM_VET_PATH"),
         (("mmbench", "--out", "x.tsv", "--prompt-prefix", "gpt-4v"), "is for mm-vet"),
         (("mmbench", "--out", "x.tsv", "--questions", "nowhere.tsv"), "nowhere.tsv"),

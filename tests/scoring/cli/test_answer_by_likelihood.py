@@ -160,8 +160,8 @@ def test_mmt_bench_has_no_passes(command, chooser):
     [
         (("mm-vet", "--out", "x.json"), "the questions of mm-vet have none"),
         (("visit-bench", "--out", "x.csv"), "the questions of visit-bench have none"),
-        (("mmbench", "--out", "x.tsv", "--early-stop"), "leave out --early-stop"),
-        (("mmt-bench", "--out", "x.tsv", "--modes", "pixel"), "leave out --modes"),
+        (("mmbench", "--out", "x.tsv", "--early-stop"), "Leave out --early-stop"),
+        (("mmt-bench", "--out", "x.tsv", "--modes", "pixel"), "Leave out --modes"),
     ],
 )
 def test_what_cannot_be_chosen_by_likelihood_says_why(command, chooser, words, said):

@@ -303,7 +303,10 @@ def test_all_twelve_modes_of_a_long_name_are_compared_and_leave_no_lock(place, c
         stem = "o" * (255 - len("-as-is-against-11-others-spent.csv"))
         words = ("--modes", ",".join(MODES), "--out", str(place / f"{stem}o.tsv"))
         assert answer(place, *words) == 2 and server.counts.calls == 0
-        assert "would have a name of 256 bytes; shorten it by 1" in capsys.readouterr().err
+        assert (
+            "is too long for the files written with it. Shorten --out by 1 bytes or more"
+            in capsys.readouterr().err
+        )
         assert answer(place, *words[:-1], str(place / f"{stem}.tsv")) == 0
     names = {path.name for path in place.glob("o*")}
     compared = {f"{stem}-as-is-against-11-others{end}" for end in (".csv", ".svg", "-spent.csv")}
@@ -337,10 +340,10 @@ def test_another_mode_does_not_go_on_with_a_file_of_answers(place, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--modes", "pixels"), "expected one or more of as-is, multi-inline"),
+        (("--modes", "pixels"), "Use one or more of as-is, multi-inline"),
         (("--modes", "pixel,pixel"), "each once"),
-        (("--modes", "pixel,"), "expected one or more"),
-        (("--mode", "pixel", "--early-stop"), "--early-stop is for the circular passes"),
+        (("--modes", "pixel,"), "Use one or more"),
+        (("--mode", "pixel", "--early-stop"), "--early-stop is only for mmbench"),
     ],
 )
 def test_wrong_modes_are_told(place, capsys, words, said):
@@ -363,7 +366,10 @@ def test_modes_are_those_of_mmt_bench(place, capsys):
         "pixel",
     )
     assert scoring.__main__.main(["answer", *words]) == 2
-    assert "--modes are those of mmt-bench; mmbench is asked as it is" in capsys.readouterr().err
+    assert (
+        "--modes is only for mmt-bench, and this is mmbench. Leave it out."
+        in capsys.readouterr().err
+    )
 
 
 def test_a_file_of_several_modes_is_told(place):

@@ -86,7 +86,7 @@ def test_the_nearest_judge_stands_first_with_people_and_rules_beside(judged, tmp
     assert {row["capability"] for row in rows} == {"", "Recognition", "OCR"}
     assert f"left out, no such answer was judged: row {N + 12}" in told
     assert (
-        f"{N} marked answers of {N}" in told
+        f"{N} of {N} answers are marked." in told
         and "There's no interval if every answer is marked." in told
         and "Table 7" in told
     )
@@ -99,7 +99,7 @@ def test_from_few_marks_nothing_is_ranked(judged, tmp_path, capsys):
         main(["calibrate", *map(str, files), "--marks", str(table(tmp_path / "m.csv", rows))]) == 0
     )
     told = capsys.readouterr().out
-    assert "below 30 judges are not put in an order" in told
+    assert "Judges are ranked from 30 marked answers on." in told
     assert told.index("far, hardened") < told.index("near, hardened"), "as they were given"
 
 
@@ -137,7 +137,7 @@ def test_an_unscored_answer_is_no_zero(tmp_path, capsys):
     ("marks", "judge", "told"),
     [
         ([("v1", "anna", 1), ("v2", "anna", 1)], None, "2 marked answers that every judge has"),
-        ([("v1", "anna", 1)], "[1, 2]\n", "expected the -audit.jsonl of a judged MM-Vet report"),
+        ([("v1", "anna", 1)], "[1, 2]\n", "This isn't the -audit.jsonl of a judged MM-Vet report"),
     ],
 )
 def test_what_cannot_be_measured_ends_with_a_sentence(judged, tmp_path, capsys, marks, judge, told):
@@ -158,7 +158,10 @@ def test_judges_are_set_beside_each_other_without_marks(judged, capsys):
     assert "No marks: judge beside judge" in told
     assert told.splitlines()[-2].startswith("far, hardened  near, hardened  ")
     assert main(["calibrate", str(files[0])]) == 2
-    assert "one judge and no marks: name --marks FILE" in capsys.readouterr().err
+    assert (
+        "There is one judge and nothing to compare it with. Add --marks FILE"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_judge_that_has_changed_is_seen_beside_itself(tmp_path, capsys):

@@ -78,7 +78,7 @@ def test_every_command_says_how_it_is_called(half, word, option):
         (
             "scoring",
             ["agreement", "x.csv", "--out", "y", "--metrics", "BLEU"],
-            "expected some of random, length, ",
+            "isn't a metric. Choose from random, length, ",
         ),
     ],
 )
@@ -116,10 +116,10 @@ def test_a_process_that_is_interrupted_says_how_to_go_on(tmp_path):
         "http://127.0.0.1:9",
     )
     with ScoringCommand(tmp_path).process("score", "--benchmark=mm-vet", *words) as process:
-        assert "test-judge is not known here" in process.stdout.readline()
+        assert "We don't know test-judge." in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert (
         process.returncode == 4
-        and err == "Stopped. What is judged is kept: give the same command again to go on.\n"
+        and err == "Stopped. Grades so far are kept. Run the same command again to continue.\n"
     )

@@ -85,7 +85,7 @@ def test_a_judge_sits_the_exam_of_the_papers_cases(tmp_path, capsys):
         tmp_path / "wrong.csv", [*rows, {"figure": "A99", "model": "GPT-4V", "main": "refuse"}]
     )
     assert main(["errors", "exam", str(wrong)]) == 2
-    assert "expected figure A5 to A36" in capsys.readouterr().err
+    assert "Use figure A5 to A36" in capsys.readouterr().err
 
 
 def test_a_file_without_the_columns_ends_with_a_sentence(outputs, tmp_path, capsys):
@@ -133,7 +133,8 @@ def test_a_judge_that_sees_the_pictures_proposes_kinds_which_are_no_labels(
     assert f"{len(rows) - 1} calls to {MODEL}" in done.out
     assert f"{len(rows) - 1} of {len(rows)} wrong answers have a proposal, 0 by rules" in done.out
     assert (
-        "1 have no picture here, without which perception cannot be told from reasoning" in done.out
+        "1 have no picture here. Without it, perception and reasoning can't be told apart."
+        in done.out
     )
     labelled = [
         {**row, "main": "reasoning" if place % 2 else "refuse"} for place, row in enumerate(rows)
@@ -149,14 +150,14 @@ def test_a_judge_that_sees_the_pictures_proposes_kinds_which_are_no_labels(
     heads = re.search("People's kind .*", told)[0].split()
     refused = re.search("Refuse to answer  .*(?=\n(?:.*\n){3}The same kind)", told)[0].split()
     assert refused[-8:][heads.index("reasoning") - 2] == str(len(rows) - 1 - same)
-    assert "from 50 on, proposals correct the shares" in told
+    assert "Corrected shares need 50 answers with a label and a proposal" in told
     mixed = command.run("errors", "shares", proposals, outputs)
     assert (
         mixed.code == 2
-        and "expected people's labels, found proposals (column proposed_by)" in mixed.err
+        and "These are proposals, with a column proposed_by, not people's labels." in mixed.err
     )
     other = command.run("errors", "shares", labels, outputs, "--proposals", labels)
-    assert other.code == 2 and "expected proposals, with the column proposed_by" in other.err
+    assert other.code == 2 and "There is no column proposed_by." in other.err
 
 
 def test_errors_of_a_judged_report_are_labelled_out_of_its_audit(tmp_path, capsys):
@@ -177,7 +178,7 @@ def test_errors_of_a_judged_report_are_labelled_out_of_its_audit(tmp_path, capsy
     for broken in ("{}\n", "[" * 10_000, audit(replace(report, benchmark="mmbench")).decode()):
         path.write_text(broken)
         assert main(["errors", "shares", str(labels), str(path)]) == 2
-        assert "expected the -audit.jsonl of a judged MM-Vet report" in capsys.readouterr().err
+        assert "This isn't the -audit.jsonl of a judged MM-Vet report" in capsys.readouterr().err
 
 
 def test_labels_of_a_draw_are_not_drawn_over(outputs, tmp_path, capsys):
@@ -204,7 +205,7 @@ def test_no_file_outside_the_folder_of_pictures_is_sent(command, tmp_path, name,
     done = command.run(*ask, "--images", tmp_path / "pictures")
     assert "calls to" not in done.out or "0 calls to" in done.out
     assert done.code == 2 or name == "\0"
-    assert ("would lie outside" in done.err) == (name != "\0")
+    assert ("would be outside" in done.err) == (name != "\0")
 
 
 def test_a_few_answers_are_judged_within_what_was_quoted(command, outputs, tmp_path):
@@ -256,9 +257,7 @@ def test_a_draw_of_another_file_and_a_judge_that_sees_nothing_are_told(outputs, 
             done.code == 0
             and "other.csv: 1 of its 2 items are no wrong answers of model.csv" in done.out
         )
-        assert (
-            f"No reply of {MODEL} named a kind; it has to be a model that sees pictures" in done.out
-        )
+        assert f"No reply from {MODEL} named a kind. Choose a model that sees pictures." in done.out
         wrong = command.run(*ask, "--drawn", write_csv(tmp_path / "wrong.csv", [{"id": "1"}]))
         over = command.run(*ask, "--drawn", path, "--out", path)
     assert wrong.code == 2 and "column 'item': Expected this column" in wrong.err

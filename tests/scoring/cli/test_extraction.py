@@ -62,7 +62,7 @@ def test_people_are_set_beside_a_judge_and_beside_rules(command, outputs, tmp_pa
     assert "1 person read 5 answers" in done.out
     told, unread = (
         next(line for line in done.out.splitlines() if line.startswith(name))
-        for name in (JUDGE, "rules alone")
+        for name in (JUDGE, "rules only")
     )
     assert "60.0%" in told and told.split()[-1] == "0", "three of five, and one of each case"
     assert told.count("20.0%") == 2 and unread.split()[-1] == "5"
@@ -102,9 +102,9 @@ def test_what_cannot_be_used_is_said(command, outputs, tmp_path):
     for rows, told in (
         ([{"item": "0", "option": "A"}], "answer_sha256"),
         ([{"item": "0", "answer_sha256": "0", "option": "A"}], "none of the answers"),
-        ([{"item": "0", "answer_sha256": "0", "option": ""}], "found no reading"),
+        ([{"item": "0", "answer_sha256": "0", "option": ""}], "It has no usable readings"),
     ):
         done = command.run("extraction", "align", write_csv(tmp_path / "r.csv", rows), audit)
         assert done.code == 2 and told in done.out + done.err, rows
     done = command.run("extraction", "align", write_csv(tmp_path / "r.csv", rows), answers)
-    assert done.code == 2 and "expected a report's -audit.jsonl" in done.err
+    assert done.code == 2 and "This isn't a report's -audit.jsonl" in done.err

@@ -205,7 +205,7 @@ def test_a_key_that_is_refused_is_told_without_judged_answers(command, tmp_path)
     with OpenAIServer(lambda body, sample: "B", faults=faults) as server:
         done = judged(command, server, "score", "--benchmark=mmbench", letters_file(tmp_path, 3))
     assert done.code == 4 and "doesn't accept the key (401)" in done.err
-    assert "Nothing is judged yet: give the same command again" in done.err
+    assert "Nothing has been judged yet. Run the same command again to continue." in done.err
 
 
 RUBRIC = """

@@ -71,7 +71,7 @@ def test_what_was_said_before_each_question_stands_in_the_report(command, tmp_pa
 
 def test_the_cost_is_asked_first(command):
     done = command("-o", "sample=true", SAMPLE_PREDICTIONS, answer="n\n")
-    assert done.code == 3 and "test-judge is not known here" in done.out
+    assert done.code == 3 and "We don't know test-judge." in done.out
     done = command("-o", "sample=true", SAMPLE_PREDICTIONS, answer="")
     assert done.code == 3 and "Add --yes" in done.err and "Aborted" not in done.err, (
         "nobody answers, as in a script"
@@ -94,7 +94,7 @@ def test_a_budget_is_kept_and_the_same_command_goes_on(command, tmp_path, monkey
     assert (
         refused.code == 4
         and "its price is not known" in refused.err
-        and "no --budget can be kept" in refused.err
+        and "so --budget can't be kept" in refused.err
     )
     stopped = command(*few, "--budget", "0.2", JUDGE_PRICES=str(prices))
     assert (

@@ -34,7 +34,7 @@ def test_a_circular_file_gets_its_accuracy_and_its_problems(command, name, overa
     assert command.overall() == overall
     partial, *others = [line["problem"] for line in command.table("-problems.csv")]
     assert (
-        partial.startswith("PARTIAL: no answer to 1,162 of the 1,164 questions of MMBench dev")
+        partial.startswith("No answer to 1,162 of the 1,164 questions of MMBench dev")
         and others == problems
     )
 
@@ -130,9 +130,7 @@ def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path
     (tmp_path / "questions.json").write_text(json.dumps(GQA))
     options = ("--no-judge", "--benchmark", "gqa", "--questions", tmp_path / "questions.json")
     code, said, _ = command("score", tmp_path / "a.json", *options)
-    assert (
-        code == 0 and "PARTIAL: no answer to 1 of the 2 questions of the question file: 2" in said
-    )
+    assert code == 0 and "No answer to 1 of the 2 questions of the question file. Add id 2." in said
     assert (
         "Partial: a scores 100.0 on GQA" in said
         and (command.out / "partial_a-all-figures.csv").exists()
@@ -183,12 +181,12 @@ def unsure(path: Path) -> Path:
 
 def test_without_a_word_on_the_judge_it_says_what_to_choose(command, tmp_path):
     code, _, complaint = command("score", "--benchmark=mmbench", unsure(tmp_path / "m.tsv"))
-    assert code == 2 and "left to a judge: 6 of 8 answers" in complaint
+    assert code == 2 and "Rules can't read 6 of 8 answers. Choose a judge" in complaint
     assert "--judge MODEL" in complaint and "--no-judge" in complaint and not command.out.exists()
     both = command(
         "score", "--benchmark=mmbench", tmp_path / "m.tsv", "--judge", "test-judge", "--no-judge"
     )
-    assert both.code == 2 and "--no-judge leaves no work to --judge" in both.err
+    assert both.code == 2 and "--judge and --no-judge exclude each other" in both.err
 
 
 def test_rules_that_leave_nothing_open_need_no_word_on_the_judge(command, tmp_path):
@@ -265,7 +263,7 @@ def test_a_failing_judge_is_an_error_to_resume_from_and_never_a_letter(command, 
             "--yes",
         )
         code, _, complaint = command(*words)
-        assert code == 4 and "give the same command again" in complaint and not command.out.exists()
+        assert code == 4 and "Run the same command again" in complaint and not command.out.exists()
         judge.faults = Faults()
         assert command(*words)[0] == 0 and command.items()[1]["rule"] == "judge"
 
@@ -324,7 +322,7 @@ def test_predictions_alone_take_the_benchmarks_own_questions(command, tmp_path):
         assert command("score", "--benchmark=mmbench", answers, "--questions", questions)[0] == 0
         assert command.overall() == 1.0
     assert (
-        "rows 1, 1: The options are missing"
+        f"{answers.name}, row 1: The options are missing"
         in command("score", "--benchmark=mmbench", answers, "--no-judge")[2]
     )
     answers.write_text('{"7": "cat"}')
@@ -367,7 +365,7 @@ def test_two_files_of_different_questions_are_not_compared_by_their_indices(
     first = table_file(tmp_path / "one.tsv", rows)
     second = table_file(tmp_path / "two.tsv", [*rows[:2], *({**one, **cells} for one in rows[2:])])
     code, _, complaint = command("score", "--benchmark=mmbench", first, "--against", second)
-    assert code == 2 and "index 3 and 1 more ask another question in each file" in complaint
+    assert code == 2 and "The files have different questions at index 3 and 1 more." in complaint
     assert not command.out.exists(), "refused before a judge is asked"
     spaced = table_file(
         second, [{**one, "question": f" {one['question']} ", "C": f"{one['C']} "} for one in rows]

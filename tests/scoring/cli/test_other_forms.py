@@ -42,7 +42,7 @@ def test_an_eval_yaml_is_checked_made_a_spec_and_scored(folder):
     assert "Read from         the Hub's eval.yaml: zoo:cages" in told
     assert "Not taken         scorers.f1: not read; the score is that of choice" in told
     assert told.rstrip().endswith("eval.yaml has no problems.")
-    assert "choose one with --task NAME" in refused("benchmarks", "eval.yaml", "--as", "spec")
+    assert "Choose one with --task NAME" in refused("benchmarks", "eval.yaml", "--as", "spec")
     words = ("eval.yaml", "--as", "spec", "--task", "zoo:cages", "--out", "zoo.yaml")
     assert printed("benchmarks", *words) == "zoo.yaml: Zoo: zoo:cages\n"
     assert "# Not taken: shuffle_choices: options are not shuffled" in Path("zoo.yaml").read_text()
@@ -56,7 +56,7 @@ def test_an_eval_yaml_is_checked_made_a_spec_and_scored(folder):
         ("zoo_val.yaml", "a task of lmms-eval"),
     ):
         way = f"python -m scoring benchmarks {name} --as spec"
-        assert f"{name} is {form}; make it a spec first: {way}" in refused(*read, name)
+        assert f"{name} This is {form}. Make it a spec first: {way}" in refused(*read, name)
     assert "Not taken         doc_to_visual: !function" in printed("benchmarks", "zoo_val.yaml")
 
 
@@ -75,18 +75,21 @@ def test_a_table_is_written_for_the_toolkit(folder):
     ("words", "told"),
     [
         ("animals.yaml --as csv", "expected spec, eval.yaml or tsv, found 'csv'"),
-        ("animals.yaml --as tsv", "a tsv needs --questions FILE and --out FILE"),
+        (
+            "animals.yaml --as tsv",
+            "A TSV needs questions and an output. Add --questions FILE and --out FILE.",
+        ),
         (
             "animals.yaml --as spec --out animals.yaml",
             "This command reads animals.yaml, so it can't overwrite it",
         ),
         ("animals.yaml --as eval.yaml", "columns.options: name the columns of the options"),
-        ("mm-vet --as spec", "MM-Vet is no spec, and has no other form; choose another"),
+        ("mm-vet --as spec", "MM-Vet isn't a spec, so --as can't write it. Choose another."),
         (
             "absent.yaml --as spec",
-            "absent.yaml: the file cannot be read (No such file or directory)",
+            "absent.yaml: The file can't be read: No such file or directory. Choose another.",
         ),
-        ("eval.yaml --as spec --task x", "expected one of zoo:cages or zoo:names, found 'x'"),
+        ("eval.yaml --as spec --task x", "'x' isn't a task in it. Choose zoo:cages or zoo:names."),
     ],
 )
 def test_what_cannot_be_written_is_told(folder, words, told):

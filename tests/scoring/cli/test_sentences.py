@@ -51,20 +51,20 @@ def say(tmp_path, monkeypatch):
     [
         (
             "score own.csv --no-judge --out o",
-            "own.csv: found question, answer and prediction, as several benchmarks have, and no name that one of them "
-            "gives its files. Say which it is: --benchmark gqa, docvqa, ... Multiple choice needs options in columns "
+            "own.csv: Several benchmarks have the columns question, answer and prediction, and the file's name fits "
+            "none. Choose the benchmark: --benchmark gqa, docvqa, ... For multiple choice, add the options as columns "
             "A, B, ...",
         ),
         (
             "score bare.csv --no-judge --out o",
-            "bare.csv: expected the columns question, answer and prediction, for multiple choice also A, B, ... with "
-            "the options, found 'index', 'question'; add what is missing, or give it with --questions to",
+            "bare.csv: The file has the columns 'index', 'question'. It needs question, answer and prediction, and "
+            "for multiple choice also A, B, ... with the options. Add what is missing, or give the question file",
         ),
-        ("score toolkit.csv --out o", "MM-Vet's questions are not here; give --questions, or set"),
-        ("score v2.csv --out o", "MM-Vet v2's questions are not here; give --questions, or set"),
+        ("score toolkit.csv --out o", "MM-Vet's questions aren't here. Give --questions, or set"),
+        ("score v2.csv --out o", "MM-Vet v2's questions aren't here. Give --questions, or set"),
         (
             "score v2.json --benchmark mm-vet-v2 -o sample=true --judge j --out o",
-            "-o sample is of MM-Vet's first edition; score it with --benchmark mm-vet",
+            "-o sample is only for MM-Vet's first edition. Use --benchmark mm-vet.",
         ),
         (
             "score . --benchmark mm-vet -o sample=true --out o",
@@ -78,39 +78,39 @@ def say(tmp_path, monkeypatch):
         ),
         (
             "score v1.json --questions none --judge j --out o",
-            "none is not there; correct --questions, or set MM_VET",
+            "none doesn't exist. Correct --questions or MM_VET",
         ),
         (
             "score v1.json --benchmark mm-vet-v2 --questions . --judge j --out o",
-            "mm-vet-v2.json is not there; correct --questions, or",
+            "mm-vet-v2.json doesn't exist. Correct --questions or",
         ),
         (
             "score v2.json --questions v1.json --judge j --out o",
-            "v1.json: holds questions of the other edition (ids v1_...); give it with --benchmark mm-vet",
+            "v1.json: The ids begin with v1_, as in the other edition. Use --benchmark mm-vet.",
         ),
         (
             "score v1.json --questions v2.json --judge j --out o",
-            "v2.json: holds questions of the other edition (ids v2_...); give it with --benchmark mm-vet-v2",
+            "v2.json: The ids begin with v2_, as in the other edition. Use --benchmark mm-vet-v2.",
         ),
         (
             "score v1.json -o sample=true --questions v1.json --judge j --out o",
-            "-o sample has questions of its own",
+            "-o sample has its own questions",
         ),
         (
             "errors shares labels.csv choices.csv",
-            "labels.csv: expected a kind in the column main of one row or more",
+            "labels.csv: It has no usable labels. Write",
         ),
         (
             "errors compare labels.csv choices.csv labels.csv choices.csv",
-            "labels.csv: expected a kind in the column",
+            "labels.csv: It has no usable labels",
         ),
         (
             "errors draw hidden.csv --out d.csv",
-            "hidden.csv: has no answer that could be scored; give one with right",
+            "hidden.csv: None of its answers can be scored. Choose a file with right",
         ),
         (
             "errors shares labels.csv hidden.csv",
-            "hidden.csv: has no answer that could be scored; give one with right",
+            "hidden.csv: None of its answers can be scored. Choose a file with right",
         ),
     ],
 )
@@ -143,5 +143,5 @@ def test_questions_without_an_answer_are_called_unscored_where_the_score_is_told
     )
     assert (
         done.code == 0
-        and "PARTIAL: no prediction for 1 of 16 questions, which are unscored: own_0" in done.out
+        and "No answer to 1 of the 16 questions, which are unscored: own_0." in done.out
     )

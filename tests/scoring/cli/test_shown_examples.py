@@ -104,12 +104,12 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_asked(command, ju
     few = tmp_path / "few.csv"
     few.write_text("item,marker,score\nv1,anna,0.1\nv2,anna,0.2\n")
     for words, told in (
-        ((file, "--marks", marks, "--examples", "0,3", *asked), "expected one or more of 0, 2, 4"),
+        ((file, "--marks", marks, "--examples", "0,3", *asked), "Use one or more of 0, 2, 4"),
         ((file, "--marks", marks, "--examples", "0,0", *asked), "each once"),
-        ((file, "--examples", "0,7", *asked), "give one -audit.jsonl, --marks FILE"),
-        ((file, "--marks", marks, "--examples", "0,7"), "--judge MODEL with it"),
-        ((file, "--marks", marks, *asked), "--examples judges the marked answers"),
-        ((file, "--marks", few, "--examples", "0,7", *asked), "nothing was asked"),
+        ((file, "--examples", "0,7", *asked), "Give one -audit.jsonl, --marks FILE"),
+        ((file, "--marks", marks, "--examples", "0,7"), "--marks FILE and --judge MODEL."),
+        ((file, "--marks", marks, *asked), "--examples needs one report, its marks and a judge."),
+        ((file, "--marks", few, "--examples", "0,7", *asked), "The judge wasn't asked."),
     ):
         done = command.run("calibrate", *words)
         assert done.code == 2 and told in done.err, (words, done.err)

@@ -108,7 +108,7 @@ def test_two_seeds_of_the_same_tasks_are_compared(planted, base, tmp_path):
 def test_a_base_without_its_commit_is_refused(tmp_path):
     words = ("--base", "some/model", "--questions", planted_tsv(tmp_path / "planted.tsv"))
     done = Command(tmp_path).run("task-vectors", *words, "--out", tmp_path / "new")
-    assert done.code == 2 and "give its commit with --revision" in done.err
+    assert done.code == 2 and "add its commit with --revision" in done.err
 
 
 @pytest.mark.soak
@@ -119,7 +119,7 @@ def test_a_base_without_its_commit_is_refused(tmp_path):
             ("--modules", "nothing"),
             "the base has no such modules in these layers. Its text model has",
         ),
-        (("--layers", "first"), "expected numbers from 0"),
+        (("--layers", "first"), "'first' isn't a list of layers"),
         (("--device", "tpu"), "'tpu' is not one of 'auto', 'cpu', 'cuda'"),
     ],
 )
@@ -140,7 +140,7 @@ def test_a_map_of_mmt_bench_names_what_is_left_out_and_has_tau(tmp_path):
         "task-map", root, "--out", tmp_path / "map", "--vector", "stacked", "--linkage", "ward"
     )
     assert done.code == 0, done.err
-    assert "1 of 21 adapters are left out. strange: base toys/other@main" in done.out
+    assert "1 of 21 adapters are left out: strange: base toys/other@main" in done.out
     assert (
         "tau at delta 1/8" in done.out
         and "adjusted Rand index with the paper's clusters" in done.out

@@ -110,15 +110,15 @@ def test_what_is_missing_or_too_much_is_told(tmp_path, files, why):
     [
         (
             {"zoo_yaml": SPEC, "a_csv": REPLIES},
-            [("published", "there is no file 'paper.csv' beside the spec")],
+            [("published", "The file 'paper.csv' isn't beside the spec")],
         ),
         (
             {"zoo_yaml": SPEC.replace("paper.csv", "../paper.csv"), "paper_csv": PAPER},
-            [("published", "there is no file '../paper.csv' beside the spec")],
+            [("published", "The file '../paper.csv' isn't beside the spec")],
         ),
         (
             {"zoo_yaml": SPEC.replace("grade.txt", "vqa_marks.txt"), "paper_csv": PAPER},
-            [("rule.prompt", "there is no file 'vqa_marks.txt' beside the spec")],
+            [("rule.prompt", "The file 'vqa_marks.txt' isn't beside the spec")],
         ),
         (
             {"zoo_yaml": "name: Zoo\nrule: leter\nsize: [1]", "a_csv": REPLIES},
@@ -132,7 +132,7 @@ def test_what_is_missing_or_too_much_is_told(tmp_path, files, why):
             {"zoo_yaml": "task: zoo\ndataset_path: org/zoo", "a_csv": REPLIES},
             [("", "is a task of lmms-eval; make it a spec first")],
         ),
-        ({"zoo_yaml": "a: &x 1", "a_csv": REPLIES}, [("", "anchors and aliases")]),
+        ({"zoo_yaml": "a: &x 1", "a_csv": REPLIES}, [("", "This begins with & or *")]),
     ],
 )
 def test_each_problem_of_a_spec_is_told_with_its_place(tmp_path, files, problems):

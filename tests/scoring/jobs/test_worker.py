@@ -267,7 +267,7 @@ def test_a_judge_that_is_no_longer_lent_says_so(database):
 @ON_SQLITE
 @pytest.mark.parametrize(
     ("draft", "problem"),
-    [("{", "score the file again"), ("a room's error", "An unexpected error")],
+    [("{", "Score the file again"), ("a room's error", "An unexpected error")],
 )
 def test_a_job_that_cannot_be_judged_fails_alone(database, draft, problem):
     with OpenAIServer() as server:

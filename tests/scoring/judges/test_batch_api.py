@@ -132,7 +132,7 @@ def test_what_never_comes_ends_with_what_to_do(server, database):
 def test_a_refused_batch_says_why_and_the_same_command_goes_on(server, database):
     server.batches.refused = "token_limit_exceeded"
     with pytest.raises(
-        JudgeStopped, match=r"refused \(token_limit_exceeded: Too much is enqueued\); mend that"
+        JudgeStopped, match=r"refused: token_limit_exceeded: Too much is enqueued\. Correct that"
     ):
         judged(server, database)
     server.batches.refused = ""

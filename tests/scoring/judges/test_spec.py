@@ -81,7 +81,7 @@ def test_a_request_leaves_out_what_the_model_refuses():
 
 
 def test_several_samples_of_a_model_that_gives_one_are_an_error():
-    with pytest.raises(ValueError, match="thinker gives one sample a call, 5 were asked for"):
+    with pytest.raises(ValueError, match="thinker gives one sample per call, not 5"):
         request(NARROW, Ask(HELLO, samples=5))
 
 

@@ -24,7 +24,10 @@ def test_items_and_models_that_a_spreadsheet_would_run_come_back_under_their_nam
             "i,m1,x,1\ni,m1,x,1\n",
             "row 3: item 'i', model 'm1' and metric 'x' are in row 2 too. Delete one of them",
         ),
-        ("i,m1,length,1\n", "row 2, column 'metric': expected a name of its own, found 'length'"),
+        (
+            "i,m1,length,1\n",
+            "row 2, column 'metric': 'length' is already the name of another metric",
+        ),
         ("i,,x,1\n", "row 2, column 'model': Expected a text, found an empty cell"),
     ],
 )

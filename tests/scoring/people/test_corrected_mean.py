@@ -145,7 +145,7 @@ def test_the_difference_of_two_models_is_paired_by_question():
 
 
 def test_too_few_marks_are_refused():
-    with pytest.raises(MarksError, match="3 marks; a corrected mean takes 5"):
+    with pytest.raises(MarksError, match="A corrected mean needs 5 marks, and has 3"):
         corrected_mean(MarkedScores(np.ones(9), np.arange(3), np.ones(3)))
 
 

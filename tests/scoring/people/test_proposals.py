@@ -133,7 +133,10 @@ def test_shares_corrected_by_labels_cover_and_gain_by_a_good_judge(skill, draws)
 def test_few_labels_correct_nothing_and_confusion_counts_common_answers():
     labels = [Label(str(n), "g", "a", "perception" if n % 2 else "refuse") for n in range(10)]
     proposals = {str(n): Label(str(n), "g", "judge", "perception") for n in range(1, 40)}
-    with pytest.raises(LabelsError, match="9 answers have a label and a proposal; from 50 on"):
+    with pytest.raises(
+        LabelsError,
+        match="Corrected shares need 50 answers with a label and a proposal, and have 9",
+    ):
         corrected_shares(labels, proposals)
     found = confusion(labels, proposals)
     assert found.table.sum() == 9 and found.same == 5 and found.kappa == 0

@@ -359,7 +359,7 @@ def test_a_file_of_marks_has_so_many_people_and_no_longer_names(marked, tmp_path
     assert bring_marks(marked.marking, marked.job, mm_vet_report(), path)[0] == len(rows)
     path.write_text("item,marker,score\nv1_1,one more,1", "utf-8")
     with pytest.raises(
-        MarkError, match="51 people would stand under this report, and 50 is the most"
+        MarkError, match="The report would have marks by 51 people, and 50 is the limit"
     ):
         bring_marks(marked.marking, marked.job, mm_vet_report(), path)
     path.write_text(f"item,marker,score\nv1_1,{'m' * 101},1", "utf-8")
@@ -382,7 +382,7 @@ def test_files_bring_so_many_marks_under_a_report_and_under_all_of_its_owner(
     monkeypatch.setattr(store, "MOST_BROUGHT", 119)
     assert bring(marked.job, "a") == 60
     with pytest.raises(
-        MarkError, match="would have brought 120 marks under this report, and 119 is the most"
+        MarkError, match="this report would have 120 imported marks, and 119 is the limit"
     ):
         bring(marked.job, "b")
     assert bring(marked.job, "a") == 0 and len(marked.marks()) == 60
@@ -390,6 +390,6 @@ def test_files_bring_so_many_marks_under_a_report_and_under_all_of_its_owner(
     monkeypatch.setattr(store, "MOST_OF_OWNER", 119)
     with pytest.raises(
         MarkError,
-        match="would have brought 120 marks under all of your reports, and 119 is the most",
+        match="all of your reports would have 120 imported marks, and 119 is the limit",
     ):
         bring(other, "a")

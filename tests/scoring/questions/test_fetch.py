@@ -116,8 +116,8 @@ def test_pictures_are_kept_where_they_are_wanted(published, command):
         (("mmbench",), "n\n", "Nothing was downloaded"),
         (("mmbench",), "", "Add --yes where nobody can answer"),
         (("mmbench", "--file", "x.tsv"), "", f"mmbench has {NAME}, found 'x.tsv'"),
-        (("vqa",), "", "expected one of mm-vet, mmbench"),
-        (("visit-bench",), "", "expected one of mm-vet, mmbench"),
+        (("vqa",), "", "'vqa' can't be downloaded. Choose mm-vet, mmbench"),
+        (("visit-bench",), "", "'visit-bench' can't be downloaded. Choose mm-vet, mmbench"),
     ],
 )
 def test_what_nobody_agrees_to_or_knows_is_not_loaded(published, command, words, answer, told):
@@ -142,9 +142,9 @@ def test_what_is_not_as_published_leaves_nothing_behind(
     (entry,) = benchmark.spec.questions
     if fault == "other bytes":
         handler.content += b"\n"
-        told = "was published: its authors changed it, or it did not arrive whole"
+        told = "The file isn't the published one"
     else:
-        told = "has 20 rows, expected 21; report it"
+        told = "The file has 20 rows, and the published one 21. Please report this."
         entry = entry.model_copy(update={"rows": 21})
     spec = benchmark.spec.model_copy(update={"questions": (entry,)})
     monkeypatch.setitem(BENCHMARKS, "mmbench", replace(benchmark, spec=spec))

@@ -77,9 +77,9 @@ class TestWhoseItIs:
     @pytest.mark.parametrize(
         ("name", "beside", "told"),
         [
-            ("strange.tsv", "", "strange.tsv is the question file of no benchmark"),
-            ("a.tsv", "benchmark: nothing", "'nothing' is no benchmark with files"),
-            ("a.tsv", "benchmark: mm-vet", "'mm-vet' is no benchmark with files"),
+            ("strange.tsv", "", "Neither content nor name shows whose questions strange.tsv has"),
+            ("a.tsv", "benchmark: nothing", "'nothing' isn't a benchmark with files"),
+            ("a.tsv", "benchmark: mm-vet", "'mm-vet' isn't a benchmark with files"),
             ("a.tsv", "answers: [", "a.tsv.yaml: expected benchmark, answers"),
             ("a.tsv", "answers: gone", "a.tsv.yaml: expected benchmark, answers"),
         ],

@@ -277,5 +277,5 @@ def test_cells_of_every_format_are_texts():
         "x",
     ]
     assert members("['a', 'b']") == members(["a", "b"]) == ("a", "b")
-    with pytest.raises(ValueError, match="'x' is no whole number"):
+    with pytest.raises(ValueError, match="'x' isn't a whole number"):
         Derived.model_validate({"from": "x", "div": 2}).of("x")

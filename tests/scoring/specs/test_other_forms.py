@@ -50,7 +50,7 @@ def test_an_eval_yaml_is_read_task_by_task(tmp_path):
     }
     assert cages.left_out == (
         "maintainer: no field that we know",
-        "field_spec.target: numbers count from 0 there; write letters into 'answer' instead",
+        "field_spec.target: numbers count from 0 there. Write letters into 'answer' instead.",
         "solvers.chain_of_thought: how the model is asked is not read",
         "solvers.multiple_choice: how the model is asked is not read",
         "scorers.f1: not read; the score is that of choice",
@@ -104,28 +104,28 @@ tasks:
   - {field_spec: {input: q, target: a}, solvers: [{name: generate}], scorers: [{name: match}, {name: pattern}]}
   - 3
 """
-    scorers = "choice, exact, includes, math, model_graded_qa and model_graded_fact"
+    scorers = "choice, exact, includes, math, model_graded_qa or model_graded_fact"
     assert problems(path, broken) == [
-        "name: expected a text, found ['Zoo']",
+        "name: Write a text instead of ['Zoo'].",
         "tasks.1.field_spec: 'choice' is none of input, target, choices, input_image, metadata, id, sandbox, files, "
-        "setup (did you mean 'choices'?). Delete or correct it.",
+        "setup. Did you mean 'choices'?",
         "tasks.1.solvers: This is empty. Fill it in, or leave out the whole entry.",
         "tasks.1: 'epoch' is none of id, config, split, field_spec, shuffle_choices, epochs, epoch_reducer, solvers, "
-        "scorers (did you mean 'epochs'?). Delete or correct it.",
-        "tasks.2.field_spec.target: 'literal:A' is one answer for all questions; name a column",
-        "tasks.2.field_spec.choices: is missing; name the columns of options",
-        f"tasks.3.scorers: 'match' and 'pattern' is not read here; of the scorers, we read {scorers}",
-        "tasks.3.id: is missing; name each of several tasks",
+        "scorers. Did you mean 'epochs'?",
+        "tasks.2.field_spec.target: 'literal:A' is one answer for all questions. Name a column.",
+        "tasks.2.field_spec.choices: This is missing. Name the columns of options.",
+        f"tasks.3.scorers: We don't know 'match' or 'pattern'. Choose {scorers}.",
+        "tasks.3.id: This is missing. Give each of several tasks its own id.",
         "tasks.4: Write names with values, as in `name: value`, instead of 3.",
     ]
     assert problems(path, "evaluation_framework: math-arena\ntasks: [{id: a}]") == [
-        "evaluation_framework: 'math-arena' scores its tasks by its own code; tasks of inspect-ai are read"
+        "evaluation_framework: 'math-arena' scores its tasks with its own code. Choose a file for inspect-ai."
     ]
     assert problems(path, "tasks: {}") == [
-        "tasks: expected a list of tasks, each with field_spec, solvers and scorers; found {}"
+        "tasks: Write a list of tasks, each with field_spec, solvers and scorers, instead of {}."
     ]
     assert problems(path, "tasks: [!!python/object:os.system ls]") == [
-        "line 1, column 9: tags (!) are not read; delete it, or put it in quotes"
+        "line 1, column 9: This begins with !, for a tag. Delete it, or put it in quotes."
     ]
 
 
@@ -172,13 +172,16 @@ def test_ours_that_are_plain_are_written(key, tmp_path):
 @pytest.mark.parametrize(
     ("key", "told"),
     [
-        ("pope", "rule: the Hub's eval.yaml: yes_no as it is here is none of its scorers"),
-        ("pope", "figures.F1: the Hub's eval.yaml tells the mean of all rows, and nothing like f1"),
-        ("mathvista", "rule: the Hub's eval.yaml has one rule for all rows, and no cases"),
-        ("mmvp", "nothing like all"),
-        ("mmmu", "letter as it is here is none of its scorers"),
-        ("textvqa", "text as it is here is none of its scorers"),
-        ("mmstar", "columns.options: name the columns of the options"),
+        ("pope", "rule: The rule yes_no as written here isn't a scorer of the Hub's eval.yaml."),
+        ("pope", "figures.F1: The Hub's eval.yaml has only the mean of all rows, not f1."),
+        (
+            "mathvista",
+            "rule: The rule has cases, and the Hub's eval.yaml has one rule for all rows.",
+        ),
+        ("mmvp", "only the mean of all rows, not all."),
+        ("mmmu", "letter as written here isn't a scorer"),
+        ("textvqa", "text as written here isn't a scorer"),
+        ("mmstar", "columns.options: No columns of options are known. Name them"),
     ],
 )
 def test_what_an_eval_yaml_cannot_say_is_refused(key, told):
@@ -245,32 +248,33 @@ def test_a_broken_task_is_told_and_reads_nothing_outside_its_folder(tmp_path):
     assert problems(
         path, "task: zoo\ndoc_to_target: '{{a}} or {{b}}'\nmetric_list: [{metric: f}]"
     ) == [
-        "dataset_path: expected a name, found None",
-        "doc_to_target: expected a column of right answers, found '{{a}} or {{b}}'",
-        "metric_list: 'f' is none of exact_match, anls",
+        "dataset_path: Write a name instead of None.",
+        "doc_to_target: Write the column of right answers instead of '{{a}} or {{b}}'.",
+        "metric_list: We don't know 'f'. Choose exact_match or anls.",
     ]
     code = "task: z\ndataset_path: d\ndoc_to_target: !function u.t\nprocess_results: !function u.p"
     assert problems(path, code) == [
-        "doc_to_target: expected a column of right answers, found !function u.t",
-        "process_results: !function u.p computes the metrics: code of a task is never run. Write the spec's rule "
-        "yourself",
+        "doc_to_target: Write the column of right answers instead of !function u.t.",
+        "process_results: !function u.p computes the metrics, and a task's code is never run. Write the spec's rule "
+        "yourself.",
     ]
     assert problems(path, "task: [a, b]\ngroup: g") == [
-        "task: is a group of tasks; give the file of one of them"
+        "task: This is a group of tasks. Choose the file of one of them."
     ]
     (tmp_path / "secret.yaml").write_text(TEMPLATE)
     (folder / "linked").symlink_to(tmp_path / "secret.yaml")
     for name in ("../secret.yaml", str(tmp_path / "secret.yaml"), "linked", "absent", "[1]"):
         [told] = problems(path, f"task: zoo\ninclude: {name}")
-        assert told.startswith("include: there is no file") and told.endswith("no other is read")
+        assert told.startswith("include: The file ")
+        assert told.endswith("isn't in this folder. Put it there.")
     [told] = problems(path, "task: zoo\ninclude: zoo.yaml")
-    assert told == "include: more than 20 files are included, 'zoo.yaml' the last; join them"
+    assert told == "include: The file 'zoo.yaml' is one too many: 20 may be included. Join some."
     (folder / "list").write_text("[1]")
     (folder / "tags").write_text("a: !!python/object:os.system x")
     assert problems(path, "task: zoo\ninclude: list") == [
-        "include: list: expected names with values, found [1]"
+        "include: list: Write names with values, as in `name: value`, instead of [1]."
     ]
-    assert "tags (!) are not read" in problems(path, "task: zoo\ninclude: tags")[0]
+    assert "This begins with !, for a tag" in problems(path, "task: zoo\ninclude: tags")[0]
 
 
 QUESTIONS = """index,image,question,A,B,C,answer,house,keeper,part
@@ -350,9 +354,15 @@ def test_options_in_a_list_and_answers_by_place_become_letters(tmp_path):
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ("1,q,a,,A", "1 question (1) without two options; add them, or leave them out"),
-        ("1,q,a,b,D", "1 question (1) with an answer that is none of the options; correct it"),
-        ("1,q,a,b,A\n2,q,a,b,", "1 question (2) without an answer; add it, or leave them out"),
+        (
+            "1,q,a,,A",
+            "Fewer than two options: 1 question (1). Add some, or leave these questions out.",
+        ),
+        ("1,q,a,b,D", "The right answer is none of the options: 1 question (1). Correct it."),
+        (
+            "1,q,a,b,A\n2,q,a,b,",
+            "No right answer: 1 question (2). Add it, or leave these questions out.",
+        ),
     ],
 )
 def test_questions_that_the_toolkit_would_score_wrongly_are_refused(tmp_path, row, told):
@@ -364,7 +374,7 @@ def test_questions_that_the_toolkit_would_score_wrongly_are_refused(tmp_path, ro
 
 
 @pytest.mark.parametrize(
-    ("key", "told"), [("pope", "this rule is yes_no"), ("mmmu", "has open ones")]
+    ("key", "told"), [("pope", "The rule is yes_no."), ("mmmu", "The rule has open questions.")]
 )
 def test_what_the_toolkit_does_not_score_of_a_table_is_refused(tmp_path, key, told):
     with pytest.raises(SpecError, match=told):

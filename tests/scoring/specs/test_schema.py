@@ -43,28 +43,26 @@ def problems(text: str) -> list[str]:
 def test_every_problem_is_told_at_once_with_its_place():
     assert problems(WRONG) == [
         "'calld' is none of name, about, licence, cite, size, called, columns, derive, groups, splits, rule, "
-        "protocols, figures, headline, questions, submission, published, ask (did you mean 'called'?). Delete or "
-        "correct it.",
+        "protocols, figures, headline, questions, submission, published, ask. Did you mean 'called'?",
         "about: Say in a sentence what is measured.",
         "columns.id: Write a text instead of {}.",
-        "derive.set: part needs by, the sign between the parts",
-        "derive.pair: say what is made of 'index': part, less, div, mod, names, split or list",
-        "derive.odd: 'dvi' is none of from, part, by, less, div, mod, names, others, split, list (did you mean "
-        "'div'?). Delete or correct it.",
-        "groups: 'topic' is named 2 times; keep one",
-        "rule: 'leter' is none of letter, yes_no, number, relaxed, anls, text, open, rubric, pairwise "
-        "(did you mean 'letter'?)",
-        "protocols.1: 'vlmevalkid' is not 'strict', 'vlmevalkit', 'lmms-eval', 'authors', 'mmbench-paper' or "
-        "'mmt-paper'",
-        "figures.Pairs: all and f1 are two figures; keep one of them here",
-        "figures.Part: 'men' is none of mean, count (did you mean 'mean'?); other figures are written as in {all: "
-        "[pair]}",
-        "questions.0.name: expected a file's name without folders, found '../toy.tsv'",
-        "questions.0.url: expected an address that begins with https://, found 'http://example.org/toy.tsv'",
-        "questions.0.md5: expected 32 hexadecimal digits in quotes, found 'abc'",
-        "questions.0.rows: expected greater than or equal to 1, found 0",
-        "submission: 'csv' is not 'json map', 'json list', 'tsv' or 'xlsx'",
-        "ask: {picture} is none of {question} or {options}",
+        "derive.set: `part` needs `by`. Add the sign between the parts.",
+        "derive.pair: Nothing says what is made of 'index'. Add part, less, div, mod, names, split or list.",
+        "derive.odd: 'dvi' is none of from, part, by, less, div, mod, names, others, split, list. Did you mean "
+        "'div'?",
+        "groups: 'topic' is there 2 times. Keep one of them.",
+        "rule: 'leter' is none of letter, yes_no, number, relaxed, anls, text, open, rubric, pairwise. "
+        "Did you mean 'letter'?",
+        "protocols.1: 'vlmevalkid' isn't possible here. Choose 'strict', 'vlmevalkit', 'lmms-eval', 'authors', "
+        "'mmbench-paper' or 'mmt-paper'.",
+        "figures.Pairs: all and f1 are separate figures. Keep one of them here.",
+        "figures.Part: 'men' isn't mean or count. Write other figures as in {all: [pair]}.",
+        "questions.0.name: '../toy.tsv' isn't a file name. Write one without folders.",
+        "questions.0.url: 'http://example.org/toy.tsv' isn't a web address. Write one that begins with https://.",
+        "questions.0.md5: 'abc' isn't an md5. Write its 32 hexadecimal digits in quotes.",
+        "questions.0.rows: This is 0. It must be greater than or equal to 1.",
+        "submission: 'csv' isn't possible here. Choose 'json map', 'json list', 'tsv' or 'xlsx'.",
+        "ask: {picture} can't be filled in. Use {question} or {options}.",
     ]
 
 
@@ -76,97 +74,109 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "expected names with values, such as `name: Animals`, found None"),
-        ("- a", "expected names with values, such as `name: Animals`, found ['a']"),
-        (f"{TOY}rule: {{parts: 2}}", "rule: choose one of letter, yes_no, number"),
-        (f"{TOY}rule: []", "rule: choose one of letter, yes_no, number"),
-        (f"{TOY}rule: [letter]", "rule.1: expected a case as in {when: {column: value}"),
+        ("", "Write names with values, as in `name: Animals`, instead of None."),
+        ("- a", "Write names with values, as in `name: Animals`, instead of ['a']."),
+        (
+            f"{TOY}rule: {{parts: 2}}",
+            "rule: {'parts': 2} isn't a rule. Choose letter, yes_no, number",
+        ),
+        (f"{TOY}rule: []", "rule: The list is empty. Choose letter, yes_no, number"),
+        (f"{TOY}rule: [letter]", "rule.1: Write a case, as in {when: {column: value}"),
         (
             f"{TOY}rule:\n  - {{rule: letter}}\n  - {{rule: text}}",
-            "rule.1: fits every row, so that the cases below are never used",
+            "rule.1: It fits every row, so the cases below are never used",
         ),
-        (f"{TOY}rule: text\nheadline: Total", "headline: 'Total' is none of the figures Overall"),
+        (f"{TOY}rule: text\nheadline: Total", "headline: 'Total' is none of Overall. Correct it."),
         (
             f"{TOY}rule: text\nfigures:\n  x: {{sum: y}}\n  y: mean",
-            "figures.x: is made of 'y', which is no figure above it",
+            "figures.x: It's made of 'y', which isn't a figure above it",
         ),
         (
             f"{TOY}rule: text\nprotocols: [strict, vlmevalkit]\nfigures:\n"
             "  y: {mean: rows, protocol: strict}\n  x: {sum: y}",
-            "figures.x: is made of 'y', which is told under strict only; give it the same `protocol`",
+            "figures.x: It's made of 'y', which exists only under strict. Give it the same `protocol`.",
         ),
         (
             f"{TOY}rule: text\nprotocols: [strict, vlmevalkit]\nfigures:\n"
             "  y: {mean: rows, protocol: strict}",
-            "figures: none of them is told under vlmevalkit; add one",
+            "figures: There is none under the protocol vlmevalkit. Add one.",
         ),
         (
             f"{TOY}rule: text\nprotocols: [strict, vlmevalkit]\nheadline: {{lmms-eval: Overall}}",
-            "headline: 'lmms-eval' is none of the protocols of this spec",
+            "headline: 'lmms-eval' isn't a protocol of this spec. Choose from strict, vlmevalkit.",
         ),
         (
             f"{TOY}rule: text\nderive: {{kind: {{from: topic, others: none, part: 1, by: _}}}}",
-            "derive.kind: others needs names, the texts of the known cells",
+            "derive.kind: `others` needs `names`. Add texts for the known cells.",
         ),
         (
             f"{TOY}rule: text\nderive: {{kind: {{from: topic, split: ',', list: ','}}}}",
-            "derive.kind: split and list are two ways of counting; keep one of them",
+            "derive.kind: `split` and `list` count in different ways. Keep one of them.",
         ),
         (
             f"{TOY}rule: letter\nfigures: {{x: {{mean: rows, chance: options, frequent: topic}}}}",
-            "figures.x: chance and frequent are two guesses; keep one of them here",
+            "figures.x: `chance` and `frequent` are separate guesses. Keep one of them here.",
         ),
         (
             f"{TOY}rule: letter\nfigures: {{x: {{all: [topic], chance: options}}}}",
-            "figures.x: a guess has no all; use mean or mean_of",
+            "figures.x: A guess has no all. Use mean or mean_of.",
         ),
         (
             f"{TOY}rule: letter\nfigures: {{x: {{mean: rows, chance: options}}}}",
-            "figures: all of them are guesses under strict; add one",
+            "figures: Under the protocol strict, all of them are guesses. Add one that isn't.",
         ),
         (
             f"{TOY}rule: letter\nheadline: x\nfigures: {{y: mean, x: {{mean: rows, chance: options}}}}",
-            "headline: 'x' is a guess, which stands for no model; choose another figure",
+            "headline: 'x' is a guess, not a model's score. Choose another figure.",
         ),
         (
             f"{TOY}rule: letter\nfigures: {{x: {{mean: rows, chance: options}}, y: {{sum: x}}}}",
-            "figures.y: is made of 'x', a guess; name figures of answers",
+            "figures.y: It's made of 'x', which is a guess. Name figures of answers.",
         ),
-        (f"{TOY}rule: anls\nprotocols: [mmt-paper]", "protocols: anls has no 'mmt-paper'; it has"),
+        (
+            f"{TOY}rule: anls\nprotocols: [mmt-paper]",
+            "protocols: The rule anls has no protocol 'mmt-paper'. Choose from",
+        ),
         (
             f"{TOY}rule: text\nsubmission: tsv",
-            "submission: no question file is without answers, so that there is nothing to submit",
+            "submission: Every question file has answers, so there's nothing to submit. Mark one",
         ),
         (
             f"{TOY}rule: text\ncolumns: {{answer: answer}}",
-            "columns.answer: 'answer' is the truth already; name another column",
+            "columns.answer: 'answer' is already the column of the right answer. Name another.",
         ),
         (
             f"{TOY}rule: letter\nfigures: {{F1: {{f1: 'Yes'}}}}",
-            "figures.F1: f1 counts 'Yes', an answer that letter never reads; use the rule yes_no",
+            "figures.F1: f1 counts 'Yes', which the rule letter never reads. Use the rule yes_no",
         ),
         (
             f"{TOY}rule: yes_no\nfigures: {{x: {{recall: maybe}}}}",
-            "figures.x: recall counts 'maybe', an answer that yes_no never reads",
+            "figures.x: recall counts 'maybe', which the rule yes_no never reads",
         ),
         (
             f"{TOY}rule: text\nderive: {{kind: {{from: prediction, split: ','}}}}",
-            "derive.kind: 'prediction' is the model's answer, and questions aren't grouped by it",
+            "derive.kind: 'prediction' is the model's answer, which can't group questions. Name another",
         ),
-        (f"{TOY}rule: text\nfigures: {{x: {{over: a}}}}", "figures.x: expected one of mean, count"),
+        (
+            f"{TOY}rule: text\nfigures: {{x: {{over: a}}}}",
+            "figures.x: Nothing says how it is computed. Add mean, count",
+        ),
         (f"{RUBRIC}", "rule.grades: This is missing. Add it."),
         (
             f"{RUBRIC}\n  grades: [2, 0]",
-            "rule: grades go from the lowest to the highest, and these are [2, 0]. Correct them.",
+            "rule: Grades go from the lowest to the highest, and these are [2, 0]. Correct them.",
         ),
-        (f"{RUBRIC}\n  grades: [0, 2]\n  step: 0.3", "rule: steps of 0.3 don't lead from 0 to 2"),
+        (
+            f"{RUBRIC}\n  grades: [0, 2]\n  step: 0.3",
+            "rule: Grades in steps of 0.3 don't lead from 0 to 2",
+        ),
         (
             f"{RUBRIC}\n  grades: [0, 2]\nprotocols: [vlmevalkit]",
-            "protocols: rubric has no 'vlmevalkit'; it has strict",
+            "protocols: The rule rubric has no protocol 'vlmevalkit'. Choose from strict",
         ),
         (
             f"{RUBRIC} {{truth}}\n  grades: [0, 2]\ncolumns: {{truth: null}}",
-            "rule: the prompt names {truth}, but columns.truth is null",
+            "rule: The prompt has {truth}, but columns.truth is null. Name the column there.",
         ),
         (
             f"{TOY}rule: {{kind: rubric, prompt: Grade it., grades: [0, 1]}}",
@@ -174,30 +184,33 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
         ),
         (
             f"{TOY}rule: {{kind: rubric, prompt: mine.txt, grades: [0, 1]}}",
-            "rule.prompt: there is no file 'mine.txt' beside the spec; put it there",
+            "rule.prompt: The file 'mine.txt' isn't beside the spec. Put it there",
         ),
         (
             f"{TOY}rule: text\nfigures: {{x: {{ratio: marks}}}}",
-            "figures.x: is made of two marks, which only a rubric with `marks: 2` gives",
+            "figures.x: It's made of two marks, which only a rubric with `marks: 2` gives",
         ),
         (
             f"{PAIRWISE}\n  verdicts: {{A: 0, B: 1, C: 3}}",
-            "rule: verdict 'B' has none of the value 2 for the other order; add it",
+            "rule: The verdict 'B' has no counterpart in the other order. Add one with the value 2.",
         ),
-        (f"{PAIRWISE}\n  verdicts: {{A: 0, '[B]': 1}}", "expected a label such as 'A>B'"),
+        (
+            f"{PAIRWISE}\n  verdicts: {{A: 0, '[B]': 1}}",
+            "'[B]' isn't a label. Write one such as 'A>B'.",
+        ),
         (
             f"{PAIRWISE}\n  verdicts: {{A: 0, B: 1}}\nprotocols: lmms-eval",
-            "protocols: pairwise has no 'lmms-eval'; it has strict",
+            "protocols: The rule pairwise has no protocol 'lmms-eval'. Choose from strict",
         ),
         (f"name: {'x' * 81}\n", "name: This has more than 80 characters. Shorten it."),
         (f"{TOY}rule: text\npublished: table.csv", "published: Write a list"),
-        ("x" * 70_000, "the file has 70,000 bytes; a spec has 64,000 at most"),
-        ("a: &x 1\nb: *x", "line 1, column 4: anchors and aliases (& and *) are not read"),
-        ("a: !!python/name:os.system x", "line 1, column 4: tags (!) are not read"),
-        ('name: "a\\u202eb"', "name: 'a<U+202E>b' has a sign that can't be seen; delete it"),
-        ("a: 1\na: 2", "line 2, column 1: 'a' stands here twice; keep one"),
-        ("[" * 30, "more than 20 levels stand in one another"),
-        ("a\n---\nb", "a second document begins"),
+        ("x" * 70_000, "The file has 70,000 bytes, and a spec has 64,000 at most. Shorten it."),
+        ("a: &x 1\nb: *x", "line 1, column 4: This begins with & or *, for an anchor or alias."),
+        ("a: !!python/name:os.system x", "line 1, column 4: This begins with !, for a tag"),
+        ('name: "a\\u202eb"', "name: 'a<U+202E>b' has an invisible sign. Delete it."),
+        ("a: 1\na: 2", "line 2, column 1: 'a' is here twice. Keep one of them."),
+        ("[" * 30, "This is nested more than 20 levels deep"),
+        ("a\n---\nb", "A second document begins"),
         ("a: [1", "line 2, column 1"),
         ("a: \x00", "line 1 has the sign '\\x00'; delete it"),
     ],
@@ -267,24 +280,28 @@ def test_published_numbers_lie_beside_the_spec_and_nowhere_else(tmp_path):
     path = tmp_path / "toy.yaml"
     path.write_text(f"{TOY}rule: text\npublished: toy.csv\n")
     table = "model,figure,score,protocol,source\nvlm,Overall,61.5,strict,Table 2\n"
-    with pytest.raises(SpecError, match=r"toy\.yaml: published: there is no file 'toy\.csv'"):
+    with pytest.raises(
+        SpecError, match=r"toy\.yaml: published: The file 'toy\.csv' isn't beside the spec"
+    ):
         load_spec(path)
     (tmp_path / "toy.csv").write_text(table)
     assert load_spec(path).published[0].score == 61.5
     (tmp_path / "toy.csv").write_text(table.replace("Overall", "Total"))
-    with pytest.raises(SpecError, match=r"published\.1: figure 'Total' is none of Overall"):
+    with pytest.raises(SpecError, match=r"published\.1\.figure: 'Total' is none of Overall"):
         load_spec(path)
     (tmp_path / "toy.csv").write_text("model,score\nvlm,1\n")
-    with pytest.raises(SpecError, match="needs the columns model, figure, score, protocol, source"):
+    with pytest.raises(
+        SpecError, match="doesn't have the columns model, figure, score, protocol, source"
+    ):
         load_spec(path)
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.csv").write_text(table)
     for name in ("outside/secret.csv", str(outside / "secret.csv"), "../toy.csv"):
         path.write_text(f"{TOY}rule: text\npublished: {name}\n")
-        with pytest.raises(SpecError, match="published: there is no file"):
+        with pytest.raises(SpecError, match="published: The file .* isn't beside the spec"):
             load_spec(path)
     (tmp_path / "link.csv").symlink_to(outside / "secret.csv")
     path.write_text(f"{TOY}rule: text\npublished: link.csv\n")
-    with pytest.raises(SpecError, match="published: there is no file"):
+    with pytest.raises(SpecError, match="published: The file .* isn't beside the spec"):
         load_spec(path)

@@ -80,7 +80,7 @@ def test_a_yaml_file_is_a_benchmark_without_a_line_of_the_registry(tmp_path):
     clash = tmp_path / "specs" / "zoo.yaml"
     clash.write_text("name: Zoo\nabout: Animals.\nrule: letter\ncalled: [ANIMALS]\n")
     with pytest.raises(
-        SpecError, match=r"zoo\.yaml: called: 'ANIMALS' is taken already, by Animals"
+        SpecError, match=r"zoo\.yaml: called: 'ANIMALS' is already the name of Animals"
     ):
         dict(load_folder(tmp_path / "specs"))
 
@@ -96,7 +96,7 @@ def test_figures_groups_splits_and_what_is_unread(tmp_path):
     sheets = {sheet.name: sheet for sheet in benchmark.sheets(found)}
     assert [*sheets] == ["figures", "by-part", "by-topic", "by-topic-dev", "by-topic-test", "rules"]
     assert {row["name"]: row["n"] for row in sheets["by-topic"].rows} == {"pets": 3, "wild": 1}
-    assert "undecided: 1 of 6 answers" in " ".join(c.text for c in benchmark.caveats(found))
+    assert "Undecided: 1 of 6 answers." in " ".join(c.text for c in benchmark.caveats(found))
     assert "scores 66.7 on Pairs (Pairs" in benchmark.sentence(found)
     whole = read_record(SpecReport, record_json(found))
     assert whole == found and told(whole) == told(found)
@@ -164,7 +164,9 @@ def test_what_a_file_lacks_is_told_with_its_place(tmp_path):
     ]
     assert told(report(tmp_path / "c.csv", bare))["Accuracy"] == 50.0
     lines[1] |= {"case": "x"}
-    assert "derive.pair: case 'x' is no whole number" in problems(tmp_path / "d.csv", lines)
+    assert "derive.pair: In case, 'x' isn't a whole number. Correct it." in problems(
+        tmp_path / "d.csv", lines
+    )
     lines[1] |= {"case": "1"}
     assert "2 rows have the id 1. Keep one of them." in problems(tmp_path / "e.csv", lines)
     with pytest.raises(ChoicesError, match="2 rows have the id 1"):
@@ -185,9 +187,9 @@ def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
     plain = PAIRS.replace(b"headline: Pairs", b"headline: Accuracy")
     found = opened(answers, plain, questions=known).report("strict")
     caveat = benchmark.caveats(found)[0].text
-    assert caveat.endswith("over all of them Accuracy lies between 33.3 and 66.7")
+    assert caveat.endswith("With these, Accuracy lies between 33.3 and 66.7.")
     assert (
-        "Pairs has no bounds over all of them: a question without"
+        "There are no bounds for Pairs over all questions: a question without"
         in benchmark.caveats(opened(answers, PAIRS, questions=known).report("strict"))[0].text
     )
     put(answers, [{"case": "1", "reply": "A", "key": "B"}, {"case": "9", "reply": "B"}])
@@ -225,7 +227,7 @@ def test_reports_of_two_specs_are_never_compared(tmp_path):
     (sheet,) = benchmark.compared(ours, theirs)
     assert next(iter(sheet.rows))["n"] == 2
     other = report(tmp_path / "c.csv", rows("A", "A"), PAIRS.replace(b"both answered", b"right"))
-    with pytest.raises(ChoicesError, match="choose two reports of one spec and one protocol"):
+    with pytest.raises(ChoicesError, match="Choose two reports of one spec and one protocol"):
         benchmark.compared(ours, other)
     assert benchmark.counted_as(ours) != benchmark_of(other).counted_as(other)
 
@@ -330,13 +332,13 @@ def test_guesses_are_in_no_hidden_report(tmp_path):
     [
         (
             None,
-            "derive.topic: there is no file 'tasks.csv' beside the spec; put it there, or leave it out",
+            "derive.topic: The file 'tasks.csv' isn't beside the spec. Put it there, or leave it out.",
         ),
         (
             "task,kind\ncats,animals\n",
-            "has the columns task, kind; name one behind the first as `column`",
+            "has the columns task, kind. Set `column` to one of them after the first.",
         ),
-        ('task,topic\n"cats', "derive.topic: tasks.csv is no CSV; save it as one"),
+        ('task,topic\n"cats', "derive.topic: tasks.csv isn't CSV. Save it as CSV in UTF-8."),
         ("task,topic\n" + "cats,x\n" * 10_000, "tasks.csv has more than 64,000 bytes"),
     ],
 )
@@ -369,12 +371,12 @@ UNBOUNDED = {
 @pytest.mark.parametrize("fields, why", UNBOUNDED.values(), ids=UNBOUNDED)
 def test_a_partial_file_says_why_its_figure_has_no_bounds(tmp_path, fields, why):
     text = partial_caveat(tmp_path, fields)
-    assert ". F has no bounds over all of them: " in text and why in text
+    assert " There are no bounds for F over all questions: " in text and why in text
 
 
 def test_a_partial_file_bounds_the_share_of_answers_above_a_score(tmp_path):
     text = partial_caveat(tmp_path, {"figures": {"F": {"above": 0}}})
-    assert text.endswith("over all of them F lies between 25.0 and 75.0")
+    assert text.endswith("With these, F lies between 25.0 and 75.0.")
 
 
 def partial_caveat(folder, fields):

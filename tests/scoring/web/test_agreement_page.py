@@ -225,7 +225,7 @@ def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
             service.beside("one", owner, other)
     with pytest.raises(
         RowsError,
-        match="mine.csv, row 2, column 'metric': expected a name of its own, found 'length'",
+        match="mine.csv, row 2, column 'metric': 'length' is already the name of another metric",
     ):
         service.beside("one", "ada", arrived(("i0", "m1", "length", 1)))
     assert scores_csv(service.answers("one")).splitlines()[:2] == [
@@ -239,7 +239,9 @@ def test_a_file_of_scores_holds_few_metrics_of_short_names(tmp_path):
     few = scores_file(tmp_path, *(("i0", "m1", f"metric {number}", 1) for number in range(50)))
     assert len(read_scores(few, ())) == 50
     many = scores_file(tmp_path, *(("i0", "m1", f"metric {number}", 1) for number in range(60)))
-    with pytest.raises(RowsError, match="row 52, column 'metric': expected at most 50 metrics"):
+    with pytest.raises(
+        RowsError, match="row 52, column 'metric': This is metric 51, and a file has 50 at most"
+    ):
         read_scores(many, ())
     with pytest.raises(
         RowsError,
@@ -513,7 +515,7 @@ def test_a_visitors_metric_stands_among_the_others_for_nobody_else(
         address = f"{voted.address}{links.first.get_attribute('href')}"
         sends(page, scores_file(tmp_path, ("i", "m", "random", 1)))
         expect(page.locator("#agreement-own")).to_contain_text(
-            "expected a name of its own, found 'random'"
+            "'random' is already the name of another metric"
         )
         expect(page.locator("#agreement-measures tbody th")).to_have_count(4)
     theirs = httpx.get(address)

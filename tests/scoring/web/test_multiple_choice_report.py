@@ -164,7 +164,7 @@ def test_a_file_that_is_not_circular_has_one_column(circular):
 def test_an_incomplete_file_says_why_it_is_vanilla(circular):
     rows = [row for row in circular.rows if row.question.index != 2 * PASS]
     told = head(report(rows))
-    assert "Vanilla accuracy only; problems below that keep the file from CircularEval: 1" in told
+    assert "Vanilla accuracy only. Problems below that keep the file from CircularEval: 1." in told
     assert "Question 0 lacks pass 2" in told and "Question 2 lacks pass 2" not in told
 
 
