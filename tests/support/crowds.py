@@ -169,7 +169,10 @@ class Crowd:
         minutes = timedelta(minutes=self.campaign.spec.seat.minutes)
         with self.servers[0].database.read() as connection:
             is_lost = CHOSEN & BATTLE.c.seat_id.in_(state.left_out)
-            is_left = ~CHOSEN & (BATTLE.c.began_at < now() - minutes)
+            is_alone = (BATTLE.c.began_at < now() - minutes) | BATTLE.c.seat_id.not_in(
+                self._working
+            )
+            is_left = ~CHOSEN & is_alone
             for row in connection.execute(query.where(SKIPPED | is_left | is_lost)):
                 if place := state.layout.place(ItemPair.of_row(row)):
                     again[place] = True

@@ -110,7 +110,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(
 @pytest.mark.soak
 def test_stored_answers_are_chosen_by_name(visitor, app):
     visitor.get_by_role("button", name="Score a model that is already here").click()
-    choice = visitor.get_by_label("Answers of", exact=True).locator("visible=true")
+    choice = visitor.get_by_label("Answers from", exact=True).locator("visible=true")
     choice.click(timeout=20_000)
     prices = visitor.locator("#told-prices textarea")
     of_another = prices.input_value()

@@ -91,15 +91,15 @@ def test_ten_own_questions_with_an_own_rubric_are_scored_by_the_page_alone(
 @pytest.mark.soak
 def test_a_wrong_field_is_told_and_the_letters_of_a_file_are_scored_free(visitor, tmp_path):
     rows = [(f"q{n}", "Which?", "cat", "dog", "A", "AB"[n % 2]) for n in range(4)]
-    upload(visitor, table(tmp_path / "animals.csv", "id ask A B right said", *rows))
+    upload(visitor, table(tmp_path / "animals.csv", "id ask A B key xyz", *rows))
     visitor.get_by_role("button", name="Use your own questions and rule").click()
     check = visitor.get_by_role("region", name="Check")
-    expect(check).to_contain_text("Model's answer: choose the column that holds what your model")
+    expect(check).to_contain_text("Choose the column with your model's answers.")
     expect(visitor.locator("#check")).to_be_hidden()
     shoot(visitor, "own-refused", whole=True)
     for label, column in {
-        "Model's answer": "said",
-        "Right answer": "right",
+        "Model's answer": "xyz",
+        "Right answer": "key",
         "Question": "ask",
     }.items():
         visitor.get_by_label(label, exact=True).click()

@@ -146,7 +146,7 @@ def test_the_choice_and_the_command_list_what_the_page_lists(visitor, scoring, f
 def test_answers_alone_that_fit_two_files_are_asked_about(visitor, scoring, tmp_path):
     said = circular(IDS, wrong=[(IDS[0], 2), (IDS[7], 0)])
     upload(visitor, answers(tmp_path, said, "vlm-7b.json"))
-    asked = "which is it: MMBench_DEV_CN.tsv or MMBench_DEV_EN.tsv? Choose it below"
+    asked = "Which is it: MMBench_DEV_CN.tsv or MMBench_DEV_EN.tsv? Choose it below"
     expect(visitor.locator("#found")).to_contain_text(asked)
     shoot(visitor, "question-files-asked", whole=True)
     visitor.locator("#questions").get_by_text(NAME).click()

@@ -194,7 +194,9 @@ def test_a_page_goes_on_when_its_judge_was_tried_out(browser, start_server, cert
             page.locator("#check").click()
             expect(page.locator("#scoring-problem .trying")).to_contain_text("Testing test-judge")
             shoot(page, "scoring-trial", whole=True)
-            expect(page.locator(".quote")).to_contain_text("the cost is unknown", timeout=30_000)
+            expect(page.locator(".quote")).to_contain_text(
+                "We don't know this judge's price", timeout=30_000
+            )
             expect(page.locator("#scoring-problem")).to_have_text("")
             page.locator("#confirm").click()
             expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
