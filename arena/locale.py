@@ -15,10 +15,13 @@ returns HTML with the text and all other values escaped. A text that depends on 
 `{one = ..., other = ...}`, chosen by `count`.
 
 Layers below the pages raise and return English sentences. `[sentences]` of another language translates them, with `{}`
-for each value. `translated` finds them: a `VoterError` by its sentence, other text by the fixed parts. A value may be
-such a sentence itself. `[groups]` translates the names of benchmarks' groups likewise.
+for each value, `{#}` for a number and `{w}` for a word or a list of words. `translated` finds them: a `VoterError` by
+its sentence, other text by the fixed parts. A value may be such a sentence itself, and only there is `{w}` looked for.
+`[composed]` has sentences that the code puts together, `[groups]` the names of benchmarks' groups, and `[given]` names
+that this app has given, the only ones that `named` finds.
 """
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -40,6 +43,9 @@ _FORMS = {"one", "other"}
 _MOST_COOKIES = 8_000
 _MOST_ACCEPTED = 200
 
+_PLACE = re.compile(r"\{([#w]?)\}")
+_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+
 Text = str | Mapping[str, str]
 """A text, or its forms for one and for other numbers."""
 
@@ -48,10 +54,18 @@ class Pattern(NamedTuple):
     """A sentence with places for values: its fixed parts, and its translation."""
 
     parts: Sequence[str]
+    kinds: Sequence[str]
+    """What each value is: "#" a number, "w" a list of words, "" any text."""
     translation: str
 
     def values(self, text: str) -> list[str] | None:
         """Returns the values of a text that has these fixed parts; None for another text. Linear in the text."""
+        values = self._between(text)
+        if values is None or not all(map(_is_of_kind, values, self.kinds)):
+            return None
+        return values
+
+    def _between(self, text: str) -> list[str] | None:
         first, *middle, last = self.parts
         if not text.startswith(first):
             return None
@@ -78,6 +92,7 @@ class Locale:
     """As its speakers call it."""
     texts: Mapping[str, Text]
     sentences: Mapping[str, str]
+    given: Mapping[str, str]
     patterns: Sequence[Pattern]
     tasks: Sequence[str] = ()
 
@@ -85,9 +100,12 @@ class Locale:
     def read(cls, language: str) -> "Locale":
         """Reads a language's file."""
         tables = tomllib.loads((FOLDER / f"{language}.toml").read_text("utf-8"))
-        sentences: Mapping[str, str] = tables.pop("sentences", {}) | tables.pop("groups", {})
+        given = tables.get("given", {})
+        sentences: dict[str, str] = {}
+        for table in ("sentences", "composed", "groups", "given"):
+            sentences |= tables.pop(table, {})
         name = tables.pop("name")
-        return cls(language, name, dict(_flat(tables)), sentences, _patterns(sentences))
+        return cls(language, name, dict(_flat(tables)), sentences, given, _patterns(sentences))
 
     def of_tasks(self, *tasks: str) -> "Locale":
         """Returns the locale of a worker's task: `tasks` are the tables looked into first."""
@@ -135,10 +153,20 @@ class Locale:
         if known is not None or not depth:
             return known or sentence
         for pattern in self.patterns:
+            if "w" in pattern.kinds and depth == _DEEPEST:
+                continue
             if (values := pattern.values(sentence)) is not None:
-                inner = [self._translated(value, depth - 1) for value in values]
+                inner = [
+                    self._value(value, kind, depth - 1)
+                    for value, kind in zip(values, pattern.kinds, strict=True)
+                ]
                 return pattern.translation.format(*inner)
         return sentence
+
+    def _value(self, value: str, kind: str, depth: int) -> str:
+        if kind == "w":
+            return value.replace(", ", self.text("names.comma"))
+        return self._translated(value, depth)
 
     def _known(self, value: object) -> object:
         return self.sentences.get(value, value) if isinstance(value, str) else value
@@ -155,12 +183,18 @@ def _flat(tables: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Tex
 
 def _patterns(sentences: Mapping[str, str]) -> Sequence[Pattern]:
     """Returns the sentences with plain places, those with the most fixed text first."""
-    found = [
-        Pattern(sentence.split("{}"), translation)
-        for sentence, translation in sentences.items()
-        if "{}" in sentence and sentence.strip("{} .:")
-    ]
+    found = []
+    for sentence, translation in sentences.items():
+        parts = _PLACE.split(sentence)
+        if len(parts) > 1 and _PLACE.sub("", sentence).strip(" .:"):
+            found.append(Pattern(parts[::2], parts[1::2], translation))
     return sorted(found, key=lambda pattern: -sum(map(len, pattern.parts)))
+
+
+def _is_of_kind(value: str, kind: str) -> bool:
+    if kind == "#":
+        return bool(_NUMBER.fullmatch(value))
+    return kind != "w" or not any(" " in word or not word for word in value.split(", "))
 
 
 LOCALES: Mapping[str, Locale] = {language: Locale.read(language) for language in ("en", "zh")}
@@ -192,6 +226,14 @@ def t(key: str, /, **values: object) -> str:
 def translated(told: Exception | str) -> str:
     """Returns an error, or a sentence from below the pages, in the current language."""
     return current_locale().translated(told)
+
+
+def named(name: str) -> str:
+    """Returns a name that this app has given, such as that of its demo items, in the current language.
+
+    Any other name stays as it is.
+    """
+    return current_locale().given.get(name, name)
 
 
 def locale_of(headers: Mapping[str, str]) -> Locale:

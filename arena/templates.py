@@ -11,7 +11,7 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from arena.interval_text import dashed, interval_text, spanned
-from arena.locale import t, translated
+from arena.locale import named, t, translated
 from arena.markdown import answer_html, instruction_html, plain_html, visible_name
 
 ROOT = Path(__file__).parents[1]
@@ -99,6 +99,7 @@ ENVIRONMENT.filters |= {
     "decimal": lambda value, places=1: "–" if value is None else f"{value:.{places}f}",
     "instruction": instruction_html,
     "interval_text": interval_text,
+    "named": named,
     "number": lambda value, spec=",": format(value, spec),
     "percent": lambda value, places=1: "–" if value is None else f"{value:.{places}%}",
     "plain": plain_html,

@@ -21,7 +21,7 @@ from arena.drawings import (
 )
 from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import headline, main_group, needs, only_for
-from arena.locale import t, translated
+from arena.locale import named, t, translated
 from arena.ratings.settled import ORDER_WORDS
 
 MOST_BARS = 24
@@ -90,7 +90,11 @@ def _rows(lines: Sequence[Standing]) -> Iterator[RatingRow]:
         rating = line.rating
         if rating is not None:
             yield RatingRow(
-                line.model, rating.value, rating.low, rating.high, has_rank=line.rank is not None
+                named(line.model),
+                rating.value,
+                rating.low,
+                rating.high,
+                has_rank=line.rank is not None,
             )
 
 
@@ -120,5 +124,5 @@ def _still_gathering(lines: Sequence[Standing], width: float, y: float) -> Itera
     yield LineMark(0, y + 24, width, y + 24)
     for place, line in enumerate(lines, 1):
         middle = y + RATING_ROW * (place + 0.5)
-        yield model_name(line.model, line.rank is not None, width, middle)
+        yield model_name(named(line.model), line.rank is not None, width, middle)
         yield TextMark(0.45 * width, middle + 5, needs(line), tone="quiet", size=12)

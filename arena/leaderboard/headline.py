@@ -10,7 +10,7 @@ from arena.drawings import shortened
 from arena.interval_text import spanned
 from arena.leaderboard.board import Board, Span, Standing
 from arena.leaderboard.statistics import TRUSTED
-from arena.locale import t, translated
+from arena.locale import named, t, translated
 from arena.ratings.bradley_terry import Status
 from arena.ratings.settled import ORDER_WORDS
 
@@ -166,7 +166,9 @@ def needs(line: Standing) -> str:
 
 def written(models: Iterable[str]) -> frozenset[str]:
     """Returns names in both forms that sentences use: whole and shortened."""
-    return frozenset(form for name in models for form in (name, shortened(name, _LETTERS)))
+    return frozenset(
+        form for name in models for form in (named(name), shortened(named(name), _LETTERS))
+    )
 
 
 def _voters(board: Board) -> str:
@@ -207,7 +209,7 @@ def _gathering(standings: Sequence[Standing]) -> list[str]:
 
 def names(models: Sequence[str]) -> str:
     """Returns up to three names and the number of others, as an enumeration."""
-    parts = [shortened(name, _LETTERS) for name in models[:MOST_NAMES]]
+    parts = [shortened(named(name), _LETTERS) for name in models[:MOST_NAMES]]
     more = len(models) - len(parts)
     if more:
         parts.append(t("names.more", count=more))

@@ -9,7 +9,7 @@ from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import only_for
 from arena.leaderboard.service import Leaderboard
 from arena.leaderboard.statistics import FLOOR, FamilyRatings
-from arena.locale import t
+from arena.locale import named, t
 from arena.plots import (
     Plot,
     RatingCell,
@@ -32,7 +32,7 @@ def _chances(board: Board, _: Leaderboard) -> Plot:
     rated = [line for line in board.standings if line.votes >= FLOOR]
     places = [board.counts.places[line.code] for line in rated]
     plot = win_rate_plot(
-        [line.model for line in rated], win_chances(board.fit)[np.ix_(places, places)]
+        [named(line.model) for line in rated], win_chances(board.fit)[np.ix_(places, places)]
     )
     return _or_in_words(plot, len(rated) > 1, t("plots.no_two", count=FLOOR))
 
@@ -41,7 +41,7 @@ def _battles(board: Board, _: Leaderboard) -> Plot:
     """Plots the counts of all models, including those with too few votes for a rating."""
     places = [board.counts.places[line.code] for line in board.standings]
     return battle_count_plot(
-        [line.model for line in board.standings], board.counts.wins[np.ix_(places, places)]
+        [named(line.model) for line in board.standings], board.counts.wins[np.ix_(places, places)]
     )
 
 
@@ -53,7 +53,7 @@ def _history(board: Board, leaderboard: Leaderboard) -> Plot:
         if line.votes >= FLOOR and line.code in column:
             ratings = past.ratings[:, column[line.code]]
             rounded = [None if np.isnan(rating) else round(rating, 1) for rating in ratings]
-            lines.append(RatingLine(line.model, rounded))
+            lines.append(RatingLine(named(line.model), rounded))
     plot = history_plot([str(day) for day in past.days], lines)
     if len(lines) < len(board.standings):
         shown = t("plots.models_shown", shown=len(lines), count=len(board.standings))
@@ -69,7 +69,9 @@ def _against_reference(board: Board, leaderboard: Leaderboard) -> Plot:
     families = sorted(shares, key=str.casefold)
     lines = [line for line in board.standings if line.code in met]
     cells = [[_win_rate(shares[family][line.code]) for line in lines] for family in families]
-    plot = family_win_rate_plot(families, [line.model for line in lines], cells)
+    plot = family_win_rate_plot(
+        [*map(named, families)], [named(line.model) for line in lines], cells
+    )
     plot = _marked(plot, board)
     return _or_in_words(plot, bool(met), t("plots.no_reference"))
 
@@ -92,7 +94,7 @@ def _families(board: Board, leaderboard: Leaderboard) -> Plot:
     lines = [line for line in board.standings if is_rated(line)]
     families = sorted(ratings, key=str.casefold)
     cells = [[_rating(ratings[family], place[line.code]) for line in lines] for family in families]
-    plot = family_rating_plot(families, [line.model for line in lines], cells)
+    plot = family_rating_plot([*map(named, families)], [named(line.model) for line in lines], cells)
     plot = _marked(plot, board)
     plot = _or_in_words(plot, bool(families), t("plots.no_families"))
     return _or_in_words(

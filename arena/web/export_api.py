@@ -15,7 +15,7 @@ from arena.templates import macros
 from arena.web.addresses import NAME
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, PageLayout
+from arena.web.layout import PageLayout
 
 HTML = macros("page.html")
 
@@ -48,6 +48,6 @@ def routes(
         )
         head = Head(f"{t('pages.you')} · {NAME}", "", is_private=True)
         body = HTML.text(t("pages.you"), about, ("/terms", t("pages.terms_link"))) + more(request)
-        return layout.page(request, head, body, languages=WHOLE, is_kept=False)
+        return layout.page(request, head, body, is_kept=False)
 
     return router

@@ -15,7 +15,7 @@ from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import headline, needs, only_for, places_in_words
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
-from arena.locale import t, translated
+from arena.locale import named, t, translated
 from arena.markdown import visible_text
 from arena.types import Item
 from arena.web.addresses import NAME, OWN, RESULTS, SCORE, VOTE, Address
@@ -86,7 +86,7 @@ class Heads:
         item = battle and self.items.bank().items.get(battle.item)
         if battle is None or item is None:
             return None
-        title = t("battle.title", a=battle.names.a, b=battle.names.b)
+        title = t("battle.title", a=named(battle.names.a), b=named(battle.names.b))
         description = f"{translated(battle.verdict)} {_begun(item.instruction)}"
         return Head(f"{title} · {NAME}", description, f"battle/{token}", picture=_picture(item))
 
@@ -94,7 +94,7 @@ class Heads:
         board, source = self.board(source)
         if board is None:
             return None
-        title = f"{source} · {t('results.ranking')} · {NAME}"
+        title = f"{named(source)} · {t('results.ranking')} · {NAME}"
         return Head(title, headline(board), f"results/{quote(source, safe='')}")
 
     def _model(self, name: str) -> Head | None:
@@ -103,9 +103,9 @@ class Heads:
         board, _ = self.board()
         lines = board.standings if board and board.statistics else ()
         line = next((line for line in lines if line.model == name), None)
-        description = t("heads.model", model=name)
+        description = t("heads.model", model=named(name))
         description = standing(line, only_for(board)) if board and line else description
-        return Head(f"{name} · {NAME}", description, f"model/{quote(name, safe='')}")
+        return Head(f"{named(name)} · {NAME}", description, f"model/{quote(name, safe='')}")
 
     def board(self, source: str = "", patience: float | None = None) -> tuple[Board | None, str]:
         """Returns the first board of a source (by default, of the results), and its source.

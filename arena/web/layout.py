@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fastapi import Request, Response
 
-from arena.locale import LOCALES, current_locale, speaking, t
+from arena.locale import LOCALES, current_locale, t
 from arena.templates import macros
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE, over_https
@@ -17,8 +17,6 @@ from arena.web.static_files import Links
 HTML = macros("page.html")
 KEPT = {"cache-control": "private, no-cache", "vary": "accept-encoding, accept-language, cookie"}
 """A page that a browser keeps, and asks about each time."""
-WHOLE = tuple(LOCALES)
-"""The languages of a page that is whole in all of them."""
 _THEMES = ("dark", "light")
 
 
@@ -45,36 +43,33 @@ class PageLayout:
         head: Head,
         body: str,
         here: str | None = None,
-        languages: Sequence[str] = ("en",),
+        is_operators: bool = False,
         status: int = 200,
         is_kept: bool = True,
     ) -> Response:
         """Returns a page.
 
-        `body`: HTML. `here`: the page's path, if it is in the bar. `languages`: those in which the page is complete.
-        `is_kept`: whether a browser may store it and ask only for changes.
+        `body`: HTML. `here`: the page's path, if it is in the bar. `is_operators`: whether it is for operators, who
+        have no choice of languages. `is_kept`: whether a browser may store it and ask only for changes.
         """
         locale = current_locale()
-        if locale.language not in languages:
-            locale = LOCALES[languages[0]]
-        with speaking(locale):
-            html = HTML.document(
-                head,
-                body,
-                locale.language,
-                theme=_theme(request),
-                links=self.links,
-                public=self.public,
-                top=HTML.top(self.doors, here, locale.table("scripts"), heading="p"),
-                foot=HTML.foot([LOCALES[language] for language in languages]),
-            )
+        html = HTML.document(
+            head,
+            body,
+            locale.language,
+            theme=_theme(request),
+            links=self.links,
+            public=self.public,
+            top=HTML.top(self.doors, here, locale.table("scripts"), heading="p"),
+            foot=HTML.foot([] if is_operators else LOCALES.values()),
+        )
         return _answer(request, html.encode(), status, is_kept)
 
     def nothing_here(self, request: Request) -> Response:
         """Returns the page of a wrong address."""
         body = HTML.nothing_here(request.scope["path"][:100].replace("\0", "%00"), self.doors)
         head = Head(f"{t('pages.nothing')} · {NAME}", "", is_private=True)
-        return self.page(request, head, body, languages=WHOLE, status=404, is_kept=False)
+        return self.page(request, head, body, status=404, is_kept=False)
 
 
 def etag_of(body: bytes) -> str:

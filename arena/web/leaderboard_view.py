@@ -19,7 +19,7 @@ from arena.leaderboard.headline import (
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import TRUSTED, Statistics
 from arena.leaderboard.takeover import EACH
-from arena.locale import t, translated
+from arena.locale import named, t, translated
 from arena.model_facts import ModelFacts
 from arena.ratings.bradley_terry import Status
 from arena.ratings.settled import ALPHA, ORDER_WORDS, Order
@@ -61,7 +61,7 @@ WHOLE_TABLE = BoardTable()
 def board_html(board: Board, choice: BoardSelection, table: BoardTable = WHOLE_TABLE) -> str:
     """Returns a board with votes: table, downloads, and the meaning and limits of its numbers."""
     pictures = t("board.several_pictures" if board.key.multi else "board.one_picture")
-    title = t("board.title", source=choice.source, pictures=pictures) + _narrowed(choice)
+    title = t("board.title", source=named(choice.source), pictures=pictures) + _narrowed(choice)
     sheet = board_sheet(board, title)
     model, rank, *others = sheet.columns
     facts = () if table.facts is None else (FACTS,)
@@ -174,8 +174,8 @@ def _overturn(board: Board) -> Iterator[str]:
         "board.overturn",
         count=overturn.votes,
         share=overturn.votes / statistics.votes,
-        leader=ranked[0].model,
-        rival=models.get(overturn.rival, ""),
+        leader=named(ranked[0].model),
+        rival=named(models.get(overturn.rival, "")),
     )
 
 
@@ -189,7 +189,7 @@ def _takeover(board: Board) -> Iterator[str]:
         "board.takeover_noticed" if takeover.is_noticed else "board.takeover",
         count=takeover.voters,
         each=EACH,
-        rival=models[takeover.rival],
+        rival=named(models[takeover.rival]),
     )
 
 
@@ -443,7 +443,7 @@ def _doubts(line: Standing) -> list[str]:
 def _narrowed(choice: BoardSelection) -> str:
     """Returns the filters of a board, as its title names them."""
     key = choice.key
-    family = t("board.title_part", part=choice.family) if choice.family else ""
+    family = t("board.title_part", part=named(choice.family)) if choice.family else ""
     days = ""
     if key.dated:
         since = key.since or t("board.first_day")

@@ -39,7 +39,7 @@ from arena.web.cookies import (
     sent_cookie,
 )
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, PageLayout
+from arena.web.layout import PageLayout
 from arena.web.oauth import (
     ATTEMPT_SECONDS,
     CREDITS_SCOPES,
@@ -297,4 +297,4 @@ class _Login:
         status = 503 if isinstance(error, DatabaseError) else 403
         head = Head(f"{t('pages.login_failed')} · {NAME}", "", is_private=True)
         body = HTML.failed(translated(error))
-        return self._layout.page(request, head, body, languages=WHOLE, status=status, is_kept=False)
+        return self._layout.page(request, head, body, status=status, is_kept=False)

@@ -12,7 +12,7 @@ from arena.leaderboard.model_results import ItemShare, model_results
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.service import Leaderboard, LostBattle
-from arena.locale import t
+from arena.locale import named, t
 from arena.ratings.shares import Share
 from arena.sheets import Column, Sheet, as_html, frame_of
 from arena.templates import macros
@@ -167,7 +167,7 @@ class ModelPages:
 
 def _board_name(source: str, images: str) -> str:
     pictures = t("board.several_pictures" if images == "multiple" else "board.one_picture")
-    return t("board.title", source=source, pictures=pictures)
+    return t("board.title", source=named(source), pictures=pictures)
 
 
 def _older_address(address: str, before: int) -> str:
@@ -191,7 +191,7 @@ def _shares_html(
 ) -> str:
     """Returns named shares as a table, the one with most battles first."""
     rows = [
-        WonShare(name, share.value, share.low, share.high, share.n, links.get(name, ""))
+        WonShare(named(name), share.value, share.low, share.high, share.n, links.get(name, ""))
         for name, share in sorted(shares.items(), key=lambda entry: -entry[1].n)
     ]
     columns = (

@@ -29,7 +29,7 @@ from arena.web.battle_page import BattlePages
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.facts_view import COLUMN as FACTS
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, PageLayout
+from arena.web.layout import PageLayout
 from arena.web.leaderboard_view import BoardTable, board_html
 from arena.web.model_filter import ModelFilter
 from arena.web.model_page import PATIENCE_SECONDS, ModelPages
@@ -195,7 +195,7 @@ def routes(
         choice = address.choose(boards.overview)
         source = address.fields.get("source", "")
         about = Address(RESULTS, "board", source) if source else Address(RESULTS)
-        return layout.page(request, head(about), boards.html(address, choice), RESULTS, WHOLE)
+        return layout.page(request, head(about), boards.html(address, choice), RESULTS)
 
     def model_page(request: Request, address: ResultsAddress) -> Response:
         if not address.model:
@@ -209,7 +209,7 @@ def routes(
         )
         status = 200 if page.is_here else 404
         # The page shows answers only on items where the reader has voted.
-        return layout.page(request, about, page.html, RESULTS, WHOLE, status=status, is_kept=False)
+        return layout.page(request, about, page.html, RESULTS, status=status, is_kept=False)
 
     @router.api_route("/battle/{token}", methods=reads)
     def battle(request: Request, token: str) -> Response:
@@ -223,7 +223,7 @@ def routes(
                 status=404,
                 is_kept=False,
             )
-        return layout.page(request, head(Address(RESULTS, "battle", token)), html, RESULTS, WHOLE)
+        return layout.page(request, head(Address(RESULTS, "battle", token)), html, RESULTS)
 
     return router
 
@@ -245,7 +245,7 @@ def _opened(
     if source not in boards.leaderboard.closed():
         return page(request, address)
     return layout.page(
-        request, _private("results.ranking"), boards.closed(source), RESULTS, WHOLE, is_kept=False
+        request, _private("results.ranking"), boards.closed(source), RESULTS, is_kept=False
     )
 
 

@@ -11,7 +11,7 @@ from arena.leaderboard.chart import board_chart
 from arena.leaderboard.headline import headline, leaders, names, votes_for, written
 from arena.leaderboard.overview import BoardEntry
 from arena.leaderboard.selection import BoardSelection
-from arena.locale import t, translated
+from arena.locale import named, t, translated
 from arena.model_facts import ModelFacts
 from arena.plots import Plot
 from arena.settings import CountRule
@@ -98,13 +98,13 @@ def head_html(
 
 
 def _chips(choice: BoardSelection, query: Mapping[str, str], rule: CountRule) -> Iterator[Chip]:
-    sources = {source: source for source in choice.sources}
+    sources = {named(source): source for source in choice.sources}
     cleared = dict.fromkeys(("family", "since", "until", "voters"), "")
     yield _menu(query, "source", t("results.items"), sources, **cleared)
     pictures = {t(label): name for name, label in PICTURES.items()}
     yield _menu(query, "images", t("results.pictures"), pictures, family="")
     if choice.families:
-        families = {family: family for family in choice.families}
+        families = {named(family): family for family in choice.families}
         yield _menu(query, "family", t("results.family"), {t("results.all"): "", **families})
     days = t("results.all")
     if choice.key.dated:

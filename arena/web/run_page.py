@@ -88,12 +88,16 @@ class RunPage:
             )
         except (DatabaseError, OSError) as error:
             return self.stranger(request, str(error), 503)
-        return self.layout.page(request, HEAD, run_html(inputs), RUN, status=status, is_kept=False)
+        return self.layout.page(
+            request, HEAD, run_html(inputs), RUN, is_operators=True, status=status, is_kept=False
+        )
 
     def stranger(self, request: Request, problem: str = "", status: int = 200) -> Response:
         """Returns the page for people who are no operators."""
         body = stranger_html(problem, self.operators.by_link)
-        return self.layout.page(request, HEAD, body, RUN, status=status, is_kept=False)
+        return self.layout.page(
+            request, HEAD, body, RUN, is_operators=True, status=status, is_kept=False
+        )
 
     def operator_of(self, request: Request) -> str | None:
         """Returns the name of the operator who sent a request.

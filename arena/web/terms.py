@@ -11,7 +11,7 @@ from arena.locale import current_locale, t
 from arena.templates import macros
 from arena.web.addresses import NAME
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, PageLayout
+from arena.web.layout import PageLayout
 
 HTML = macros("page.html")
 _FILES = {"en": "terms.md", "zh": "terms.zh.md"}
@@ -51,6 +51,6 @@ def routes(terms: Terms, layout: PageLayout) -> APIRouter:
     def page(request: Request) -> Response:
         text = terms.texts[current_locale().language]
         head = Head(f"{text.title} · {NAME}", t("heads.terms"))
-        return layout.page(request, head, HTML.text(text.title, text.body), languages=WHOLE)
+        return layout.page(request, head, HTML.text(text.title, text.body))
 
     return router

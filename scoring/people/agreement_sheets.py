@@ -72,7 +72,7 @@ def measure_sheet(agreement: PeopleAgreement, levels: Sequence[Level] | None = N
         for level, key in keys.items():
             row |= _cells(key, reproduction.levels[level])
         rows.append(row | {"ties": reproduction.ties, "missing": reproduction.missing})
-    columns = [Column("measure", "Measure")]
+    columns = [Column("measure", "Measure", has_words=True)]
     for key, head in {"all": "All", **{key: str(level) for level, key in keys.items()}}.items():
         columns += [estimate(key, head, "percent"), Column(f"{key}_n", "n", "count")]
     columns += [Column("ties", "Ties", "count"), Column("missing", "Missing", "count")]

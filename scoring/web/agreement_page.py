@@ -19,7 +19,7 @@ from arena.web.campaign_api import check_charset
 from arena.web.cookies import NO_STORE, cookie_hash, owner_of, sent_cookie
 from arena.web.events import still_there
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, PageLayout
+from arena.web.layout import PageLayout
 from arena.web.results_view import Choice, ResultsTabs, picture_html
 from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.people.agreement import PeopleAgreement
@@ -97,9 +97,7 @@ class AgreementPage:
             html = HTML.page(tabs, choices, *self._parts(agreement, own))
         is_kept = status == 200 and not token
         head = Head(f"{t('results.agreement')} · {NAME}", t("agreement.description"))
-        return self.layout.page(
-            request, head, html, RESULTS, languages=WHOLE, status=status, is_kept=is_kept
-        )
+        return self.layout.page(request, head, html, RESULTS, status=status, is_kept=is_kept)
 
     def _agreement(
         self, source: str, token: str, request: Request

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from arena.drawings import ShareRow, shares_drawing
-from arena.locale import t, translated
+from arena.locale import named, t, translated
 from arena.plots import Plot
 from arena.ratings.agreement import People
 from arena.templates import macros
@@ -38,7 +38,7 @@ def reproduction_plot(agreement: PeopleAgreement) -> Plot:
     title = translated(TITLE)
     note = t("agreement.plot_note")
     rows = [
-        ShareRow(reproduction.measure, share.value, share.low, share.high, share.n)
+        ShareRow(named(reproduction.measure), share.value, share.low, share.high, share.n)
         for reproduction in agreement.reproductions
         if (share := reproduction.overall).value is not None
     ]

@@ -12,7 +12,7 @@ from arena.templates import macros
 from arena.types import grouped
 from arena.web.addresses import NAME, SCORE
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, PageLayout
+from arena.web.layout import PageLayout
 from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.listing import by_kind, facts_line
 from scoring.benchmarks.specified import SpecifiedBenchmark
@@ -66,7 +66,7 @@ class BenchmarksPage:
             for heading, benchmarks in by_kind(offered().values()).items()
         }
         head = Head(f"{t('benchmarks.title')} · {NAME}", t("benchmarks.description"))
-        return self.layout.page(request, head, HTML.listed(groups), here=SCORE, languages=WHOLE)
+        return self.layout.page(request, head, HTML.listed(groups), here=SCORE)
 
     def opens(self, key: str, request: Request) -> Response:
         benchmark = offered().get(key)
@@ -82,7 +82,7 @@ class BenchmarksPage:
             citations().get(benchmark.cited, ""),
         )
         head = Head(f"{translated(benchmark.name)} · {NAME}", translated(benchmark.about))
-        return self.layout.page(request, head, html, here=SCORE, languages=WHOLE)
+        return self.layout.page(request, head, html, here=SCORE)
 
     def _questions(self, key: str) -> Sequence[str]:
         """The names of a benchmark's question sets and files on this server."""

@@ -17,7 +17,7 @@ from arena.templates import macros
 from arena.web.addresses import JUDGES, NAME, RESULTS
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, PageLayout
+from arena.web.layout import PageLayout
 from arena.web.results_view import Choice, ResultsTabs, picture_html
 from scoring.jobs.owners import ReportOwners
 from scoring.jobs.submissions import PeoplesBoards, Submissions
@@ -164,9 +164,7 @@ class JudgesPage:
 
     def _page(self, request: Request, body: str, status: int = 200) -> Response:
         head = Head(f"{t('results.judges')} · {NAME}", t("judges.description"))
-        return self.layout.page(
-            request, head, body, RESULTS, languages=WHOLE, status=status, is_kept=False
-        )
+        return self.layout.page(request, head, body, RESULTS, status=status, is_kept=False)
 
     def _board(self, boards: Sequence[JudgeBoardKey], key: str) -> str:
         chosen = {board_key.key: board_key for board_key in boards}.get(key, boards[0])

@@ -20,7 +20,7 @@ from arena.web.cookies import (
     sent_cookie,
 )
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, PageLayout
+from arena.web.layout import PageLayout
 from scoring.jobs.owners import CodeError, ReportOwners
 
 HTML: Any = macros("owners.html")
@@ -76,7 +76,7 @@ class OwnersPage:
         head = Head(f"{t('you.reports_elsewhere')} · {NAME}", "", is_private=True)
         has_cookie = sent_cookie(request.headers) is not None
         body = HTML.page(has_cookie, code, is_wrong)
-        return self.layout.page(request, head, body, languages=WHOLE, status=status, is_kept=False)
+        return self.layout.page(request, head, body, status=status, is_kept=False)
 
 
 def routes(page: OwnersPage) -> APIRouter:

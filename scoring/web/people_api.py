@@ -18,7 +18,7 @@ from arena.web import campaign_api
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, PageLayout
+from arena.web.layout import PageLayout
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
@@ -186,7 +186,7 @@ class _Routes:
                 f"/report/{quote(link, safe='')}", status_code=303, headers=NO_STORE
             )
         head = Head(f"{t('people.title')} · {NAME}", "", is_private=True)
-        return self.layout.page(request, head, body, languages=WHOLE, status=status, is_kept=False)
+        return self.layout.page(request, head, body, status=status, is_kept=False)
 
     def _owner(self, request: Request) -> str:
         return self.pages.marking.jobs.owners.owner_of(owner_of(request.headers))

@@ -34,7 +34,7 @@ from arena.web.cookies import (
     sent_cookie,
 )
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, PageLayout
+from arena.web.layout import PageLayout
 from arena.web.oauth import PUBLISH_SCOPES, Grant
 from arena.web.signer import Signer
 from scoring.jobs.published import PublishedJobs
@@ -274,7 +274,7 @@ class HubPages:
 
     def _says(self, request: Request, body: str, status: int = 200) -> Response:
         head = Head(f"{t('hub.title')} · {NAME}", "", is_private=True)
-        return self.layout.page(request, head, body, languages=WHOLE, status=status, is_kept=False)
+        return self.layout.page(request, head, body, status=status, is_kept=False)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE
 from arena.web.facts_view import NamedLink
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, PageLayout, etag_of, is_known
+from arena.web.layout import PageLayout, etag_of, is_known
 from scoring.jobs.published import PublishedJobs, PublishedPage
 from scoring.jobs.store import Job, Jobs
 from scoring.registry import benchmark_named
@@ -167,7 +167,7 @@ class PublishedPages:
         body = PUBLISHED.listing(rows, choices, benchmark, _pager(benchmark, list_page))
         title = f"{t('pages.reports_link')} · {NAME}"
         head = Head(title, t("reports.description"))
-        return self.layout.page(request, head, body, languages=WHOLE)
+        return self.layout.page(request, head, body)
 
     def _row(self, job: Job, until: float) -> ListedReport | None:
         """Returns a report's row. Without time to read the report it has no number, which may need a warning."""

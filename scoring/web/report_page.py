@@ -13,7 +13,7 @@ from arena.markdown import visible_name
 from arena.web.addresses import NAME, SCORE
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, PageLayout
+from arena.web.layout import PageLayout
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.spec_benchmark import is_own
@@ -185,7 +185,7 @@ class ReportPages:
         if opened.is_public:
             head = self.published.head(job)
             head = head if is_listed else head._replace(is_private=True)
-        return self.layout.page(request, head, html, languages=WHOLE, is_kept=opened.is_public)
+        return self.layout.page(request, head, html, is_kept=opened.is_public)
 
     def _share(self, opened: Opened, request: Request) -> str:
         job = opened.job
@@ -263,7 +263,7 @@ class ReportPages:
         if is_public and second:
             title = t("report.compared", second=second.report.title, first=first.report.title)
             head = Head(f"{title} · {NAME}", t("report.compared_more"))
-        return self.layout.page(request, head, body, languages=WHOLE, is_kept=is_public)
+        return self.layout.page(request, head, body, is_kept=is_public)
 
     def _find(self, name: str) -> Opened | None:
         job = self.jobs.find(name)
@@ -332,9 +332,7 @@ class ReportPages:
         return self._says(request, REPORT.gone(KEPT_FREE.days), 404)
 
     def _says(self, request: Request, body: str, status: int) -> Response:
-        return self.layout.page(
-            request, _head(), body, languages=WHOLE, status=status, is_kept=False
-        )
+        return self.layout.page(request, _head(), body, status=status, is_kept=False)
 
 
 def _head(description: str = "") -> Head:

@@ -17,7 +17,7 @@ from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE
 from arena.web.events import still_there
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, PageLayout
+from arena.web.layout import PageLayout
 from scoring.benchmarks.mmt_bench import subtasks
 from scoring.task_map.files import FILES
 from scoring.task_map.published import paper_accuracies
@@ -290,7 +290,7 @@ class _MapRoutes:
         # a report's model may be private, and its map has no preview
         about = "" if link else t("taskmap.about")
         head = Head(f"{title} · {NAME}", about, is_private=bool(link))
-        return self._layout.page(request, head, body, languages=WHOLE, is_kept=not link)
+        return self._layout.page(request, head, body, is_kept=not link)
 
     def _downloaded(self, request: Request, name: str, link: str) -> Response:
         try:
@@ -323,7 +323,7 @@ class _MapRoutes:
 
     def _own_map(self, request: Request, body: str, status: int) -> Response:
         head = Head(f"{t('taskmap.own_title')} · {NAME}", "", is_private=True)
-        return self._layout.page(request, head, body, languages=WHOLE, status=status, is_kept=False)
+        return self._layout.page(request, head, body, status=status, is_kept=False)
 
 
 def routes(pages: TaskMapPages, layout: PageLayout) -> APIRouter:

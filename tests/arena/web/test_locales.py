@@ -27,6 +27,7 @@ from arena.locale import (
     Text,
     current_locale,
     locale_of,
+    named,
     speaking,
     t,
     translated,
@@ -313,6 +314,24 @@ def test_numbers_choose_a_form_and_html_escapes_the_text_around_it():
     assert told == Markup("You chose &lt;A&gt;: <b>x</b>.")
     shown = ENVIRONMENT.from_string('{{ t("reveal.you_chose", side="<A>", model="&") }}')
     assert shown.render() == "You chose &lt;A&gt;: &amp;."
+
+
+def test_a_number_or_a_list_is_no_other_text_and_a_list_is_found_within_a_sentence_only():
+    assert CHINESE.translated("1,200 runs") == "1,200 次运行"
+    assert CHINESE.translated("Cross-country runs") == "Cross-country runs"
+    assert CHINESE.translated("cats and dogs") == "cats and dogs"
+    tables = "{} are 3 tables. Keep one with a model's answers, and one with the questions if they have their own file."
+    assert CHINESE.translated(tables.format("a.csv, b.csv and c.csv")).startswith(
+        "a.csv、b.csv和c.csv 是"
+    )
+    assert CHINESE.translated(tables.format("my own and c.csv")).startswith("my own and c.csv 是")
+
+
+def test_a_name_of_the_app_is_said_and_no_other_name():
+    with speaking(CHINESE):
+        assert named("demo bank") == "演示题库"
+        assert named("unscored") == "unscored"
+    assert named("demo bank") == "demo bank"
 
 
 def test_a_language_is_current_until_its_end():
