@@ -45,7 +45,7 @@ from scoring.rules.toolkit_letters import READERS as LETTER_READERS
 from scoring.text_lists import listed_texts
 from scoring.visit_bench import prompts as visit_bench
 from tests.support.examples import examples
-from tests.support.growth import MOST, grows_too_fast, slow, units_of
+from tests.support.growth import A_LINE, MOST, grows_too_fast, slow, texts, units_of
 
 ROOT = Path(__file__).parents[1]
 ANCHORED = {"match", "fullmatch"}
@@ -169,6 +169,14 @@ def slow_ways(name: str, soak: bool) -> list[str]:
 def test_the_work_of_every_pattern_grows_with_the_text():
     """All in one test: a test for each would load every module in each process that collects them."""
     assert {name: ways for name in patterns() if (ways := slow_ways(name, soak=False))} == {}
+
+
+def test_no_pattern_takes_long_on_a_line():
+    """Work that doubles with each repeat, which long texts would never end: here all texts of a pattern's own."""
+    for name, pattern in patterns().items():
+        for call in ways(pattern):
+            for make in texts(units_of(pattern)):
+                assert grows_too_fast(call, make, A_LINE) is None, name
 
 
 @pytest.mark.soak

@@ -13,6 +13,8 @@ MOST = 24_000
 """Characters of the longest text."""
 QUICKLY = 4_000
 """Characters of the longest text, but in `make soak`."""
+A_LINE = 64
+"""Characters of a line."""
 FASTEST = 0.01
 """Seconds of processor time under which a measurement says nothing."""
 SLOW = 0.25
