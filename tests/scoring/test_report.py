@@ -216,7 +216,7 @@ def test_questions_without_a_prediction_are_named_and_counted():
     assert missing_notice(few) == "No answer to 1 of the 2 questions, which are unscored: b."
     none_of_them = [row(f"v1_{n}", [None], prediction=None) for n in range(1, 23)]
     notice = missing_notice(report(none_of_them[:20]))
-    assert notice.endswith(" v1_19, v1_20")
+    assert notice.endswith(" v1_19, v1_20.")
     notice = missing_notice(report(none_of_them))
     assert notice.startswith(
         "No answer to 22 of the 22 questions, which are unscored: v1_1, v1_2, "

@@ -569,7 +569,7 @@ def test_families_are_clusters_on_request(tmp_path, capsys):
     assert reach["item"] == reach["picture"] < 0.5 * reach["family"]
     path = put(tmp_path / "votes.csv", frame(50, 3))
     assert main(["rate", str(path), "--cluster", "family", "--out", str(tmp_path / "out")]) == 2
-    assert "don't say which category" in capsys.readouterr().err
+    assert "don't say which family" in capsys.readouterr().err
 
 
 def test_items_with_one_picture_hang_together_in_every_format_that_names_it(tmp_path):

@@ -464,7 +464,7 @@ def test_a_frame_is_told_that_the_login_is_elsewhere(site):
     """Within a frame a browser keeps other cookies: what was voted there does not come along."""
     client = site.visitor()
     told = client.get("/login/who?framed=yes").text
-    assert "on a new page" in told
+    assert "opens a new page" in told
 
 
 def test_on_both_databases_a_person_is_one_voter(database):

@@ -376,7 +376,7 @@ def test_a_campaign_is_made_linked_watched_and_ended(desk):
     assert "pilot: 3 models, 9 tuples, at most 9 votes" in part(done, "campaigns")
     page = part(desk.read(), "campaigns")
     assert "pilot</b> running since" in page and "links by name" in page
-    for cells in (">0 of 300<", ">0 of 9<", ">none yet<", ">after 50 votes<"):
+    for cells in (">0 of 300<", ">0 of 9<", ">none yet<", ">known after 50 votes<"):
         assert cells in page, cells
     names = "e-mail\tName\na@x.org\tann\nb@x.org\tBob Lee\n"
     links = desk.operator.post("/run/campaigns/pilot/links", data={"workers": names})

@@ -456,5 +456,5 @@ def test_what_goes_wrong_while_they_are_scored_repeats_nothing(
         report_of(beside, "strict")
     chain = [raised.value, raised.value.__context__, raised.value.__cause__]
     assert told_by(repr(chain) + caplog.text, rows) == []
-    assert "ask whoever runs this site" in str(raised.value)
+    assert "ask the people who run this site" in str(raised.value)
     assert "ValueError" in caplog.text

@@ -59,7 +59,7 @@ def test_without_a_file_the_error_says_what_to_set(tmp_path):
     for folder in (None, tmp_path, tmp_path / "gone.json"):
         with pytest.raises(
             QuestionsError,
-            match="set MM_VET_PATH to the folder with mm-vet.json",
+            match="MM_VET_PATH(,| to) the folder with mm-vet.json",
         ):
             load_mm_vet(folder)
 
@@ -76,26 +76,46 @@ ENTRY = {
 @pytest.mark.parametrize(
     ("entries", "place", "words"),
     [
-        ([], "row 1", "expected MM-Vet's"),
-        ({}, "row 1", "expected MM-Vet's"),
-        ({"v1_0": "x"}, "column 'v1_0'", "imagename, question and answer must be texts"),
+        ([], "", "isn't MM-Vet's question file"),
+        ({}, "", "isn't MM-Vet's question file"),
+        ({"v1_0": "x"}, ", column 'v1_0'", "imagename, question and answer must be texts"),
         (
             {"v1_0": {**ENTRY, "answer": 5}},
-            "column 'v1_0'",
+            ", column 'v1_0'",
             "imagename, question and answer must be texts",
         ),
-        ({"v1_0": {**ENTRY, "capability": "rec"}}, "column 'v1_0'", "a list of one or more"),
-        ({"v1_0": {**ENTRY, "capability": []}}, "column 'v1_0'", "a list of one or more"),
-        ({"v1_0": {**ENTRY, "capability": ["rec", "rec"]}}, "column 'v1_0'", "each once"),
-        ({"v1_0": ENTRY, "v1_1": {**ENTRY, "capability": ["seq"]}}, "column 'v1_1'", "found 'seq'"),
-        ({"v1_0": {**ENTRY, "capability": [["rec"]]}}, "column 'v1_0'", "found ['rec']"),
+        (
+            {"v1_0": {**ENTRY, "capability": "rec"}},
+            ", column 'v1_0'",
+            "a list that names each capability once",
+        ),
+        (
+            {"v1_0": {**ENTRY, "capability": []}},
+            ", column 'v1_0'",
+            "a list that names each capability once",
+        ),
+        (
+            {"v1_0": {**ENTRY, "capability": ["rec", "rec"]}},
+            ", column 'v1_0'",
+            "names each capability once",
+        ),
+        (
+            {"v1_0": ENTRY, "v1_1": {**ENTRY, "capability": ["seq"]}},
+            ", column 'v1_1'",
+            "'seq' is no capability",
+        ),
+        (
+            {"v1_0": {**ENTRY, "capability": [["rec"]]}},
+            ", column 'v1_0'",
+            "['rec'] is no capability",
+        ),
     ],
 )
 def test_a_file_in_another_schema_is_refused_with_its_place(tmp_path, entries, place, words):
     (tmp_path / "mm-vet.json").write_text(json.dumps(entries))
     with pytest.raises(RowsError) as caught:
         load_mm_vet(tmp_path)
-    assert str(caught.value).startswith(f"mm-vet.json, {place}: ")
+    assert str(caught.value).startswith(f"mm-vet.json{place}: ")
     assert words in str(caught.value)
 
 
@@ -133,9 +153,9 @@ def _written(path: Path, text: str) -> Path:
     ("name", "content", "words"),
     [
         ("a.json", '["own_0", "v1_0", "v1_1"]', "2 others: v1_0, v1_1"),
-        ("a.json", '["own_0", "own_0"]', "own_0 twice"),
-        ("a.json", "[0]", "ids as text"),
-        ("a.json", '{"own_0": 1}', "a list of ids"),
+        ("a.json", '["own_0", "own_0"]', "more than once: own_0"),
+        ("a.json", "[0]", "aren't texts"),
+        ("a.json", '{"own_0": 1}', "aren't in a list"),
         ("a.json", "[]", "no ids"),
         ("a.txt", "own_0\nown_99\n", "1 others: own_99"),
         ("a.txt", "\n\n", "no ids"),
@@ -332,26 +352,26 @@ FAULTS = {
     ),
     "other questions": (
         lambda data: archive(data, **{"mm-vet/mm-vet.json": b"{}"}),
-        "sha256 differs",
+        "by its sha256",
     ),
     "no questions": (
         lambda data: archive(data, **{"mm-vet/mm-vet.json": None}),
-        "holds 0 files mm-vet.json",
+        "has 0 files named mm-vet.json",
     ),
     "two questions": (
         lambda data: archive(data, **{"mm-vet.json": b"{}"}),
-        "holds 2 files mm-vet.json",
+        "has 2 files named mm-vet.json",
     ),
     "a picture lacks": (
         lambda data: archive(data, **{"mm-vet/images/v1_0.png": None}),
         "has no picture images/v1_0",
     ),
-    "bomb": (lambda data: archive(data, bomb=bytes(2_010_000)), "not the published one"),
+    "bomb": (lambda data: archive(data, bomb=bytes(2_010_000)), "more than the published one"),
     "many files": (
         lambda data: archive(data, **{f"x{n}": b"" for n in range(2_000)}),
-        "not the published one",
+        "more than the published one",
     ),
-    "a link": (lambda data: link("mm-vet/mm-vet.json", "/etc/passwd"), "sha256 differs"),
+    "a link": (lambda data: link("mm-vet/mm-vet.json", "/etc/passwd"), "by its sha256"),
 }
 
 
@@ -424,13 +444,13 @@ def test_a_download_that_breaks_off_or_is_refused_leaves_nothing_behind(data, re
     handler, address = release
     no_wait = [].append
     handler.content, handler.cut = archive(data), True
-    with pytest.raises(DownloadError, match="check the network"):
+    with pytest.raises(DownloadError, match="Check the network"):
         fetch_mm_vet(tmp_path / "mm-vet", address, no_wait)
     with pytest.raises(DownloadError, match="answered 404"):
         fetch_mm_vet(tmp_path / "mm-vet", address.replace("/v1/", "/v2/"))
-    with pytest.raises(DownloadError, match="check the network"):
+    with pytest.raises(DownloadError, match="Check the network"):
         fetch_mm_vet(tmp_path / "mm-vet", "http://127.0.0.1:1/mm-vet.zip", no_wait)
-    with pytest.raises(DownloadError, match="check the network"):
+    with pytest.raises(DownloadError, match="Check the network"):
         fetch_mm_vet(tmp_path / "mm-vet", "no address")
     assert list(tmp_path.iterdir()) == []
 
@@ -438,6 +458,6 @@ def test_a_download_that_breaks_off_or_is_refused_leaves_nothing_behind(data, re
 def test_a_download_without_end_is_cut_off(release, tmp_path):
     handler, address = release
     handler.content = bytes(2_000_001)
-    with pytest.raises(DownloadError, match="more than 2,000,000 bytes"):
+    with pytest.raises(DownloadError, match="over 2,000,000 bytes"):
         fetch_mm_vet(tmp_path / "mm-vet", address)
     assert list(tmp_path.iterdir()) == []

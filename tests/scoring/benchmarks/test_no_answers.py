@@ -106,7 +106,7 @@ def test_what_is_no_answer_is_named_before_anything_is_paid():
     ]
     upload = Upload("m.json", "id: text", "m", tuple(predictions))
     error, nothing = notices(upload, SAMPLE)
-    assert error.startswith(f"1 of the {len(ANSWERS)} answers isn't from the model (an error")
+    assert error.startswith(f"1 of the {len(ANSWERS)} answers isn't from the model (a server error")
     assert "stay unscored and cost nothing" in nothing
 
 

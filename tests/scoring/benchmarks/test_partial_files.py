@@ -80,7 +80,7 @@ def test_a_partial_score_is_told_and_stands_in_the_files_names(command, tmp_path
     code, said, _ = command("score", "--benchmark=mmbench", file, "--no-judge")
     assert code == 0 and all(path.name.startswith("partial_") for path in command.out.iterdir())
     assert said.splitlines()[3].startswith("No answer to 664 of the 1,164")
-    assert "\nPartial: m scores 100.0 on MMBench dev (vanilla accuracy over 500 of 1,164" in said
+    assert "\nPartial: m scores 100.0 on MMBench dev (vanilla accuracy, 500 of 1,164" in said
     assert overall(command, "vanilla") == pytest.approx((100, 50_000 / 1164, 100))
 
 

@@ -310,7 +310,7 @@ def test_mm_vet_becomes_the_official_json(place, capsys):
         said = capsys.readouterr().out
         assert f"3 answers of Model X are in {out}." in said
         assert "3 answered: 30 tokens sent, 9 received, $0.0000" in said
-        assert score(*words) == 2 and "is there already" in capsys.readouterr().err, (
+        assert score(*words) == 2 and "already exists" in capsys.readouterr().err, (
             "nothing is asked twice"
         )
         assert server.counts.calls == 3
@@ -494,9 +494,9 @@ def test_mmt_bench_sends_all_images_of_a_list_and_no_passes(place):
     [
         (
             "no base64 at all, but a text of more than sixty-four characters, as is seen",
-            "no base64",
+            "isn't base64",
         ),
-        ("77", "no base64"),
+        ("77", "isn't base64"),
     ],
 )
 def test_a_broken_image_cell_fails_its_question_alone(place, capsys, image, words):
@@ -602,14 +602,14 @@ def test_a_sign_that_an_address_would_end_at_is_part_of_an_image_s_file_name(pla
     [
         (
             ("mmbench", "--out", "x.xlsx", "--questions", "q.tsv"),
-            "predictions of mmbench end in .tsv",
+            "doesn't end in .tsv, as predictions for mmbench do",
         ),
         (
             ("mmt-bench", "--out", "x.tsv"),
             "mmt-bench needs its question file. Add --questions FILE.",
         ),
         (("mm-vet", "--out", "x.json"), "MM_VET_PATH"),
-        (("mmbench", "--out", "x.tsv", "--prompt-prefix", "gpt-4v"), "is for mm-vet"),
+        (("mmbench", "--out", "x.tsv", "--prompt-prefix", "gpt-4v"), "is only for mm-vet"),
         (("mmbench", "--out", "x.tsv", "--questions", "nowhere.tsv"), "nowhere.tsv"),
     ],
 )

@@ -324,7 +324,7 @@ def test_a_run_in_modes_that_failed_goes_on_and_asks_nothing_twice(place, capsys
     assert list(place.glob("*.part")) == []
     assert (
         answer(place, "--modes", "as-is,one-image") == 2
-        and "is there already" in capsys.readouterr().err
+        and "already exists" in capsys.readouterr().err
     )
 
 

@@ -29,14 +29,14 @@ def command(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("a.json", dict.fromkeys(IDS, "x"), "MM-Vet's questions are not here"),
-        ("a.json", {"v1_0": "x", "v1_1": "y"}, "MM-Vet's questions are not here"),
-        ("a.json", {"v2_0": "x", "v2_1": "y"}, "MM-Vet v2's questions are not here"),
-        ("a.json", [{"question_id": "v2_0", "text": "x"}], "MM-Vet v2's questions are not here"),
+        ("a.json", dict.fromkeys(IDS, "x"), "MM-Vet's questions aren't here"),
+        ("a.json", {"v1_0": "x", "v1_1": "y"}, "MM-Vet's questions aren't here"),
+        ("a.json", {"v2_0": "x", "v2_1": "y"}, "MM-Vet v2's questions aren't here"),
+        ("a.json", [{"question_id": "v2_0", "text": "x"}], "MM-Vet v2's questions aren't here"),
         (
             "a.csv",
             [{"index": "0", **TOOLKIT, "category": "ocr,math"}],
-            "MM-Vet's questions are not",
+            "MM-Vet's questions aren't",
         ),
         (
             "a.csv",
