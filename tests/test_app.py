@@ -92,7 +92,7 @@ def test_addresses_of_the_sixth_version_are_told_as_browsers_take_them(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(app.uvicorn_server, "listening", lambda _: lambda *_: None)
     app.main()
-    assert "Stereoscope is at http://[::1]:7001\nVotes: " in capfd.readouterr().err
+    assert "Stereoscope is at http://[::1]:7001\n" in capfd.readouterr().err
 
 
 def test_one_server_app_is_made_of_the_pages(monkeypatch, tmp_path):

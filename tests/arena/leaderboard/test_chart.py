@@ -213,7 +213,7 @@ def test_a_phone_shows_how_many_more_to_the_last_letter():
     (more,) = [
         mark
         for mark in drawing.marks
-        if isinstance(mark, TextMark) and "more in the table" in mark.text
+        if isinstance(mark, TextMark) and "more models in the table" in mark.text
     ]
     assert more.text == "and 300 more models in the table" and more.anchor == "start"
     assert 362 * more.x / drawing.width + 7 * len(more.text) <= 362

@@ -98,7 +98,7 @@ def test_runs_are_read_and_what_the_script_could_not_read_is_told_from_a_zero(tm
             {**graded(0.5, 1.0), "score": 0.5},
             "It needs three lists: model, content and score.",
         ),
-        (IDS[0], {"model": ["a"], "score": [1.0]}, "content is missing"),
+        (IDS[0], {"model": ["a"], "score": [1.0]}, "three lists: model, content and score"),
         (
             IDS[0],
             graded(0.5, 1.0, content="0.5"),

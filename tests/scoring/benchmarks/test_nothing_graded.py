@@ -100,7 +100,8 @@ def test_mm_vet_of_blank_answers_costs_nothing(command, tmp_path, said):
     code, _, complaint = command("score", "--benchmark=mm-vet", "-o", "sample=true", blank, *words)
     assert (
         code == 5
-        and complaint == "Nothing was graded: blank.json answers none of the 16 questions\n"
+        and complaint
+        == "Nothing was graded: blank.json answers none of the 16 questions. Choose the file that does.\n"
     )
 
 

@@ -186,7 +186,7 @@ def test_labels_of_a_draw_are_not_drawn_over(outputs, tmp_path, capsys):
     path.write_text("people's work")
     assert main(["errors", "draw", str(outputs), "--out", str(path)]) == 2
     assert (
-        "drawn.csv: is there already" in capsys.readouterr().err
+        "drawn.csv: This file exists" in capsys.readouterr().err
         and path.read_text() == "people's work"
     )
 

@@ -82,7 +82,7 @@ def test_as_many_are_drawn_as_asked_of_what_a_protocol_leaves_open(command, outp
     _, rows = drawn(command, outputs, "--n", 3, "--protocol", "mmbench-paper")
     assert len(rows) == 3
     done = command.run("extraction", "draw", outputs, "--out", outputs.with_name("drawn.csv"))
-    assert done.code == 2 and "is there already" in done.err
+    assert done.code == 2 and "This file exists" in done.err
 
 
 def test_what_cannot_be_used_is_said(command, outputs, tmp_path):

@@ -45,7 +45,7 @@ def test_a_file_that_cannot_be_scored_is_refused_and_nothing_is_written(command)
     )
     assert (
         code == 2
-        and complaint == "double_row.tsv: rows 6, 10: 2 rows have the index 2. Keep one of them.\n"
+        and complaint == "double_row.tsv, rows 6, 10: 2 rows have the index 2. Keep one of them.\n"
     )
     assert not command.out.exists()
 

@@ -130,7 +130,7 @@ def test_what_is_missing_or_too_much_is_told(tmp_path, files, why):
         ),
         (
             {"zoo_yaml": "task: zoo\ndataset_path: org/zoo", "a_csv": REPLIES},
-            [("", "is a task of lmms-eval; make it a spec first")],
+            [("", "is a task of lmms-eval. Make it a spec first")],
         ),
         ({"zoo_yaml": "a: &x 1", "a_csv": REPLIES}, [("", "This begins with & or *")]),
     ],

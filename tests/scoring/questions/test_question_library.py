@@ -80,8 +80,8 @@ class TestWhoseItIs:
             ("strange.tsv", "", "Neither content nor name shows whose questions strange.tsv has"),
             ("a.tsv", "benchmark: nothing", "'nothing' isn't a benchmark with files"),
             ("a.tsv", "benchmark: mm-vet", "'mm-vet' isn't a benchmark with files"),
-            ("a.tsv", "answers: [", "a.tsv.yaml: expected benchmark, answers"),
-            ("a.tsv", "answers: gone", "a.tsv.yaml: expected benchmark, answers"),
+            ("a.tsv", "answers: [", "Write only lines for benchmark, answers"),
+            ("a.tsv", "answers: gone", "Write only lines for benchmark, answers"),
         ],
     )
     def test_what_nobody_knows_is_told_once_and_left_out(self, library, caplog, name, beside, told):
@@ -149,7 +149,7 @@ class TestWhichFileFits:
         assert found(library, named) == "MMBench_DEV_CN.tsv"
         chosen = joined(library, file, questions="MMBench_DEV_EN.tsv").file
         assert chosen is not None and chosen.stamp.name == "MMBench_DEV_EN.tsv"
-        with pytest.raises(ChoicesError, match="'other.tsv' is not one of its question files"):
+        with pytest.raises(ChoicesError, match="'other.tsv' isn't one of its question files"):
             joined(library, file, questions="other.tsv")
         assert joined(library, file, questions=NO_FILE).file is None
 

@@ -339,7 +339,7 @@ def test_guesses_are_in_no_hidden_report(tmp_path):
             "has the columns task, kind. Set `column` to one of them after the first.",
         ),
         ('task,topic\n"cats', "derive.topic: tasks.csv isn't CSV. Save it as CSV in UTF-8."),
-        ("task,topic\n" + "cats,x\n" * 10_000, "tasks.csv has more than 64,000 bytes"),
+        ("task,topic\n" + "cats,x\n" * 10_000, "tasks.csv is over 64,000 bytes"),
     ],
 )
 def test_a_table_that_lacks_what_a_column_needs_says_so(tmp_path, table, told):

@@ -137,8 +137,8 @@ def test_what_cannot_be_compared_is_left_out_by_name(tmp_path):
     assert told.startswith("9 of 15 adapters are left out: ")
     for part in (
         "zero: its B is zero",
-        "nan: it holds NaN",
-        "infinite: it holds NaN or infinite",
+        "nan: it has NaN",
+        "infinite: it has NaN or infinite",
         "other base: base toys/other@main, the others toys/base@main",
         "other rank: rank 2, the others 4",
         "fewer: modules",
