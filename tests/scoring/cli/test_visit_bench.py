@@ -110,7 +110,7 @@ def test_the_operator_can_withdraw_a_submission(command, data):
     file = str(predictions(command.folder / "predictions.csv", instances(data)[:FEW]))
     assert command.compare(file, "-o", "opponents=reference", "--yes").code == 0
     done = command.run("visit-withdraw", "Nobody")
-    assert done.code == 2 and "no submission 'Nobody' on items of 'VisIT-Bench'" in done.err
+    assert done.code == 2 and "no submission 'Nobody' for the source 'VisIT-Bench'" in done.err
     done = command.run("visit-withdraw", NEW)
     assert done.code == 0 and f"The texts of '{NEW}' are gone" in done.out, done.err
     store = SubmissionStore(database := Database(command.database))
@@ -125,9 +125,9 @@ def test_the_operator_can_withdraw_a_submission(command, data):
     ("words", "told"),
     [
         (("no-such-file.csv",), "no-such-file.csv"),
-        ((), "name a file of predictions"),
+        ((), "Name a file of predictions"),
         (("-o", "stored=nobody"), "no answers of 'nobody'"),
-        (("predictions.csv", "-o", "opponents=0"), "expected all, reference or a number"),
+        (("predictions.csv", "-o", "opponents=0"), "must be all, reference or a number"),
         (("predictions.csv", "--title", "m1"), "A model named 'm1' is on the board already"),
         (("predictions.csv", "-o", "context=images"), "whose images aren't here: 3"),
     ],
@@ -156,7 +156,7 @@ def test_a_board_of_a_file_never_mixes_judges_and_people(command):
     done = command("visit-board", str(path))
     assert (
         done.code == 2
-        and "the judge 'gpt-4', the judge 'gpt-4o'; a board never mixes them" in done.err
+        and "the judge 'gpt-4', the judge 'gpt-4o', which a board never mixes" in done.err
     )
 
 
