@@ -40,7 +40,7 @@ def test_errors_arrive_as_they_were_raised(aside):
     assert str(rows.value) == "x.csv, row 7, column 'answer': expected another"
     with pytest.raises(UploadError) as upload:
         aside.run(aside_work.refuses_an_upload)
-    assert (str(upload.value), upload.value.problems) == ("x.csv: one; two", ("one", "two"))
+    assert (str(upload.value), upload.value.problems) == ("x.csv: one two", ("one", "two"))
     with pytest.raises(ZeroDivisionError) as broken:
         aside.run(aside_work.breaks)
     assert "aside_work.py" in "".join(broken.value.__notes__)

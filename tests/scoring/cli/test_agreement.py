@@ -302,7 +302,7 @@ def test_rows_of_answers_that_nobody_voted_on_are_counted_and_a_file_of_nothing_
             and f"{name}: None of its rows is an answer with votes. Name item and model as the votes do, such as"
             in done.err
         )
-        assert f"'{item}' and model 'm1'" in done.err and not (tmp_path / "none").exists()
+        assert f"'{item}' and 'm1'" in done.err and not (tmp_path / "none").exists()
 
 
 def test_votes_are_given_once(tmp_path, command):

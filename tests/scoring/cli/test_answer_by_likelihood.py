@@ -158,8 +158,11 @@ def test_mmt_bench_has_no_passes(command, chooser):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("mm-vet", "--out", "x.json"), "the questions of mm-vet have none"),
-        (("visit-bench", "--out", "x.csv"), "the questions of visit-bench have none"),
+        (("mm-vet", "--out", "x.json"), "is only for mmbench and mmt-bench, and this is mm-vet"),
+        (
+            ("visit-bench", "--out", "x.csv"),
+            "is only for mmbench and mmt-bench, and this is visit-bench",
+        ),
         (("mmbench", "--out", "x.tsv", "--early-stop"), "Leave out --early-stop"),
         (("mmt-bench", "--out", "x.tsv", "--modes", "pixel"), "Leave out --modes"),
     ],

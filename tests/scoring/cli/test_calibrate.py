@@ -136,7 +136,11 @@ def test_an_unscored_answer_is_no_zero(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("marks", "judge", "told"),
     [
-        ([("v1", "anna", 1), ("v2", "anna", 1)], None, "2 marked answers that every judge has"),
+        (
+            [("v1", "anna", 1), ("v2", "anna", 1)],
+            None,
+            "3 marked answers that every judge scored, and has 2",
+        ),
         ([("v1", "anna", 1)], "[1, 2]\n", "This isn't the -audit.jsonl of a judged MM-Vet report"),
     ],
 )

@@ -56,7 +56,7 @@ def test_an_eval_yaml_is_checked_made_a_spec_and_scored(folder):
         ("zoo_val.yaml", "a task of lmms-eval"),
     ):
         way = f"python -m scoring benchmarks {name} --as spec"
-        assert f"{name} This is {form}. Make it a spec first: {way}" in refused(*read, name)
+        assert f"{name} is {form}. Make it a spec first: {way}" in refused(*read, name)
     assert "Not taken         doc_to_visual: !function" in printed("benchmarks", "zoo_val.yaml")
 
 
@@ -74,7 +74,7 @@ def test_a_table_is_written_for_the_toolkit(folder):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("animals.yaml --as csv", "expected spec, eval.yaml or tsv, found 'csv'"),
+        ("animals.yaml --as csv", "'csv' isn't a form. Choose spec, eval.yaml or tsv."),
         (
             "animals.yaml --as tsv",
             "A TSV needs questions and an output. Add --questions FILE and --out FILE.",
@@ -83,7 +83,7 @@ def test_a_table_is_written_for_the_toolkit(folder):
             "animals.yaml --as spec --out animals.yaml",
             "This command reads animals.yaml, so it can't overwrite it",
         ),
-        ("animals.yaml --as eval.yaml", "columns.options: name the columns of the options"),
+        ("animals.yaml --as eval.yaml", "columns.options: No columns of options are known."),
         ("mm-vet --as spec", "MM-Vet isn't a spec, so --as can't write it. Choose another."),
         (
             "absent.yaml --as spec",

@@ -45,5 +45,5 @@ def test_a_file_without_a_column_or_without_scores_is_refused(tmp_path):
     ):
         read_scores(path, ())
     path.write_text("item,model,metric,score\n")
-    with pytest.raises(RowsError, match=r"^scores.csv: holds no scores"):
+    with pytest.raises(RowsError, match=r"^scores.csv: It has no scores"):
         read_scores(path, ())

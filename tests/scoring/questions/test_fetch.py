@@ -115,7 +115,7 @@ def test_pictures_are_kept_where_they_are_wanted(published, command):
     [
         (("mmbench",), "n\n", "Nothing was downloaded"),
         (("mmbench",), "", "Add --yes if nobody can answer"),
-        (("mmbench", "--file", "x.tsv"), "", f"mmbench has {NAME}, found 'x.tsv'"),
+        (("mmbench", "--file", "x.tsv"), "", f"'x.tsv' isn't a file of mmbench. Choose {NAME}."),
         (("vqa",), "", "'vqa' can't be downloaded. Choose mm-vet, mmbench"),
         (("visit-bench",), "", "'visit-bench' can't be downloaded. Choose mm-vet, mmbench"),
     ],

@@ -95,7 +95,7 @@ def test_what_cannot_be_offered_is_told_and_takes_no_other_ones_place(folder, ca
     assert {*BENCHMARKS} == before and BENCHMARKS["pope"] is ours
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 4
-    assert any("pope.yaml is left out: 'pope' is taken" in one for one in told)
+    assert any("pope.yaml is left out: 'pope' is already a benchmark" in one for one in told)
     assert any("broken.yaml" in one and "about" in one for one in told)
 
 

@@ -66,7 +66,7 @@ def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(pe
     form, sent = person.reads(write_csv(tmp_path / "thinker_TextVQA_VAL.csv", rows))
     tab = person.tab
     assert "TextVQA: 4 answers" in form[tab.file_summary]
-    assert "isn&#39;t a model&#39;s (reasoning without an end)." in form[tab.file_summary]
+    assert "isn&#39;t from the model (reasoning without an end)." in form[tab.file_summary]
     shown = person.opened(person.in_thread(tab.on_check, sent, person.request)[tab.link])
     assert "(Overall, 3 of 4 questions scored, 95% interval" in shown
     assert "over all 4: 50.0 to 75.0" in shown
