@@ -78,7 +78,7 @@ def test_delta_is_told_for_each_subset_with_the_papers_beside_it(
     done = command.run(*words, "--yes", "--out", tmp_path / "t.csv")
     assert done.code == 0, done.err
     assert f"24 marked answers, {protocol} protocol, one run with 0, 2, 4, 7 examples" in done.out
-    assert re.search(r"96 calls to test-judge .*; about \$[\d.]+ by the prices", done.out)
+    assert re.search(r"96 calls to test-judge .* This costs about \$[\d.]+ by the prices", done.out)
     assert graded(judge) == 96
     rows = list(csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8")))
     assert [row["examples"] for row in rows] == [
