@@ -149,5 +149,5 @@ def test_a_map_of_mmt_bench_names_what_is_left_out_and_has_tau(tmp_path):
     assert "strange" in page and 'href="distances.csv"' in page and "Circular" not in page
     absent = command.run("task-map", tmp_path, "--out", tmp_path / "none")
     assert (
-        absent.code == 2 and "expected tasks.csv" in absent.err and not (tmp_path / "none").exists()
+        absent.code == 2 and "has no tasks.csv" in absent.err and not (tmp_path / "none").exists()
     )

@@ -72,7 +72,7 @@ def test_marks_of_others_cannot_be_touched(marked):
         marked.marking.store.enter(other, shown.token, MarkEntry(""))
     for number in range(MOST_VALUES - 1):
         marked.marking.store.enter(mine, token, MarkEntry(str(number % 10)))
-    with pytest.raises(MarkError, match="changed 20 times"):
+    with pytest.raises(MarkError, match="changed this answer 20 times"):
         marked.marking.store.enter(mine, token, MarkEntry("10"))
 
 
