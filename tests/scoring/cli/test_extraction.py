@@ -96,7 +96,9 @@ def test_what_cannot_be_used_is_said(command, outputs, tmp_path):
     answers = tmp_path / "answers.json"
     answers.write_text('{"v1_0": "a cat"}', "utf-8")
     done = command.run("extraction", "draw", answers, "--out", out)
-    assert done.code == 2 and "These aren't multiple-choice outputs" in done.err and not out.exists()
+    assert (
+        done.code == 2 and "These aren't multiple-choice outputs" in done.err and not out.exists()
+    )
     assert command("score", outputs, "--no-judge").code == 0
     (audit,) = command.out.glob("*-audit.jsonl")
     for rows, told in (
