@@ -329,9 +329,9 @@ def test_a_number_or_a_list_is_no_other_text_and_a_list_is_found_within_a_senten
 
 def test_a_name_of_the_app_is_said_and_no_other_name():
     with speaking(CHINESE):
-        assert named("demo bank") == "演示题库"
+        assert named("demo items") == "演示题目"
         assert named("unscored") == "unscored"
-    assert named("demo bank") == "demo bank"
+    assert named("demo items") == "demo items"
 
 
 def test_a_language_is_current_until_its_end():
