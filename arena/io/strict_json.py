@@ -175,14 +175,25 @@ def decode(text: str, limits: FileLimits) -> JSON:
                 row=_row_of(text, place),
             )
     try:
-        return _DECODER.decode(text)
+        return _DECODER.decode(text.rstrip())
     except json.JSONDecodeError as error:
-        excerpt = f"{text[error.pos :][:20]!r} at character {error.colno} ({error.msg})"
-        mend = "Save it again (.json has one value, .jsonl one per line)."
-        raise RowsError(f"Expected JSON, found {excerpt}. {mend}", row=error.lineno) from error
+        raise RowsError(
+            _not_json(text[error.pos :].strip(), error.colno), row=error.lineno
+        ) from error
     except RowsError:
         _name_fault(text)
         raise
+
+
+def _not_json(rest: str, character: int) -> str:
+    if not rest:
+        return (
+            f"The JSON ends in the middle (character {character:,}). Save it again and upload it."
+        )
+    return (
+        f"This isn't JSON at {rest[:20]!r} (character {character:,}). "
+        "Save it again: .json has one value, .jsonl one per line."
+    )
 
 
 def places(value: JSON, text: str, member: str | None = None) -> Iterator[int]:

@@ -661,7 +661,7 @@ CAPTIONED = [*MULTI, "images_dense_captions"]
             {"human_ratings_gpt4_correct": "maybe"},
             "'human_ratings_gpt4_correct': is 'maybe'",
         ),
-        (MULTI, {"images": '["https://h.org/1.png"'}, "'images': Expected JSON"),
+        (MULTI, {"images": '["https://h.org/1.png"'}, "'images': The JSON ends in the middle"),
         (MULTI, {"images": "[]"}, "'images': must be a list"),
         (
             CAPTIONED,
@@ -676,7 +676,7 @@ CAPTIONED = [*MULTI, "images_dense_captions"]
         (
             CAPTIONED,
             {"images_dense_captions": "a caption"},
-            "'images_dense_captions': Expected JSON",
+            "'images_dense_captions': This isn't JSON",
         ),
     ],
 )
