@@ -44,9 +44,10 @@ FORMS = (
     (1, "It is hard to say from the picture alone what is meant."),
 )
 PEER = """
-import importlib.util, json, sys, time, types
-for name in ("vlmeval", "vlmeval.utils", "vlmeval.smp"):
+import importlib.util, json, logging, sys, time, types
+for name in ("vlmeval", "vlmeval.utils", "vlmeval.smp", "vlmeval.smp.log"):
     sys.modules[name] = types.ModuleType(name)
+sys.modules["vlmeval.smp.log"].get_logger = logging.getLogger
 found = importlib.util.spec_from_file_location("vlmeval.utils.matching_util", sys.argv[1])
 module = importlib.util.module_from_spec(found)
 found.loader.exec_module(module)
