@@ -533,7 +533,7 @@ def test_others_wait_in_line_and_are_told_their_place(tmp_path):
             ]
             assert lines[0] == []
             assert any("1 person ahead" in line for line in lines[1])
-            assert any("2 visitors ahead" in line for line in lines[2])
+            assert any("2 people ahead" in line for line in lines[2])
             assert any("1 person ahead" in line for line in lines[2])
             assert [messages[-1]["phase"] for messages in watched] == ["open"] * 3
 
