@@ -199,7 +199,7 @@ def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:
 
 
 def left_out_of_draw(bank: Bank, demo_bank: DemoBank) -> frozenset[int]:
-    """Returns the sources not in the draw: check items, and under `auto` the demo bank once an own item is ready."""
+    """Returns the sources not in the draw: check items, and under `auto` the demo items once an own item is ready."""
     own_ready = bank.states_of(OWN_KINDS)["ready"] > 0
     with_demo = demo_bank == "on" or (demo_bank == "auto" and not own_ready)
     kinds = ("check",) if with_demo else ("check", "demo")
