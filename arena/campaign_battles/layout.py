@@ -1,7 +1,7 @@
 """Layout: the tuples of a campaign (a pair of models and an item), and the votes that each is to get."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
 
@@ -25,8 +25,8 @@ class Layout:
     items: tuple[Item, ...]
     wanted: np.ndarray
     """The votes wanted, pairs x items; 0 if a model has no answer, or the design leaves a tuple out."""
-    tuples: tuple[tuple[int, int, int], ...]
-    """The tuples (lower model, higher model, item) of a fixed design, in its order."""
+    tuples: np.ndarray = field(default_factory=lambda: np.empty((0, 3), np.int64))
+    """The tuples of a fixed design in its order, n x 3: lower model, higher model, item. Empty for other designs."""
 
     @cached_property
     def answers(self) -> tuple[Mapping[int, Contestant], ...]:
@@ -71,7 +71,7 @@ def layout_of(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> Layout:
     if spec.design == "fixed":
         return _fixed(spec, models, items, both, names)
     if spec.tuples is None and not spec.overlap:
-        return Layout(models, items, np.where(both, spec.per_tuple, 0).astype(np.int32), ())
+        return Layout(models, items, np.where(both, spec.per_tuple, 0).astype(np.int32))
     wanted = np.zeros(both.shape, np.int32)
     place = {}
     for row, column in np.argwhere(both).tolist():
@@ -79,7 +79,7 @@ def layout_of(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> Layout:
         place[items[column].key, *pair] = (row, column)
     for name in _drawn(spec, list(place)):
         wanted[place[name]] = _votes(spec, name)
-    return Layout(models, items, wanted, ())
+    return Layout(models, items, wanted)
 
 
 def _drawn(spec: BattleSpec, tuples: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -148,7 +148,7 @@ def _fixed(
         tuples.append((low, high, column[fixed.item]))
     for name, place in places.items():
         wanted[place] = max(wanted[place], _votes(spec, name))
-    return Layout(models, items, wanted, tuple(dict.fromkeys(tuples)))
+    return Layout(models, items, wanted, np.array(list(dict.fromkeys(tuples))))
 
 
 def _check_known(field: str, names: tuple[str, ...], known: Collection[str]) -> None:

@@ -10,7 +10,7 @@ for the generator."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,10 +20,11 @@ from arena.ratings.votes import Codes, Floats
 
 UNIFORM = 0.2
 """The share of *settle*'s draws that take any pair, so that every order gets votes."""
+Code = TypeVar("Code", int, np.ndarray)
 
 
-def pair_number(low: int, high: int, models: int) -> int:
-    """Returns the row of a pair in `Served`."""
+def pair_number(low: Code, high: Code, models: int) -> Code:
+    """Returns the row of a pair in `Served`, or of an array of pairs."""
     return low * (2 * models - low - 3) // 2 + high - 1
 
 
@@ -138,12 +139,11 @@ def settle(
     return served.assign(int(pairs[drawn]), left, float(chances[drawn]), coin)
 
 
-def fixed(
-    served: Served, seat: Sequence[Assigned], tuples: Sequence[tuple[int, int, int]]
-) -> Assigned | None:
-    """Returns the first tuple of a list (lower model, higher model, item) that the seat may have, or None."""
-    left = served.tuples_left(seat)
-    for low, high, item in tuples:
-        if left[pair_number(low, high, served.models), item]:
-            return Assigned(low=low, high=high, item=item, probability=1.0)
-    return None
+def fixed(served: Served, seat: Sequence[Assigned], tuples: np.ndarray) -> Assigned | None:
+    """Returns the first row of `tuples` (lower model, higher model, item) that the seat may have, or None."""
+    low, high, item = tuples.T
+    is_left = served.tuples_left(seat)[pair_number(low, high, served.models), item]
+    if not is_left.any():
+        return None
+    first = is_left.argmax()
+    return Assigned(int(low[first]), int(high[first]), int(item[first]), probability=1.0)

@@ -79,7 +79,7 @@ def test_a_campaign_ends_when_its_intervals_are_narrow():
     fit = bradley_terry(win_matrix(votes))
     found = Looked(len(votes), fit, intervals(fit, votes, "vote"), ())
     wanted = np.full((21, 4), 10**6, np.int32)
-    layout = Layout(tuple(range(7)), (), wanted, ())
+    layout = Layout(tuple(range(7)), (), wanted)
     for width, ended in ((found.half_width + 0.1, True), (found.half_width - 0.1, False)):
         spec = spec_of(stop={"votes": 10**6, "width": width})
         why = stop_reached(spec, layout, np.zeros_like(wanted), found)

@@ -138,7 +138,8 @@ def test_settle_aims_at_the_pair_that_narrows_the_least_settled_order():
 
 
 def test_fixed_goes_through_its_list():
-    of, tuples = served(3, 9), [(0, 1, 4), (1, 2, 4), (0, 2, 7)]
+    of = served(3, 9)
+    tuples = np.array([(0, 1, 4), (1, 2, 4), (0, 2, 7)])
     first, last = Assigned(0, 1, 4, 1.0), Assigned(0, 2, 7, 1.0)
     assert [fixed(of, seat, tuples) for seat in ((), (first,), (first, last))] == [
         first,
