@@ -2,6 +2,8 @@
 
 Every side runs in its own process, the peers in their own environments under ~/.cache, and the two sides of a task take
 turns; the ratio is of their medians. The ratio of CPU time, which a busy machine distorts less, is printed beside it.
+Last come two commands that read a file of votes: ours, which writes a report with intervals and plots, may take at most
+2.5 times the CPU time of evalica's, which writes ratings.
 FastChat's newest code is read from a checkout at FASTCHAT=; without one, the last release 0.2.36 replaces it where it
 can, and the output says so. Each side's array operations use one thread, which is the peers' faster setting. `--small`
 uses a tenth of the votes and one round.
@@ -9,6 +11,7 @@ uses a tenth of the votes and one round.
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -85,6 +88,9 @@ BARS = (
         None,
     ),
 )
+COMMAND_VOTES = 100_000
+COMMAND_MOST = 2.5
+"""Most CPU time of our command, in times of evalica's."""
 SLOW = 20.0
 """A peer's task slower than this, in seconds, runs only once, and the output says so."""
 
@@ -225,8 +231,61 @@ def memory(bar: Bar, votes: Path) -> None:
     print(f"{bar.title}: peak memory grows by {grown[0]:.0f} MB, {bar.peer} by {grown[1]:.0f} MB")
 
 
-def bench(small: bool) -> None:
-    """Measure every bar."""
+def write_files(folder: Path) -> tuple[Path, Path]:
+    """Write the same votes as CSV, as this project and as evalica call the columns and the outcomes."""
+    votes = folder / "votes.npz"
+    write_votes(votes, MODELS, COMMAND_VOTES, seed=2)
+    columns = np.load(votes)
+    sides_of = [[f"model-{code:03}" for code in columns[side].tolist()] for side in ("a", "b")]
+    paths = []
+    for name, header, winners in (
+        ("ours.csv", "model_a,model_b,winner", ("model_a", "model_b")),
+        ("evalica.csv", "left,right,winner", ("left", "right")),
+    ):
+        outcomes = [winners[code] for code in columns["outcome"].tolist()]
+        rows = [",".join(row) for row in zip(*sides_of, outcomes, strict=True)]
+        path = folder / name
+        path.write_text("\n".join([header, *rows]) + "\n")
+        paths.append(path)
+    return paths[0], paths[1]
+
+
+def command_seconds(command: list[str]) -> float:
+    """Return the CPU seconds of a command."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def commands(rounds: int) -> bool:
+    """Print the CPU time of both commands; return whether ours is within the target."""
+    python = python_of("evalica")
+    if python is None:
+        print("commands: evalica is absent")
+        return True
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ours, theirs = write_files(folder)
+        own_command = [sys.executable, "-m", "arena", "rate", str(ours), "--bootstrap", "0"]
+        own_command += ["--out", str(folder / "report")]
+        peers_command = [str(python.with_name("evalica")), "-i", str(theirs)]
+        peers_command += ["-o", str(folder / "ratings.csv"), "pairwise", "bradley-terry"]
+        own = []
+        peers = []
+        for _ in range(rounds):
+            own.append(command_seconds(own_command))
+            peers.append(command_seconds(peers_command))
+    ratio = statistics.median(own) / statistics.median(peers)
+    print(
+        f"a file of {COMMAND_VOTES:,} votes by command: a report {statistics.median(own):.2f} s of processor time, "
+        f"evalica's ratings {statistics.median(peers):.2f} s: {ratio:.1f} times (at most {COMMAND_MOST:g})"
+    )
+    return ratio <= COMMAND_MOST
+
+
+def bench(small: bool) -> bool:
+    """Measure every bar; return whether the command is within its target."""
     with tempfile.TemporaryDirectory() as name:
         votes = Path(name) / "votes.npz"
         number, rounds = (100_000, 1) if small else (1_000_000, 3)
@@ -245,6 +304,7 @@ def bench(small: bool) -> None:
             side.stop()
         if NEWEST in found:
             memory(next(bar for bar in BARS if bar.theirs == "bootstrap bt"), votes)
+    return commands(rounds)
 
 
 def golden() -> None:
@@ -275,4 +335,4 @@ if __name__ == "__main__":
     if "--golden" in sys.argv:
         golden()
     else:
-        bench("--small" in sys.argv)
+        sys.exit(not bench("--small" in sys.argv))
