@@ -29,7 +29,7 @@ from scoring.benchmarks.predictions import (
 )
 from scoring.jobs.file_roles import FileRolesError, file_roles, open_with_questions
 from scoring.jobs.own_benchmarks import OwnCheck, own_check
-from scoring.jobs.store import STOPPED, Jobs
+from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import StoredUpload
 from scoring.jobs.written import Written, written
@@ -476,7 +476,7 @@ class FileReader:
         """Drafts a stopped job's report anew, for another judge."""
         job = self.jobs.find(link)
         drafted = self.jobs.draft(link)
-        if job is None or drafted is None or job.owner != owner or job.state not in STOPPED:
+        if job is None or drafted is None or job.owner != owner or not job.is_stopped:
             raise JobServiceError("You have no such stopped job. Upload the file again.")
         draft: Any = drafted[0]
         if getattr(draft, "sampled", False) and not spec.samples:

@@ -3,7 +3,7 @@
 A published report has a second name, its slug, which can be shown anywhere: it opens the report while it is published.
 
 A server that judges a job holds a lease on it, which expires if the server dies. A user's own key is never stored: only
-the server that received it can judge the job, and without it the job waits. Free reports, made by rules alone, are
+the server that received it can judge the job, and without it the job waits. Free reports, made by rules only, are
 stored once per owner. They expire, as do jobs that ended without a report; judged and published reports stay.
 """
 
@@ -54,7 +54,6 @@ State = Literal["quoted", "waiting", "judging", "needs_key", "done", "failed", "
 """quoted: its owner has not confirmed the cost; needs_key: it waits for its owner to give the key again."""
 _ACTIVE: tuple[State, ...] = ("waiting", "judging")
 _STOPPED: tuple[State, ...] = ("needs_key", "failed", "cancelled")
-STOPPED = frozenset[State](_STOPPED)
 """States of a job that can go on, with its own judge or another."""
 _STARTABLE: tuple[State, ...] = ("quoted", *_STOPPED)
 JOB = Table(
@@ -151,6 +150,11 @@ class Job:
     """Why the operators made it private for good; None unless they did."""
     score: str | None
     """Its report's main number as text; None without a report."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its owner can go on with it."""
+        return self.state in _STOPPED
 
 
 class Claim(NamedTuple):

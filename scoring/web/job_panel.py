@@ -7,7 +7,7 @@ import gradio as gr
 from arena.locale import t, translated
 from arena.web.events import Updates
 from scoring.jobs.service import JobService
-from scoring.jobs.store import STOPPED, Job
+from scoring.jobs.store import Job
 from scoring.registry import benchmark_of
 from scoring.web import scoring_forms as forms
 from scoring.web.scoring_settings import ScoringSettings
@@ -63,7 +63,7 @@ class JobPanel:
         jobs = self._service.jobs.of_owner(owner)
         job = {job.link: job for job in jobs}.get(link) or followed(jobs)
         state = job.state if job else None
-        stopped = state in STOPPED
+        stopped = job is not None and job.is_stopped
         updates = {
             self.link: job.link if job else "",
             self.progress: self._progress_html(job) if job else "",

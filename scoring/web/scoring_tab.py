@@ -17,7 +17,7 @@ from scoring.benchmarks.base import Benchmark, FileBenchmark
 from scoring.benchmarks.spec_benchmark import OWN, SpecBenchmark, is_own
 from scoring.jobs.files import FROM_FILE, FileChoice, JobServiceError
 from scoring.jobs.service import JobService
-from scoring.jobs.store import STOPPED, Job
+from scoring.jobs.store import Job
 from scoring.jobs.uploads import TAKEN
 from scoring.registry import BENCHMARKS, OWN_BENCHMARK
 from scoring.web import scoring_forms as forms
@@ -326,7 +326,7 @@ class ScoringTab:
         owner = self._owner(request)
         link = str(values[self.link])
         job = self._service.jobs.find(link)
-        if job and job.state in STOPPED and self.settings.names_another(job, values):
+        if job and job.is_stopped and self.settings.names_another(job, values):
             judge = self.settings.own_judge(owner, values)
             if judge and not judge.model:
                 raise _NAME_IT
@@ -378,9 +378,11 @@ class ScoringTab:
     def on_look(self, link: object, token: object, request: gr.Request) -> Updates:
         """Shows the job's progress and the user's reports; a page about a file or a newer job stays as it is.
 
-        The answer may arrive after the user's next action: then the link stays, and the next tick corrects the rest.
+        The page's address may name a job. The answer may arrive after the user's next action: then the link stays, and
+        the next tick corrects the rest.
         """
-        sent = str(link or "")
+        held = str(link or "")
+        sent = held if held or token else request.query_params.get("job", "")
         looked = self._job_updates(sent, request)
         if not sent and (token or not looked[self.link]):
             stored = not token and bool(self._service.submissions.stored())
@@ -388,7 +390,7 @@ class ScoringTab:
                 **(self.jobs.blank() if token else {self.bank: gr.update(visible=stored)}),
                 self.jobs.mine: looked[self.jobs.mine],
             }
-        if looked.get(self.link) == sent:
+        if looked.get(self.link) == held:
             looked[self.link] = gr.skip()
         return {self.problem: gr.skip(), **looked}
 
