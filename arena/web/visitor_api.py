@@ -124,10 +124,11 @@ class JsonBody:
         """Returns a text; empty if it is absent."""
         value = self._values.get(name, "")
         if not isinstance(value, str):
-            raise RowsError(f"The value {name} isn't a text. {_RELOAD}")
+            raise RowsError(f"The value {name!r} isn't a text. {_RELOAD}")
         if most_characters is not None and len(value) > most_characters:
             raise RowsError(
-                f"The value {name} has {len(value):,} characters, more than {most_characters:,}. Shorten it."
+                f"The text {name!r} has {len(value):,} characters, and the limit is {most_characters:,}. "
+                "Shorten it."
             )
         return value
 
@@ -135,14 +136,14 @@ class JsonBody:
         """Returns a list of texts; empty if it is absent."""
         values = self._values.get(name, [])
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            raise RowsError(f"The value {name} isn't a list of texts. {_RELOAD}")
+            raise RowsError(f"The value {name!r} isn't a list of texts. {_RELOAD}")
         return tuple(str(value) for value in values)
 
     def flag(self, name: str) -> bool:
         """Returns a boolean; False if it is absent."""
         value = self._values.get(name, False)
         if not isinstance(value, bool):
-            raise RowsError(f"The value {name} isn't true or false. {_RELOAD}")
+            raise RowsError(f"The value {name!r} isn't true or false. {_RELOAD}")
         return value
 
 

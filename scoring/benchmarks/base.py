@@ -417,7 +417,7 @@ class FileBenchmark(Benchmark[R]):
 
     @abstractmethod
     def reported(self, opened: "OpenedFile", head: Mapping[str, Any]) -> R:
-        """The report by rules alone; `head` are the fields that all reports share."""
+        """The report by rules only; `head` are the fields that all reports share."""
 
     def problems(self, opened: "OpenedFile") -> tuple[Problem, ...]:
         """Problems of a file that can be scored, and of its questions compared with the benchmark's."""
@@ -502,7 +502,7 @@ class OpenedFile:
             yield f"The right answers of {whose} are with their authors. The report has the file to submit"
 
     def report(self, protocol: str, title: str = "") -> Any:
-        """The report by rules alone. Raises ChoicesError with all problems that prevent it."""
+        """The report by rules only. Raises ChoicesError with all problems that prevent it."""
         check_scorable(self.name, self.file.problems)
         self.benchmark.protocol_named(protocol)
         model = title.strip()[:120] or self.title

@@ -42,7 +42,7 @@ class RowCheck(NamedTuple):
 
 @dataclass(frozen=True)
 class FileCheck:
-    """A file of answers under one protocol of a spec, by rules alone."""
+    """A file of answers under one protocol of a spec, by rules only."""
 
     protocol: RuleProtocol
     answers: int
@@ -57,7 +57,7 @@ class FileCheck:
 
 
 def file_check(report: SpecReport, judge: JudgeSpec) -> FileCheck:
-    """Returns the check of a file, from its report by rules alone and this judge's prices."""
+    """Returns the check of a file, from its report by rules only and this judge's prices."""
     items = report_items(report)
     rows = [
         RowCheck(

@@ -174,7 +174,7 @@ class HiddenReport:
 
 
 def report_of(opened: OpenedFile, protocol: str, title: str = "") -> Any:
-    """The report of a file by rules alone, with no row where right answers are hidden. Raises ChoicesError."""
+    """The report of a file by rules only, with no row where right answers are hidden. Raises ChoicesError."""
     if opened.is_hidden:
         return hidden_report(opened, protocol, title)
     return opened.report(protocol, title)

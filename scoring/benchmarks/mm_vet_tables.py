@@ -208,7 +208,7 @@ class MMVetArticle(Benchmark[Report]):
         if line.unscored:
             total = line.n * report.runs
             text = (
-                f"{line.unscored:,} of {total:,} grades unscored: the mean lies between {line.worst:.1f} and "
+                f"{line.unscored:,} of {total:,} grades unscored: the mean is between {line.worst:.1f} and "
                 f"{line.best:.1f}"
             )
             caveats.append(Caveat("", text))

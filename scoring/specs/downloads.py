@@ -110,7 +110,7 @@ def _audited(row: ReadRow) -> Mapping[str, object]:
 
 
 def differences_csv(report: SpecReport) -> bytes:
-    """The answers that two of the spec's protocols read or score differently, by rules alone."""
+    """The answers that two of the spec's protocols read or score differently, by rules only."""
     protocols = spec_of_report(report).protocols
     reports = [
         report if protocol == report.protocol else under_protocol(report, protocol)

@@ -283,7 +283,7 @@ class _RowReader:
         for field, names in needed.items():
             lacking = [name for name in map(self._spec.source_of, names) if name not in there]
             for column in dict.fromkeys(lacking):
-                text = f"{field}: the file has no column {column!r}, so this is left out."
+                text = f"{field}: The file has no column {column!r}, so this is left out."
                 self._tell(text, blocks="nothing")
         for protocol in self._spec.protocols:
             figures = self._spec.figures_under(protocol, there)
@@ -304,12 +304,12 @@ class _RowReader:
                 self._tell_lacking(place, column, [*self._there])
         for name in dict.fromkeys(name for rule in rules for name in rule.mentioned):
             if name not in there:
-                text = f"{_RULE}: the file has no column {name!r}, so it stays empty in the prompt."
+                text = f"{_RULE}: The file has no column {name!r}, so it stays empty in the prompt."
                 self._tell(text, blocks="nothing")
 
     def _tell_lacking(self, place: str, column: str, has: Sequence[str], row: int = 0) -> None:
         names = ", ".join(map(repr, has[:_SHOWN])) or "none"
-        self._tell(f"{place}: the file has no {column!r}. It has {names}.", row)
+        self._tell(f"{place}: The file has no {column!r}. It has {names}.", row)
 
     def _tell_doubles(self) -> None:
         times = Counter(row.id for row in self._rows)

@@ -111,7 +111,7 @@ def test_a_brought_spec_is_told_of_by_its_places(person, tmp_path):
         "name: Z\nabout: Z.\ncolumns: {id: case, truth: x, answer: reply}\nrule: text\n"
     )
     shown, _ = person.reads(clinic(tmp_path), spec)
-    assert "columns.truth: the file has no &#39;x&#39;" in shown[person.tab.own_form.check]
+    assert "columns.truth: The file has no &#39;x&#39;" in shown[person.tab.own_form.check]
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_a_brought_spec_is_told_of_by_its_places(person, tmp_path):
     [
         ({"answer": NONE, "name": ""}, ["Name: Give the", "Model&#39;s answer: Choose the"]),
         ({"prompt": "Grade it"}, ["Prompt: The prompt has no {answer}"]),
-        ({"prompt": "{answer} {nurse}"}, ["Prompt: the file has no column &#39;nurse&#39;"]),
-        ({"answer": "no such column"}, ["Model&#39;s answer: the file has no"]),
+        ({"prompt": "{answer} {nurse}"}, ["Prompt: The file has no column &#39;nurse&#39;"]),
+        ({"answer": "no such column"}, ["Model&#39;s answer: The file has no"]),
         ({"id": "topic"}, ["3 rows have the id a"]),
     ],
 )

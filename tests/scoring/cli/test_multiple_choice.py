@@ -144,7 +144,7 @@ def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path
     code, _, complaint = command("score", tmp_path / "a.json", *options)
     assert (
         code == 2
-        and "the file has no 'prediction'. It has 'index', 'question', 'answer'" in complaint
+        and "The file has no 'prediction'. It has 'index', 'question', 'answer'" in complaint
     ), "the dataset's own answers score nobody"
     (tmp_path / "a.csv").write_text("question_id,answer\n1.0,no\n2.0,yes\n")
     assert command("score", tmp_path / "a.csv", *options)[0] == 0

@@ -141,8 +141,8 @@ def test_what_is_wrong_is_told_by_the_fields_names(change, told):
 
 
 def test_a_files_problems_name_fields_too():
-    assert in_fields_words("columns.truth: the file has no 'x'").startswith("Right answer: the")
-    assert in_fields_words("rule: the file has no column 'x'").startswith("Prompt: the file")
+    assert in_fields_words("columns.truth: The file has no 'x'").startswith("Right answer: The")
+    assert in_fields_words("rule: The file has no column 'x'").startswith("Prompt: The file")
     assert in_fields_words("2 rows have the id 3") == "2 rows have the id 3"
 
 

@@ -142,13 +142,13 @@ def test_downloads_hold_every_figure_every_answer_and_the_spec(tmp_path):
 
 def test_what_a_file_lacks_is_told_with_its_place(tmp_path):
     lines = rows("A", "B")
-    assert "columns.answer: the file has no 'reply'. It has 'case'" in " ".join(
+    assert "columns.answer: The file has no 'reply'. It has 'case'" in " ".join(
         problems(
             tmp_path / "a.csv", [{k: v for k, v in line.items() if k != "reply"} for line in lines]
         )
     )
     assert (
-        "columns.truth: the file has no 'key'. It has 'case', 'question', 'A', 'B', 'topic', 'part', 'reply'."
+        "columns.truth: The file has no 'key'. It has 'case', 'question', 'A', 'B', 'topic', 'part', 'reply'."
         in (
             problems(
                 tmp_path / "b.csv",
@@ -159,8 +159,8 @@ def test_what_a_file_lacks_is_told_with_its_place(tmp_path):
     bare = [{k: v for k, v in line.items() if k not in ("topic", "part")} for line in lines]
     found = problems(tmp_path / "c.csv", bare)
     assert found == [
-        "groups: the file has no column 'topic', so this is left out.",
-        "splits: the file has no column 'part', so this is left out.",
+        "groups: The file has no column 'topic', so this is left out.",
+        "splits: The file has no column 'part', so this is left out.",
     ]
     assert told(report(tmp_path / "c.csv", bare))["Accuracy"] == 50.0
     lines[1] |= {"case": "x"}
@@ -187,7 +187,7 @@ def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
     plain = PAIRS.replace(b"headline: Pairs", b"headline: Accuracy")
     found = opened(answers, plain, questions=known).report("strict")
     caveat = benchmark.caveats(found)[0].text
-    assert caveat.endswith("With these, Accuracy lies between 33.3 and 66.7.")
+    assert caveat.endswith("With these, Accuracy is between 33.3 and 66.7.")
     assert (
         "There are no bounds for Pairs over all questions: a question without"
         in benchmark.caveats(opened(answers, PAIRS, questions=known).report("strict"))[0].text
@@ -376,7 +376,7 @@ def test_a_partial_file_says_why_its_figure_has_no_bounds(tmp_path, fields, why)
 
 def test_a_partial_file_bounds_the_share_of_answers_above_a_score(tmp_path):
     text = partial_caveat(tmp_path, {"figures": {"F": {"above": 0}}})
-    assert text.endswith("With these, F lies between 25.0 and 75.0.")
+    assert text.endswith("With these, F is between 25.0 and 75.0.")
 
 
 def partial_caveat(folder, fields):
