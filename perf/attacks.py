@@ -349,14 +349,14 @@ async def slow_heads(attacker: Attacker) -> None:
 async def half_open_sockets(attacker: Attacker) -> None:
     """Open sockets, thousands, and say nothing."""
     held = list[socket.socket]()
+    loop = asyncio.get_running_loop()
     while True:
         with suppress(OSError):
             line = socket.socket()
             line.setblocking(False)
             held.append(line)
-            await asyncio.wait_for(
-                asyncio.get_running_loop().sock_connect(line, ("127.0.0.1", attacker.port)), 5
-            )
+            async with asyncio.timeout(5):  # `wait_for` of Python 3.11 may lose the end of the attack
+                await loop.sock_connect(line, ("127.0.0.1", attacker.port))
             attacker.sent[0] += 1
         await asyncio.sleep(0.01)
 
