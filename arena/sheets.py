@@ -11,7 +11,7 @@ import pandas as pd
 
 from arena.interval_text import bracketed, dashed, runs_text, spanned
 from arena.io.csv_text import csv_text
-from arena.locale import ENGLISH, speaking, translated
+from arena.locale import ENGLISH, named, speaking, translated
 from arena.markdown import visible_name
 from arena.templates import macros
 
@@ -338,7 +338,7 @@ def _depth(sheet: Sheet, row: Mapping[str, Any]) -> int:
 
 def _html_cell(column: Column, row: Mapping[str, Any], most: float) -> HtmlCell:
     cell = cell_of(column, row)
-    text = translated(cell.text) if column.has_words else cell.text
+    text = translated(cell.text) if column.has_words else named(cell.text)
     address = row[column.href] if column.href else None
     return HtmlCell(column, text, cell.beside, _bar(column, row, most), address or "")
 

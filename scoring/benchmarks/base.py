@@ -172,6 +172,11 @@ class Benchmark(Listing, ABC, Generic[R]):
             raise ChoicesError(f"{name!r} is not a protocol here. Choose {' or '.join(known)}.")
         return known[0] if name is None else name
 
+    def protocol_label(self, protocol: str) -> str:
+        """Returns what pages call a protocol; an unknown one keeps its name."""
+        labels = {name: label for label, name in self.protocols.items()}
+        return labels.get(protocol, protocol)
+
     @abstractmethod
     def tasks(self, report: R, spec: JudgeSpec) -> Sequence[Task]:
         """The judge tasks of a draft."""

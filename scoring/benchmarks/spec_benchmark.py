@@ -258,7 +258,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         for problem, ids in ids_by_problem.items():
             questions = plural(len(ids), "question")
             lines.append(
-                f"The right answer of {questions} {problem}, so our rules leave it unscored: {_first_ids(ids)}"
+                f"Our rules leave {questions} unscored, since the right answer {problem}: {_first_ids(ids)}"
             )
         return tuple(lines)
 

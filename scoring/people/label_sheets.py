@@ -16,7 +16,7 @@ from scoring.people.label_agreement import DoubtedQuestion, ErrorComparison, Lab
 from scoring.people.proposals import Confusion
 from scoring.people.published import PAPER_SHARES
 
-_KIND = Column("kind", "Kind of error")
+_KIND = Column("kind", "Kind of error", has_words=True)
 
 
 def kind_sheet(shares: ErrorShares, published: bool) -> Sheet:
@@ -84,7 +84,7 @@ def agreement_sheet(agreement: LabelAgreement) -> Sheet:
     if agreement.own.value is not None:
         rows.append(_alpha("the main kind, same person twice", agreement.own))
     columns = (
-        Column("named", "People agree on"),
+        Column("named", "People agree on", has_words=True),
         estimate("alpha", "Krippendorff's alpha", places=3),
     )
     note = (

@@ -13,7 +13,7 @@ def cluster_sheet(scores: MMTBenchScores) -> Sheet:
     """A sheet with a row for each of the paper's clusters: this file's scores beside Table 4's."""
     columns = (
         Column("cluster", "Cluster"),
-        Column("domain", "Domain"),
+        Column("domain", "Domain", has_words=True),
         Column("subtasks", "Subtasks", "count"),
         Column("n", "n", "count"),
         Column("own", "This file", "score"),

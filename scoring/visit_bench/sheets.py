@@ -8,11 +8,7 @@ from arena.sheets import Column, Sheet, interval
 from scoring.visit_bench.leaderboard import ORDERS, AutomaticBoard, BoardLine
 
 COLUMNS = (
-    Column(
-        "model",
-        "Model",
-        meaning="Variant: how many times its submitter has entered answers to these items.",
-    ),
+    Column("model", "Model"),
     Column(
         "rank",
         "Rank",
@@ -67,6 +63,12 @@ COLUMNS = (
         meaning="Matches without a verdict in one of the orders. They count nowhere else.",
     ),
 )
+VARIANT = Column(
+    "variant",
+    "Variant",
+    "count",
+    meaning="How many times its submitter has entered answers to these items.",
+)
 PEOPLE = Column(
     "people",
     "Human rating",
@@ -89,14 +91,19 @@ def board_sheet(
     """
     rows = []
     for line in board.lines:
-        variant = (variants or {}).get(line.row.model)
         row = _row(line)
-        row["model"] = f"{line.row.model} variant {variant}" if variant else line.row.model
+        row["variant"] = (variants or {}).get(line.row.model)
         row["people"] = (people or {}).get(line.row.model)
         rows.append(row)
     frame = pd.DataFrame(rows)
-    columns = (*COLUMNS, PEOPLE) if people else COLUMNS
-    return Sheet(name, title, frame, columns, scrolls=True)
+    model, *others = COLUMNS
+    columns = [
+        model,
+        *([VARIANT] if variants else []),
+        *others,
+        *([PEOPLE] if people else []),
+    ]
+    return Sheet(name, title, frame, tuple(columns), scrolls=True)
 
 
 def _row(line: BoardLine) -> dict[str, object]:
@@ -104,6 +111,7 @@ def _row(line: BoardLine) -> dict[str, object]:
     rate = line.reference
     is_rated = rate is not None and rate.value is not None
     return {
+        "model": row.model,
         "rank": row.rank,
         "rank_low": row.rank_low,
         "rank_high": row.rank_high,

@@ -276,10 +276,9 @@ def methods_html(report: AnyReport) -> str:
     """Returns the methods of a report, with the hashes that identify it."""
     benchmark = benchmark_of(report)
     judge = report.judge
-    protocols = {protocol: label for label, protocol in benchmark.protocols.items()}
     facts = {
         "Benchmark": benchmark.edition(report),
-        "Protocol": protocols.get(report.protocol, report.protocol),
+        "Protocol": benchmark.protocol_label(report.protocol),
     }
     if judge is not None:
         facts |= {"Judge": judge.model, "Answered as": ", ".join(judge.versions) or "unknown"}
@@ -304,16 +303,14 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
     Reports on hidden answers have their headlines side by side.
     """
     benchmark = benchmark_of(first)
-    first_way = benchmark.counted_as(first)
-    second_way = benchmark_of(second).counted_as(second)
-    if first_way != second_way:
+    if benchmark.counted_as(first) != benchmark_of(second).counted_as(second):
         return PARTS.alert(
             t(
                 "report.other_way",
                 first=first.title,
-                first_way=_way(first_way),
+                first_way=_way(first),
                 second=second.title,
-                second_way=_way(second_way),
+                second_way=_way(second),
             )
         )
     if benchmark.way == "hidden":
@@ -336,9 +333,11 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
     return REPORT.compared(statement, differ, table, len(lines))
 
 
-def _way(facts: Sequence[str]) -> str:
-    """Returns what a report counts, from its `counted_as`."""
-    return " · ".join(map(translated, facts))
+def _way(report: AnyReport) -> str:
+    """Returns what a report counts, in words."""
+    benchmark = benchmark_of(report)
+    name, protocol, head = benchmark.counted_as(report)
+    return " · ".join(map(translated, (name, benchmark.protocol_label(protocol), head)))
 
 
 def difference_text(first: str, second: str, difference: ScoreLine) -> str:

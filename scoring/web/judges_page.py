@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse
 from arena.drawings import Drawing, ratings_drawing, svg
 from arena.leaderboard.chart import MOST_BARS
 from arena.leaderboard.headline import ranks_in_words
-from arena.locale import t
+from arena.locale import named, t, translated
 from arena.plots import Plot, WinRateCell, family_win_rate_plot
 from arena.ratings.report import BoardRow, bradley_terry_rows
 from arena.templates import macros
@@ -28,7 +28,7 @@ from scoring.visit_bench.leaderboard import (
     WinRate,
     rank_correlation,
 )
-from scoring.visit_bench.sheets import COLUMNS, PEOPLE, board_sheet
+from scoring.visit_bench.sheets import COLUMNS, PEOPLE, VARIANT, board_sheet
 from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, labels
 from scoring.web.citations import citations
 from scoring.web.report_parts import sheet_html
@@ -85,7 +85,8 @@ def board_sentence(board: AutomaticBoard) -> str:
 
 def board_chart(board: AutomaticBoard) -> Drawing | None:
     """Returns a chart of the ratings with intervals; None while no model has both."""
-    rows = list(bradley_terry_rows(row for row in _first_group(board)[0] if row.bt_low is not None))
+    rated = (row for row in _first_group(board)[0] if row.bt_low is not None)
+    rows = [row._replace(name=named(row.name)) for row in bradley_terry_rows(rated)]
     title = t("judges.chart")
     return ratings_drawing(title, board_sentence(board), rows, MOST_BARS) if rows else None
 
@@ -143,7 +144,7 @@ class JudgesPage:
             self.tabs.html(JUDGES),
             self._board(boards, key) if boards else VISIT.no_board(),
             VISIT.submissions(self._submitted(request)),
-            (*COLUMNS, PEOPLE) if boards else (),
+            (VARIANT, *COLUMNS, PEOPLE) if boards else (),
         )
         return self._page(request, html)
 
@@ -171,7 +172,7 @@ class JudgesPage:
         names = labels(board_key.judging for board_key in boards)
         choices = [
             Choice(
-                f"{board_title(board_key)} · {names[board_key.judging.id]}",
+                f"{board_title(board_key)} · {translated(names[board_key.judging.id])}",
                 f"/{JUDGES}?board={board_key.key}",
                 board_key is chosen,
             )

@@ -32,8 +32,8 @@ CANNOT_REASONS: Mapping[MarkKind, tuple[str, ...]] = {
 }
 """Reasons why an answer cannot be judged, by the keys of their texts; the English ones are stored."""
 _PROMPT = (DATA.parent / "prompts/mm_vet.txt").read_text("utf-8")
-_EXAMPLES = _PROMPT.split("\n\n", 1)[1].strip().replace("<AND>", "*and*").replace("<OR>", "*or*")
-"""The table of seven examples that MM-Vet's judge is shown (its Table 1)."""
+_EXAMPLES = _PROMPT.partition("Correctness\n")[2].strip()
+"""The rows of the seven examples that MM-Vet's judge is shown (its Table 1), below their heads."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class MarkingTask(SeatTask):
 
     def instructions(self, campaign: Campaign) -> str:
         if self.kind == "marks":
-            return t("marking.marks_task", examples=_EXAMPLES)
+            rows = _EXAMPLES.replace("<AND>", "*and*").replace("<OR>", "*or*")
+            return t("marking.marks_task", examples=rows)
         if self.kind == "labels":
             questions = "\n".join(
                 f"1. {translated(question)} *{translated(ERROR_KINDS[kind].title)}*"

@@ -161,7 +161,9 @@ class PublishedPages:
         typed = request.query_params.get("page", "")[:6]
         page = int(typed) if typed.isascii() and typed.isdecimal() else 1
         list_page = self.reports.published.page(benchmark, page)
-        choices = [(key, f"{benchmark_named(key).name} ({n:,})") for key, n in counts.items()]
+        choices = [
+            (key, f"{translated(benchmark_named(key).name)} ({n:,})") for key, n in counts.items()
+        ]
         until = time.monotonic() + LIST_SECONDS
         rows = [row for job in list_page.jobs if (row := self._row(job, until))]
         body = PUBLISHED.listing(rows, choices, benchmark, _pager(benchmark, list_page))
@@ -177,7 +179,12 @@ class PublishedPages:
         except LateError:
             title = shortened(job.title, TITLE_LETTERS)
             return ListedReport(
-                job.slug or "", title, benchmark_named(job.benchmark).name, "", False, day
+                job.slug or "",
+                title,
+                translated(benchmark_named(job.benchmark).name),
+                "",
+                False,
+                day,
             )
         if record is None:
             return None

@@ -22,7 +22,7 @@ from scoring.people.labels import label_results
 from scoring.people.marking import Marking
 from scoring.people.marks import mark_results
 from scoring.people.reading_results import reading_results
-from scoring.registry import benchmark_of
+from scoring.registry import benchmark_named, benchmark_of
 from scoring.report import AnyReport, Report
 from scoring.serialize import ReportError
 from scoring.specs.report import SpecReport
@@ -272,10 +272,12 @@ class ReportPages:
 
     def _others(self, job: Job, request: Request) -> list[Choice]:
         """Returns the visitor's other reports of the same benchmark, by title and time."""
+        label = benchmark_named(job.benchmark).protocol_label
         return [
             (
                 other.link,
-                f"{visible_name(other.title)} · {other.protocol} · {other.created:%Y-%m-%d %H:%M}",
+                f"{visible_name(other.title)} · {translated(label(other.protocol))} · "
+                f"{other.created:%Y-%m-%d %H:%M}",
             )
             for other in self.jobs.of_owner(self._owner(request))
             if other.state == "done"

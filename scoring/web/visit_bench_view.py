@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from arena.drawings import svg
-from arena.locale import t, translated
+from arena.locale import named, t, translated
 from arena.markdown import answer_html, instruction_html, plain_html, visible_name
 from scoring.visit_bench.benchmark import boards, family_words
 from scoring.visit_bench.matches import (
@@ -81,7 +81,7 @@ def list_matches(
 def _opponents(report: MatchReport) -> list[Choice]:
     """Returns the other models by name and by visible name."""
     models = {model for match in report.matches for model in (match.a, match.b)}
-    return [(model, visible_name(model)) for model in sorted(models - {report.title})]
+    return [(model, visible_name(named(model))) for model in sorted(models - {report.title})]
 
 
 MATCHES = AnswerList(
@@ -97,17 +97,19 @@ def _match(
     match: Match, title: str, instance: Instance, texts: Mapping[tuple[str, str], str]
 ) -> str:
     names: Mapping[Winner | None, str] = {
-        "a": match.a,
-        "b": match.b,
+        "a": named(match.a),
+        "b": named(match.b),
         "tie": t("matches.tie"),
         None: t("matches.no_verdict"),
     }
-    winner = match.winner and names[match.winner]
-    models = (match.a, match.b) if match.a == title else (match.b, match.a)
-    sides = [(model, model == winner, answer_html(texts[match.item, model])) for model in models]
+    models = {"a": match.a, "b": match.b}
+    sides = [
+        (names[side], side == match.winner, answer_html(texts[match.item, models[side]]))
+        for side in (("a", "b") if match.a == title else ("b", "a"))
+    ]
     verdicts = [
         (first, names[verdict.winner], verdict.reason, list(map(plain_html, verdict.replies)))
-        for verdict, first in zip(match.verdicts, (match.a, match.b), strict=False)
+        for verdict, first in zip(match.verdicts, (names["a"], names["b"]), strict=False)
     ]
     return VISIT.match(
         instruction_html(instance.instruction),

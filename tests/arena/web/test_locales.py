@@ -231,7 +231,7 @@ def test_a_language_says_every_error_that_voters_read():
 
 def test_a_sentence_has_the_values_of_its_english_which_is_still_said():
     def count(text: str) -> int:
-        return sum(name is not None for _, name, _, _ in Formatter().parse(text))
+        return len(re.findall(r"\{[^{}]*\}", text))
 
     assert [
         text for text, chinese in CHINESE.sentences.items() if count(text) != count(chinese)
@@ -250,6 +250,15 @@ def test_a_sentence_has_the_values_of_its_english_which_is_still_said():
         and re.sub(r"(\{[^{}]*\})+", "{}", text).removeprefix("{} ") not in said
     ]
     assert left == []
+
+
+@pytest.mark.parametrize("locale", [locale for locale in LOCALES.values() if locale is not ENGLISH])
+def test_every_sentence_is_said_with_all_its_values(locale):
+    for pattern in locale.patterns:
+        values = [f"<value {place}>" for place, _ in enumerate(pattern.kinds)]
+        if not any("{!r}" in part for part in pattern.parts):
+            said = pattern.translation.format(*values)
+            assert [value for value in values if value not in said] == [], pattern.translation
 
 
 def test_groups_of_benchmarks_have_names():

@@ -216,7 +216,7 @@ def test_letters_and_steps(circular, mmt):
     assert read["undecided"] == "0.6%"
     steps = table(mmt, "success")
     assert len(steps) == 8
-    assert steps[1][2] == ["GPT-4V (Table A17)", "87.2", "87.2", "87.2", "10.1"]
+    assert steps[1][2] == ["GPT-4V", "87.2", "87.2", "87.2", "10.1"]
 
 
 def test_published_rows_stand_beside_with_what_tells_them_apart(circular):
