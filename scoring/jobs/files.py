@@ -358,7 +358,7 @@ class FileReader:
         file = read_submission(arrived.path, name=arrived.name)
         first_entries = file.entries[:LOOKED_AT]
         rows = tuple(
-            AnswerLook(entry.item, entry.instruction, entry.text) for entry in first_entries
+            AnswerLook(entry.item or "", entry.instruction, entry.text) for entry in first_entries
         )
         sealed = SEALED_ITEMS.key
         sealed_lines = (
