@@ -70,7 +70,7 @@ def group_sheet(labels: Iterable[Label]) -> Sheet:
         for group, row in sorted(counts.items())
     ]
     kinds = (Column(kind.key, kind.title, "count") for kind in ERROR_KINDS.values())
-    columns = (Column("group", "Group"), *kinds)
+    columns = (Column("group", "Group", has_words=True), *kinds)
     return Sheet("groups", "Kinds by group", pd.DataFrame(rows), columns, place="folded")
 
 
@@ -103,7 +103,7 @@ def doubted_sheet(questions: Iterable[DoubtedQuestion]) -> Sheet:
     rows = [question._asdict() | {"notes": "; ".join(question.notes)} for question in questions]
     columns = (
         Column("item", "Question"),
-        Column("group", "Group"),
+        Column("group", "Group", has_words=True),
         Column("people", "People", "count"),
         Column("models", "Models", "count"),
         Column("annotation", "Question is wrong", "count"),
@@ -140,7 +140,10 @@ def confusion_sheet(confusion: Confusion) -> Sheet:
         {"kind": ERROR_KINDS[key].title, **dict(zip(KEYS, counts, strict=True))}
         for key, counts in zip(KEYS, confusion.table.tolist(), strict=True)
     ]
-    columns = (Column("kind", "People's kind"), *(Column(key, key, "count") for key in KEYS))
+    columns = (
+        Column("kind", "People's kind", has_words=True),
+        *(Column(key, key, "count") for key in KEYS),
+    )
     kappa = "undefined" if confusion.kappa is None else f"{confusion.kappa:.3f}"
     note = f"The same kind: {confusion.same:,} of {confusion.answers:,}; Cohen's kappa {kappa}."
     return Sheet("confusion", "Proposals beside people's labels", pd.DataFrame(rows), columns, note)

@@ -11,7 +11,7 @@ from arena.io.rows import FileRow, cell, sound_rows
 from arena.io.strict_json import row_errors
 from arena.io.tables import read_records, refuse_repeated
 from scoring.people.measures import GRADES
-from scoring.report import Question, Row, answer_digest, read_audit
+from scoring.report import Question, Report, Row, answer_digest, read_audit
 
 CANNOT = "cannot"
 """The value in place of a score when the person could not judge the answer."""
@@ -55,7 +55,12 @@ def judged_answers(path: Path) -> JudgedFile:
         for row in report.rows
         if row.prediction is not None
     }
-    return JudgedFile(f"{report.judge.model}, {report.protocol}", answers)
+    return JudgedFile(judge_name(report), answers)
+
+
+def judge_name(report: Report) -> str:
+    """Returns a report's judge with its protocol, as tables call it."""
+    return f"{report.judge.model}, {report.protocol} protocol"
 
 
 def _judged(row: Row, prediction: str) -> JudgedAnswer:

@@ -62,11 +62,11 @@ def distance_sheet(
 ) -> Sheet:
     """A sheet with a row for each of the measures; `dollars` is the cost of MM-Vet's 218 answers by judge."""
     cells = [_distance(row, dollars or {}) for row in rows]
-    columns = [Column("measured", "Measured")]
+    columns = [Column("measured", "Measured", has_words=True)]
     if any(row["beside"] != PEOPLE for row in cells):
-        columns.append(Column("beside", "Beside"))
+        columns.append(Column("beside", "Beside", has_words=True))
     if any(row["capability"] for row in cells):
-        columns.append(Column("capability", "Capability"))
+        columns.append(Column("capability", "Capability", has_words=True))
     columns += [
         Column("answers", "n", "count"),
         estimate("delta", "Delta", places=3),
@@ -114,10 +114,10 @@ def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
         for group, mean in judge.group_means.items():
             row = {"measured": judge.name, "capability": capability_words(group)}
             rows.append(row | _mean(mean))
-    columns = [Column("measured", "Judge")]
+    columns = [Column("measured", "Judge", has_words=True)]
     notes = []
     if any(row["capability"] for row in rows):
-        columns.append(Column("capability", "Capability"))
+        columns.append(Column("capability", "Capability", has_words=True))
     columns += [
         Column("judge", "Judge's mean", "score"),
         estimate("corrected", "By people, corrected"),
@@ -173,7 +173,10 @@ def difference_sheet(differences: Mapping[str, CorrectedMean]) -> Sheet:
 def published_sheets() -> list[Sheet]:
     """MM-Vet's own numbers, on 138 answers of MM-ReAct-GPT-4."""
     combined = {", ".join(names): delta for names, delta in PAPER_PANELS.items()}
-    by_examples = {examples_words(examples): delta for examples, delta in PAPER_EXAMPLES.items()}
+    by_examples = {
+        examples_words(examples) if examples else "no examples": delta
+        for examples, delta in PAPER_EXAMPLES.items()
+    }
     return [
         _delta_sheet("table-6", "MM-Vet's Table 6: each judge", PAPER_DELTAS, "folded"),
         _delta_sheet(
@@ -185,7 +188,10 @@ def published_sheets() -> list[Sheet]:
 
 def _delta_sheet(name: str, title: str, deltas: Mapping[str, float], place: Place) -> Sheet:
     rows = [{"measured": measured, "delta": delta} for measured, delta in deltas.items()]
-    columns = (Column("measured", "Measured"), Column("delta", "Delta", "score", places=4))
+    columns = (
+        Column("measured", "Measured", has_words=True),
+        Column("delta", "Delta", "score", places=4),
+    )
     return Sheet(name, title, pd.DataFrame(rows), columns, place=place)
 
 

@@ -16,7 +16,13 @@ from scoring.people.corrected_mean import (
     MarkedScores,
     difference,
 )
-from scoring.people.mark_files import CANNOT, JudgedAnswer, JudgedFile, PersonMark
+from scoring.people.mark_files import (
+    CANNOT,
+    JudgedAnswer,
+    JudgedFile,
+    PersonMark,
+    judge_name,
+)
 from scoring.people.marking import Marking
 from scoring.people.measures import MarksError, Measures
 from scoring.people.plan import answer_key
@@ -98,7 +104,7 @@ def judged_file(report: Report) -> JudgedFile:
         for row, answer in zip(report.rows, scored_answers, strict=True)
         if answer.answer
     }
-    return JudgedFile(f"{report.judge.model}, {report.protocol}", answers)
+    return JudgedFile(judge_name(report), answers)
 
 
 def _others(marking: Marking, job: Job, own: JudgedFile) -> list[tuple[Job, JudgedFile]]:

@@ -72,7 +72,8 @@ def _joined(sentences: list[str]) -> str:
 
 
 def _percent(mean: Interval) -> str:
-    return f"{100 * mean.value:.1f} ({interval_text(100 * mean.low, 100 * mean.high)})"
+    interval = interval_text(100 * mean.low, 100 * mean.high)
+    return t("people.with_interval", value=100 * mean.value, interval=interval)
 
 
 def marks_html(results: MarkResults) -> str:

@@ -76,9 +76,12 @@ def test_the_nearest_judge_stands_first_with_people_and_rules_beside(judged, tmp
     found = {
         row["measured"]: row for row in rows if row["beside"] == "people" and not row["capability"]
     }
-    assert list(found)[0] == "near, hardened" and "far, hardened" in found
+    assert list(found)[0] == "near, hardened protocol" and "far, hardened protocol" in found
     assert (
-        0 < float(found["near, hardened"]["delta"]) <= 0.02 < float(found["far, hardened"]["delta"])
+        0
+        < float(found["near, hardened protocol"]["delta"])
+        <= 0.02
+        < float(found["far, hardened protocol"]["delta"])
     )
     assert float(found["people, compared with each other"]["delta"]) == 0
     rules = ("keywords", "the mean mark for all", "length")
@@ -100,7 +103,9 @@ def test_from_few_marks_nothing_is_ranked(judged, tmp_path, capsys):
     )
     told = capsys.readouterr().out
     assert "Judges are ranked from 30 marked answers on." in told
-    assert told.index("far, hardened") < told.index("near, hardened"), "as they were given"
+    assert told.index("far, hardened protocol") < told.index("near, hardened protocol"), (
+        "as they were given"
+    )
 
 
 def test_an_unscored_answer_is_no_zero(tmp_path, capsys):
@@ -160,7 +165,7 @@ def test_judges_are_set_beside_each_other_without_marks(judged, capsys):
     assert main(["calibrate", *map(str, files)]) == 0
     told = capsys.readouterr().out
     assert "No marks: judge beside judge" in told
-    assert told.splitlines()[-2].startswith("far, hardened  near, hardened  ")
+    assert told.splitlines()[-2].startswith("far, hardened protocol  near, hardened protocol  ")
     assert main(["calibrate", str(files[0])]) == 2
     assert (
         "There is one judge and nothing to compare it with. Add --marks FILE"
@@ -180,7 +185,7 @@ def test_a_judge_that_has_changed_is_seen_beside_itself(tmp_path, capsys):
     capsys.readouterr()
     rows = csv.DictReader(table.read_text("utf-8").splitlines())
     pairs = {f"{row['measured']} beside {row['beside']}": row for row in rows}
-    may, june, july = (f"judge, hardened ({file})" for file in files)
+    may, june, july = (f"judge, hardened protocol ({file})" for file in files)
     assert list(pairs) == [f"{may} beside {june}", f"{may} beside {july}", f"{june} beside {july}"]
     assert float(pairs[f"{may} beside {june}"]["bias"]) == pytest.approx(-0.0025, abs=0.001)
     assert float(pairs[f"{may} beside {july}"]["bias"]) == pytest.approx(-0.1)

@@ -235,7 +235,7 @@ def test_what_people_said_stands_on_the_page_and_goes_out_and_in(owner, app, tmp
         press(owner, "6")
     owner.goto(f"{server.address}/report/{link}/people")
     expect(owner.locator("main")).to_contain_text("People marked")
-    expect(owner.locator("[data-sheet=distances]")).to_contain_text("gpt-4-0613, paper")
+    expect(owner.locator("[data-sheet=distances]")).to_contain_text("gpt-4-0613, paper protocol")
     shoot(owner, "people", whole=True)
     with owner.expect_download() as download:
         owner.get_by_role("link", name="marks.csv").click()
@@ -243,7 +243,7 @@ def test_what_people_said_stands_on_the_page_and_goes_out_and_in(owner, app, tmp
         table = httpx.get(f"{server.address}/report/{link}/people/{name}").content.decode(
             "utf-8-sig"
         )
-        assert table.startswith("measured,") and '\n"gpt-4-0613, paper",' in table
+        assert table.startswith("measured,") and "\ngpt-4-0613, paper protocol," in table
     path = tmp_path / "marks.csv"
     download.value.save_as(path)
     lines = path.read_text("utf-8").splitlines()
