@@ -169,7 +169,7 @@ class Locale:
         return self._translated(value, depth)
 
     def _known(self, value: object) -> object:
-        return self.sentences.get(value, value) if isinstance(value, str) else value
+        return self._translated(value, _DEEPEST - 1) if isinstance(value, str) else value
 
 
 def _flat(tables: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Text]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
+from arena.locale import named
 from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 
@@ -88,7 +89,7 @@ class SeatTask(Protocol):
 
     def instructions(self, campaign: Campaign) -> str:
         """Returns the instructions in Markdown; by default the operator's."""
-        return campaign.spec.instructions
+        return named(campaign.spec.instructions)
 
     def progress(self, seat: Seat) -> SeatProgress: ...
 

@@ -38,6 +38,7 @@ from scoring.web.labels_view import label_sheets, labels_html
 from scoring.web.people_view import HTML, mark_sheets, marks_html
 from scoring.web.readings_view import reading_sheets, readings_html
 from scoring.web.scoring_api import attachment, sent_file
+from scoring.web.scoring_problems import error_text
 
 MARKS_UPLOAD = "/marks"
 MOST_MARKS = 2_000_000
@@ -234,7 +235,7 @@ class _Routes:
     def _refused(self, link: str, request: Request, error: Exception) -> Response:
         job = self.pages.marking.jobs.find(link)
         is_stranger = job is not None and job.owner != self._owner(request)
-        return self._page(link, request, translated(error), 403 if is_stranger else 409)
+        return self._page(link, request, error_text(error), 403 if is_stranger else 409)
 
     def downloads(self, link: str, name: str, request: Request) -> Response:
         content = self.pages.file(link, name, self._owner(request))

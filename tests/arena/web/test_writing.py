@@ -181,7 +181,7 @@ def test_a_long_caption_in_chinese_passes_whole(pages):
     pages.writer("ann").do(1)
     text = "一只棕色的狗站在绿色的草地上" * 200
     bob = pages.writer("bob", "zh")
-    assert "描述图中所见" in bob.html
+    assert "描述图中内容" in bob.html
     bob.fill({"caption-1": "太短", "act": "send"})
     assert bob.problem.startswith("图片 1 的描述有 2 个词；请写 15 个以上")
     bob.fill({"caption-1": text, "act": "send"})

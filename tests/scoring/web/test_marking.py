@@ -243,7 +243,8 @@ def test_what_people_said_stands_on_the_page_and_goes_out_and_in(owner, app, tmp
         table = httpx.get(f"{server.address}/report/{link}/people/{name}").content.decode(
             "utf-8-sig"
         )
-        assert table.startswith("measured,") and "\ngpt-4-0613, paper protocol," in table
+        assert table.startswith("measured,")
+        assert '\n"gpt-4-0613, paper protocol",' in table
     path = tmp_path / "marks.csv"
     download.value.save_as(path)
     lines = path.read_text("utf-8").splitlines()
