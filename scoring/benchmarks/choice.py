@@ -36,7 +36,7 @@ from scoring.benchmarks.choice_blind import (
     over_splits,
     sighted_file,
 )
-from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, check_pairs, decided
+from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, check_pairs, decide_rows
 from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, steps_sheet
 from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.benchmarks.submission import ServerSubmission
@@ -190,7 +190,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
         if file.chosen_by == "likelihood":
-            return failures(decided(file.rows, "strict", file.chosen_by), "strict")
+            return failures(decide_rows(file.rows, "strict", file.chosen_by), "strict")
         return no_answers(file.rows)
 
     def no_answer_notes(self, report: ChoiceReport) -> tuple[str, ...]:
@@ -233,7 +233,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> ChoiceReport:
         wanted = while_wanted(opened.file.rows, opened.wanted, opened.name)
-        rows = decided(wanted, head["protocol"], opened.file.chosen_by)
+        rows = decide_rows(wanted, head["protocol"], opened.file.chosen_by)
         missing = None
         if opened.questions is not None:
             answered = {row.question.index: row.question for row in rows}
@@ -387,7 +387,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             readings = {report.protocol: report.rows}
             for name in PROTOCOL_WORDS:
                 if name != report.protocol:
-                    readings[name] = decided(report.rows, name, report.chosen_by)
+                    readings[name] = decide_rows(report.rows, name, report.chosen_by)
             return differences_csv(readings)
 
         makers: dict[str, Callable[[], bytes]] = {

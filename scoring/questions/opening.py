@@ -26,7 +26,7 @@ class JoinedFile(NamedTuple):
     match: QuestionMatch
 
 
-def joined(
+def open_joined_file(
     library: QuestionLibrary,
     path: Path,
     limits: FileLimits = PAGE,
@@ -46,7 +46,7 @@ def joined(
     known = match.file
     answers = known.answers if hides else _unhidden(known.answers)
     source = _QuestionSource(
-        benchmark=known.record,
+        benchmark=known.file_benchmark,
         questions=known.questions(),
         answers=answers,
         stamp=QuestionStamp(known.name, known.md5, known.is_published),
@@ -71,7 +71,7 @@ def _match(
     files = library.files() if is_table and questions != NO_FILE else ()
     if not files:
         return QuestionMatch()
-    namings = {file.record.column_names for file in files}
+    namings = {file.file_benchmark.column_names for file in files}
     match = match_questions(files, answer_files(path, namings, limits, name), benchmark)
     if not questions:
         return match

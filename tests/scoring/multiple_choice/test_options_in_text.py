@@ -52,7 +52,7 @@ def toolkit(base, letters, step=PASS, texts=TEXTS, columns=False):
 def tables(rows):
     read = read_choices(Record(place, values) for place, values in enumerate(rows, start=2))
     assert read.scorable, read.problems
-    return mmbench.MMBENCH.tabulate(choice_report(choice.decided(read.rows, "strict")))
+    return mmbench.MMBENCH.tabulate(choice_report(choice.decide_rows(read.rows, "strict")))
 
 
 @pytest.mark.parametrize("step", [PASS, 10 * PASS])
