@@ -60,7 +60,7 @@ from scoring.multiple_choice.extract import (
 from scoring.multiple_choice.metrics import (
     NARROWEST,
     ChoiceTables,
-    Compared,
+    ComparisonTable,
     Node,
     picture_problems,
 )
@@ -125,7 +125,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         """The tables of a report; without a question file, the questions that its edition has more are missing."""
 
     @abstractmethod
-    def compare(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[Compared]:
+    def compare(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[ComparisonTable]:
         """McNemar's comparisons of two reports on the same questions."""
 
     def called(self, questions: Sequence[ChoiceQuestion]) -> str:
@@ -338,8 +338,8 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
                 name = f"{sheet.name}-{safe_name(scores.split or 'no split')}"
                 title = f"{scores.split or 'No split'}: {sheet.title}"
                 sheets.append(replace(sheet, name=name, title=title, place="folded"))
-        if tables.success.n and report.chosen_by == "text":
-            sheets.append(steps_sheet(tables.success))
+        if tables.steps.n and report.chosen_by == "text":
+            sheets.append(steps_sheet(tables.steps))
         if tables.letters:
             sheets.append(letter_sheet(tables.letters))
         if lines := failure_lines(report.rows, report.protocol):
@@ -502,7 +502,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     def checks(self, report: ChoiceReport) -> Sequence[str]:
         if report.chosen_by == "likelihood":
             return []
-        read = self.tabulated(report).success
+        read = self.tabulated(report).steps
         rules = read.rate("letter", "content", "none")
         judged = read.rate("judge")
         if rules is None:
@@ -511,7 +511,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             return [f"Rules read {rules:.1f}% of {read.n:,} answers."]
         return [f"Rules read {rules:.1f}% of {read.n:,} answers, the judge {judged:.1f}%."]
 
-    def comparisons(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[Compared]:
+    def comparisons(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[ComparisonTable]:
         """McNemar's comparison of two models, or of a model under two settings, by ability. Raises ComparisonError."""
         if (first.benchmark, first.protocol) != (second.benchmark, second.protocol):
             raise ComparisonError(

@@ -18,9 +18,9 @@ from arena.types import grouped
 from scoring.multiple_choice.coordinates import Unit
 from scoring.multiple_choice.option_texts import (
     LIST_COLUMNS,
+    do_name_letters,
     is_reworded,
     listed_options,
-    name_letters,
     options_in_text,
 )
 from scoring.multiple_choice.pictures import picture_cell, pictures
@@ -394,7 +394,7 @@ class _Reader:
             split=self._same(record, ("split",)),
             hint=self._text(record, ("hint",)) or "",
             row=record.row,
-            one_pass="g_index" in self._columns and name_letters(options.values()),
+            one_pass="g_index" in self._columns and do_name_letters(options.values()),
         )
 
     def _rotated(self, index: int, options: Mapping[str, str]) -> ChoiceQuestion | None:
