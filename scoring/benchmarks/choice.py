@@ -73,11 +73,11 @@ from scoring.multiple_choice.reader import (
     read_questions,
 )
 from scoring.multiple_choice.types import (
+    BY_LIKELIHOOD,
     CHOICE_WORDS,
     JUDGE_UNREAD,
     PASS,
     PROTOCOL_WORDS,
-    WEIGHED,
     Answered,
     ChoiceQuestion,
     Clue,
@@ -182,7 +182,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         if circular:
             line = f"{line}, {plural(len(circular), 'question')} with rotated passes"
         if file.chosen_by == "likelihood":
-            line = f"{line}, {WEIGHED}"
+            line = f"{line}, {BY_LIKELIHOOD}"
         lines = [f"{line}; {known:,} can be scored" if known else line]
         if any(question.split for question in questions):
             lines.append(f"Splits: {counted}")
@@ -258,7 +258,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         return (*opened.file.problems, *problems, *_picture_problems(report.rows))
 
     def stamped(self, report: ChoiceReport, spec: JudgeSpec, address: str) -> ChoiceReport:
-        used = {language(row.question) for row in report.rows if row.decision.open}
+        used = {language(row.question) for row in report.rows if row.decision.is_open}
         prompts = ", ".join(
             f"{name} {prompt_digest(name)}" for name in get_args(Language) if name in used
         )
@@ -276,13 +276,14 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
                 is_read=lambda decision: decision.rule not in JUDGE_UNREAD,
             )
             for row in report.rows
-            if row.decision.open
+            if row.decision.is_open
         ]
 
     def graded(self, report: ChoiceReport, outcomes: Sequence[Decision]) -> ChoiceReport:
         left = iter(outcomes)
         rows = tuple(
-            replace(row, decision=next(left)) if row.decision.open else row for row in report.rows
+            replace(row, decision=next(left)) if row.decision.is_open else row
+            for row in report.rows
         )
         return replace(
             report,
@@ -402,7 +403,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             makers[submission.name] = lambda: submission.content
         first, *others = self.sheets(report)
         if report.chosen_by == "likelihood":
-            first = replace(first, title=f"{first.title} ({WEIGHED})")
+            first = replace(first, title=f"{first.title} ({BY_LIKELIHOOD})")
         return LazyFiles(makers | sheet_files(stem, [first, *others]))
 
     def submission(self, report: ChoiceReport) -> ServerSubmission | None:

@@ -45,7 +45,7 @@ class ChoiceReport:
     @property
     def left(self) -> int:
         """Answers that the rules leave to a judge."""
-        return sum(row.decision.open for row in self.rows)
+        return sum(row.decision.is_open for row in self.rows)
 
 
 def decide_rows(

@@ -29,7 +29,7 @@ from scoring.multiple_choice.types import (
     LETTERS,
     MODES,
     PASS,
-    USUAL,
+    USUAL_LETTERS,
     Answered,
     ChoiceQuestion,
     ChosenBy,
@@ -520,9 +520,9 @@ def spelled(columns: Iterable[str]) -> dict[str, str]:
 
 def option_columns(columns: Container[str]) -> list[str]:
     """Columns named A, B, ... I, and after a complete A to I those that follow without a gap: a lone X is no option."""
-    letters = [letter for letter in USUAL if letter in columns]
-    if len(letters) == len(USUAL):
-        for letter in LETTERS[len(USUAL) :]:
+    letters = [letter for letter in USUAL_LETTERS if letter in columns]
+    if len(letters) == len(USUAL_LETTERS):
+        for letter in LETTERS[len(USUAL_LETTERS) :]:
             if letter not in columns:
                 break
             letters.append(letter)

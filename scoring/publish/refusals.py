@@ -61,7 +61,7 @@ def refusals(report: AnyReport) -> Sequence[Refusal]:
     ]
 
 
-def stopped(reasons: Sequence[Refusal], stop: Stop) -> list[Refusal]:
+def stopping_refusals(reasons: Sequence[Refusal], stop: Stop) -> list[Refusal]:
     """Returns the refusals that stop this use."""
     return [refusal for refusal in reasons if stop in refusal.stops]
 

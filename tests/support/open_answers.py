@@ -34,7 +34,7 @@ def open_report(
     if chosen is not None:
         read = tuple(
             replace(one, decision=_judged(one.decision, chosen.get(one.question.index, "B")))
-            if one.decision.open
+            if one.decision.is_open
             else one
             for one in read
         )
