@@ -82,8 +82,8 @@ class LetterRule(RuleKind):
         return [*super().named_columns, listed]
 
     @property
-    def truth_decides(self) -> frozenset[str]:
-        return frozenset() if self.open is None else _OPEN.truth_decides
+    def truth_reasons(self) -> frozenset[str]:
+        return frozenset() if self.open is None else _OPEN.truth_reasons
 
     def protocols(self) -> frozenset[RuleProtocol]:
         others = "lmms-eval" if self.open is None else "authors"

@@ -39,9 +39,9 @@ from scoring.visit_bench.matches import (
     Outcome,
     ReferenceUse,
     Verdict,
-    listed,
     steadiness,
     ungraded,
+    with_listable_matches,
 )
 from scoring.visit_bench.prompts import ORDERS, Contest, judging
 from scoring.visit_bench.sheets import board_sheet
@@ -211,7 +211,7 @@ class VisitBench(Benchmark[MatchReport]):
 
     def scored_answers(self, report: MatchReport) -> Sequence[ScoredAnswer]:
         """Every public match as an answer, with the reference as the truth."""
-        report = listed(report)
+        report = with_listable_matches(report)
         answers = []
         for match in report.matches:
             instance = report.by_item[match.item]
@@ -251,7 +251,7 @@ class VisitBench(Benchmark[MatchReport]):
         shares = "".join(
             f"{name},{part.part},{part.total}\n" for name, part in steadiness_shares.items()
         )
-        public = listed(report)
+        public = with_listable_matches(report)
         battles = "".join(json.dumps(battle) + "\n" for battle in battle_rows(public))
         return {
             **LazyFiles(sheet_files("visit-bench", self.sheets(report))),

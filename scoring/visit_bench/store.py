@@ -46,9 +46,9 @@ from scoring.visit_bench.matches import (
     Part,
     ReferenceUse,
     Verdict,
-    decided,
     steadiness,
     ungraded,
+    winner_of_verdicts,
 )
 
 _JUDGED_BY = ("model", "address", "protocol", "reference", "context", "prompt")
@@ -323,7 +323,7 @@ class SubmissionStore:
                 multi=row.multi,
                 a=row.a,
                 b=row.b,
-                winner=decided(row.a_first, row.b_first),
+                winner=winner_of_verdicts(row.a_first, row.b_first),
             )
             for row in rows
         ]
