@@ -284,8 +284,9 @@ def _initial(letter: str, span: str, options: Mapping[str, str]) -> Clue:
     initials = {label: text[:1].upper() for label, text in texts.items()}
     meant = [label for label, initial in initials.items() if initial == letter]
     is_usual = bool({texts[label] for label in meant} & ABBREVIATED)
-    if letter == USUAL_LETTERS[len(options) : len(options) + 1] and not is_usual:
-        meant = []  # the next label
+    next_label = USUAL_LETTERS[len(options) : len(options) + 1]  # "" after the last
+    if letter == next_label and not is_usual:
+        meant = []
     if not meant:
         return Clue(Rule.OUTSIDE, none_of(options), span)
     may_be_label = letter in USUAL_LETTERS[:_LABELS] and not is_usual

@@ -143,12 +143,13 @@ class VisitBench(Benchmark[MatchReport]):
         """The share of decided matches won, ties left out (Table 4): against the reference if it met the reference."""
         against = "the human-verified reference" if _meets_reference(report) else "other models"
         name = f"% of decided matches won against {against}"
-        (line,) = _won(report, {name: _counted(report)})
+        (line,) = _won(report, {name: _headline_matches(report)})
         return replace(line, mean=None, low=None, high=None) if ungraded(report) else line
 
     def groups(self, report: MatchReport) -> Sequence[ScoreLine]:
         families = grouped(
-            (family_words(report.by_item[match.item].family), match) for match in _counted(report)
+            (family_words(report.by_item[match.item].family), match)
+            for match in _headline_matches(report)
         )
         return _won(report, families)
 
@@ -348,7 +349,7 @@ def _meets_reference(report: MatchReport) -> bool:
     return any(REFERENCES & {match.a, match.b} for match in report.matches)
 
 
-def _counted(report: MatchReport) -> list[Match]:
+def _headline_matches(report: MatchReport) -> list[Match]:
     """The matches that the headline counts."""
     multi = _is_multi(report)
     reference = _meets_reference(report)
