@@ -524,11 +524,8 @@ class ScoringTab:
             own_check = self._service.own_check(owner, str(values[self.token]), chosen, judge)
         except FILE_ERRORS as error:
             folded = gr.update(visible=True, open=False, label=t("score.details"))
-            return {
-                **unpriced,
-                **self.own_form.problem_updates(error),
-                self.settings.details: folded,
-            }
+            problems = self.own_form.problem_updates(error)
+            return {**unpriced, **problems, self.settings.details: folded}
         is_named = bool(judge.model) if judge else self._service.operator is not None
         check_updates = self.own_form.check_updates(values, form.spec, own_check, is_named)
         title = str(values[self.settings.title] or "")
