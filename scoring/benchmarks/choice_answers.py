@@ -64,7 +64,7 @@ def failure_lines(rows: Sequence[Decided], protocol: Protocol) -> list[ScoreLine
 def scored_answer(
     base: Decided, answered: Decided, right: bool | None, groups: tuple[str, ...]
 ) -> ScoredAnswer:
-    """A question as its `base` row shows it, with the answer of one of its passes, which may be the base row itself."""
+    """A question as the row `base` shows it, with the answer in `answered`, which may be another pass of it."""
     question = base.question
     letter = answered.decision.letter
     truth = question.answer
