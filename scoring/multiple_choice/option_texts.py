@@ -49,11 +49,11 @@ def do_name_letters(options: Iterable[str]) -> bool:
     As in the toolkit, a text names options if it is a part of the alphabet, such as "C", "AB" or nothing.
     """
     texts = [*options]
-    letters = LETTERS[: len(texts)]
+    letters = {*LETTERS[: len(texts)]}
     if any(text in LETTERS for text in texts):
         return True
     for text in texts:
-        names = {word for word in _NOT_A_LETTER.split(text) if word and word in letters}
+        names = {word for word in _NOT_A_LETTER.split(text) if word in letters}
         if len(names) > 1:
             return True
     return False
@@ -62,9 +62,9 @@ def do_name_letters(options: Iterable[str]) -> bool:
 def _unlabelled(texts: Sequence[str]) -> Sequence[str]:
     """Texts without the letters before them, if each has its own: "A. cat", "(B) dog"."""
     bare = []
-    for letter, text in zip(LETTERS, texts, strict=False):
+    for place, text in enumerate(texts):
         label = _LABELLED.fullmatch(text)
-        if label is None or _letter(label) != letter:
+        if label is None or _letter(label) != _next_letter(place):
             return texts
         bare.append(label[3].strip())
     return bare
@@ -115,11 +115,13 @@ def _after_heading(question: str) -> Mapping[str, str]:
     for label in _LABEL_IN_LINE.finditer(line):
         if _letter(label) == _next_letter(len(labels)):
             labels.append(label)
+    if len(labels) < 2:
+        return {}
     ends = [*(label.start() for label in labels[1:]), len(line)]
     texts = [
         line[label.end() : end].strip(" ,;，；") for label, end in zip(labels, ends, strict=True)
     ]
-    if len(texts) < 2 or not all(texts):
+    if not all(texts):
         return {}
     has_text_before = labels[0].start() > 0
     return {} if has_text_before else dict(zip(LETTERS, texts, strict=False))
