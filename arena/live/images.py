@@ -186,7 +186,7 @@ class OwnImages:
                 raise OwnImageError(
                     "There are too many images here right now. Try again in an hour."
                 )
-            brought = 0 if network is None else self._days.more(connection, network, "images")
+            brought = 0 if network is None else self._days.count_one(connection, network, "images")
             if brought > MOST_OF_NETWORK:
                 raise LimitError(
                     "Your network has added all its images for today. You can add more "

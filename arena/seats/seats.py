@@ -123,7 +123,7 @@ class SeatStore:
         most = campaign.spec.platform.most_of_network
         taken = 0
         if network and most is not None:
-            taken = self._days.more(connection, network, "seats", campaign=str(campaign.id))
+            taken = self._days.count_one(connection, network, "seats", campaign=str(campaign.id))
         if most is not None and taken > most:
             raise CampaignLinkError(
                 "Your network has opened {} links to this campaign today, which is the "

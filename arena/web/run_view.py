@@ -8,7 +8,7 @@ from arena.admin.actions import OperatorAction
 from arena.admin.campaigns import CampaignStanding
 from arena.admin.dashboard import FRESH, Dashboard
 from arena.admin.flagged import FlaggedVoter
-from arena.admin.moderation import found_items
+from arena.admin.moderation import find_items
 from arena.admin.projects import NO_CEILING
 from arena.budget import Total
 from arena.drawings import counts_drawing, svg
@@ -149,7 +149,7 @@ def _work(inputs: RunInputs) -> dict[str, str]:
         dashboard.projects, dashboard.links, inputs.address, in_bank - hidden, inputs.sent
     )
     matches = [
-        item for item in found_items(dashboard.bank, inputs.wanted) if item.key not in hidden
+        item for item in find_items(dashboard.bank, inputs.wanted) if item.key not in hidden
     ]
     first = matches[:MOST_FOUND]
     flagged = [_flagged(voter) for voter in dashboard.flagged]
