@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option, Typer
 
-from arena.cli.output_paths import check_unread
+from arena.cli.output_paths import refuse_overwriting
 from arena.cli.rate import Aliases, Named
 from arena.database import Database
 from arena.formats.base import Battles
@@ -119,7 +119,7 @@ def board(
     alias: Aliases = None,
 ) -> Iterator[str]:
     """Make a board from a file of votes or battles: people's, or one judge's."""
-    check_unread((out / name for name in TABLES), file)
+    refuse_overwriting((out / name for name in TABLES), file)
     battles = ranked(read(file), named, aliases_of(alias or ()))
     _one_kind(battles, file.name)
     yield from battles.notices
