@@ -12,7 +12,7 @@ from arena.cli.rate import Aliases, Named
 from arena.database import Database
 from arena.formats.base import Battles
 from arena.formats.registry import read
-from arena.formats.visit_battles import results
+from arena.formats.visit_battles import verdict_winners
 from arena.imports.ranked_votes import aliases_of, ranked
 from arena.io.tables import ANSWERS, RowsError
 from arena.settings import Settings
@@ -124,7 +124,7 @@ def board(
     _one_kind(battles, file.name)
     yield from battles.notices
     if battles.format == "visit-battles":
-        yield from _steady(results(line.row) for line in battles.lines())
+        yield from _steady(verdict_winners(line.row) for line in battles.lines())
     matches = list(played_of(battles))
     if not matches:
         raise progress.NothingGradedError(
