@@ -100,7 +100,7 @@ class PictureError(VoterError):
 
 @dataclass(frozen=True)
 class Picture:
-    """A re-encode picture without metadata, with its thumbnail."""
+    """A re-encoded picture without metadata, with its thumbnail."""
 
     sha256: str
     """Hash of `data` in 64 hexadecimal digits, which names the picture."""
