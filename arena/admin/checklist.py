@@ -21,7 +21,7 @@ class ChecklistEntry(NamedTuple):
 
     what: str
     is_there: bool
-    told: str
+    details: str
     """The details of the part, or the way to add it."""
     is_urgent: bool = False
     """Whether votes may be lost, or nobody can vote, until it is added."""
