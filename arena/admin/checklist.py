@@ -13,7 +13,7 @@ from arena.templates import plural
 from arena.types import OWN_KINDS
 
 ATTENTION_TESTS = 20
-"""The number of check items from which on a worker rarely meets the same ones again."""
+"""The fewest check items with which a worker rarely meets the same ones again."""
 
 
 class ChecklistEntry(NamedTuple):

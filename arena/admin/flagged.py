@@ -53,9 +53,9 @@ def flagged_voters(connection: Connection, flags: Iterable[FlagRow]) -> tuple[Fl
 
 
 def _flagged_voter(connection: Connection, voter: int, flags: tuple[FlagRow, ...]) -> FlaggedVoter:
-    mine = CHOSEN & (BATTLE.c.voter_id == voter)
-    number = connection.execute(select(func.count()).where(mine)).scalar_one()
-    latest = _CAST.where(mine).order_by(BATTLE.c.voted_at.desc()).limit(MOST_CAST)
+    is_own_vote = CHOSEN & (BATTLE.c.voter_id == voter)
+    number = connection.execute(select(func.count()).where(is_own_vote)).scalar_one()
+    latest = _CAST.where(is_own_vote).order_by(BATTLE.c.voted_at.desc()).limit(MOST_CAST)
     cast = [
         CastVote(
             voted_at=row.voted_at,

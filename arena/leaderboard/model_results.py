@@ -104,12 +104,12 @@ def _extremes(board: Board, place: int) -> tuple[tuple[ItemShare, ...], tuple[It
     votes = board_votes.votes
     if votes.items is None:
         return (), ()
-    mine = (
+    decided_on_items = (
         ((votes.a == place) | (votes.b == place))
         & (votes.outcome != Outcome.TIE)
         & (votes.items > 0)
     )
-    items, item = np.unique(np.where(mine, votes.items, 0), return_inverse=True)
+    items, item = np.unique(np.where(decided_on_items, votes.items, 0), return_inverse=True)
     shares = shares_of(board_votes, place, item, len(items))
     candidates = [
         ItemShare(code, share)

@@ -66,7 +66,7 @@ from arena.settings import BoardVoters, CountRule, CountSettings
 EVERY_SECONDS = 60.0
 """The least seconds between two computations of a board's intervals or of its history."""
 MANY = 1000
-"""The votes of a board from which on EVERY_SECONDS is kept; smaller boards are computed sooner."""
+"""The fewest votes of a board that EVERY_SECONDS is kept for; smaller boards are computed sooner."""
 RENEW_SECONDS = 1.0
 """The least seconds between two updates of a board that many visitors open at once."""
 CACHED_BOARDS = 64

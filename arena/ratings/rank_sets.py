@@ -18,7 +18,7 @@ STEP = 0.005
 END = 9.0
 """STEP, END: the step and the end of the grid that integrates the studentised range, in standard errors."""
 NEARLY_NORMAL = 2000.0
-"""The degrees of freedom from which on Student's quantile is the normal's, even far out."""
+"""The fewest degrees of freedom for which Student's quantile is taken as the normal's, even far out."""
 
 
 def sets_around(ranks: Codes, sets: Bounds) -> Bounds:
