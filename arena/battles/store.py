@@ -263,7 +263,9 @@ def _seen(connection: Connection, voter: int) -> frozenset[ItemPair]:
 
 
 def _drawn(draw: Draw | None) -> Held | None:
-    return draw and Held(secrets.token_urlsafe(16), draw)
+    if draw is None:
+        return None
+    return Held(secrets.token_urlsafe(16), draw)
 
 
 def _held(connection: Connection, voter: int) -> Held | None:

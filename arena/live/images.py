@@ -103,7 +103,7 @@ class OwnImages:
 
     def path(self, voter: int, token: str) -> Path | None:
         """Returns the path of a visitor's image; None for another visitor's and for a deleted one."""
-        return self._there(_mine(voter, token))
+        return self._there(_is_own(voter, token))
 
     def attach(
         self, voter: int, tokens: Sequence[str], battle: int, keep: bool
@@ -112,7 +112,7 @@ class OwnImages:
         with self._database.write() as connection:
             for position, token in enumerate(tokens):
                 waiting = OWN_IMAGE.update().where(
-                    _mine(voter, token), OWN_IMAGE.c.battle_id.is_(None)
+                    _is_own(voter, token), OWN_IMAGE.c.battle_id.is_(None)
                 )
                 if not connection.execute(
                     waiting.values(battle_id=battle, position=position, kept=keep)
@@ -238,7 +238,7 @@ class OwnImages:
         return len(rows)
 
 
-def _mine(voter: int, token: str) -> ColumnElement[bool]:
+def _is_own(voter: int, token: str) -> ColumnElement[bool]:
     return (
         (OWN_IMAGE.c.token == token)
         & (OWN_IMAGE.c.voter_id == voter)
@@ -257,7 +257,8 @@ def _moves(data: bytes) -> bool:
     position = 13 + _colours(data[10])
     frames = 0
     while (kind := data[position : position + 1]) in (b"!", b","):
-        frames += kind == b","
+        if kind == b",":
+            frames += 1
         if frames == 2:
             return True
         flags = int.from_bytes(data[position + 9 : position + 10])
