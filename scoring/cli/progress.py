@@ -267,14 +267,14 @@ def finished(
     """
     benchmark = benchmark_of(report)
     files = benchmark.files(report)
-    summary = written(files, folder, read)
+    summary = write_files(files, folder, read)
     ungraded = benchmark.ungraded(report)
     if ungraded:
         yield ungraded
     yield from lines
     if compare and not ungraded:
         tables = yield from compare()
-        written(tables, folder)
+        write_files(tables, folder)
         summary = _file_count(len(files) + len(tables), folder)
     yield f"\n{summary}"
     if ungraded:
@@ -316,7 +316,7 @@ def refuse_overwriting_files(report: AnyReport, folder: Path, read: Iterable[Pat
     refuse_overwriting((folder / name for name in benchmark_of(report).files(report)), *read)
 
 
-def written(files: Mapping[str, bytes], folder: Path, read: Iterable[Path | None] = ()) -> str:
+def write_files(files: Mapping[str, bytes], folder: Path, read: Iterable[Path | None] = ()) -> str:
     """Writes files to a folder. Raises OutputError, before any is written, if one is among those that were read."""
     refuse_overwriting((folder / name for name in files), *read)
     folder.mkdir(parents=True, exist_ok=True)

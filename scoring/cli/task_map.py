@@ -76,7 +76,7 @@ def task_map(
     if other:
         yield from _comparison_lines(new_map, tree, other, cut)
     pages = {**files, "task-map.html": document_html(page)}
-    yield progress.written({name: text.encode() for name, text in pages.items()}, out)
+    yield progress.write_files({name: text.encode() for name, text in pages.items()}, out)
 
 
 def _cluster_lines(tree: TaskTree, cut: int) -> Iterator[str]:

@@ -85,7 +85,7 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
             boards = boards_of(report)
     yield from _printed(boards)
     files = {**benchmark.files(report), **_tables(boards)}
-    yield progress.written(files, request.out, request.read)
+    yield progress.write_files(files, request.out, request.read)
     if ungraded_sentence:
         raise progress.NothingGradedError(ungraded_sentence)
 
@@ -134,7 +134,7 @@ def board(
         automatic_board(matches, multi) for multi in sorted({match.multi for match in matches})
     ]
     yield from _printed(boards)
-    yield progress.written(_tables(boards), out)
+    yield progress.write_files(_tables(boards), out)
 
 
 @app.command("visit-withdraw")
