@@ -3,6 +3,7 @@
 A `fluid` drawing takes the width of the page: its texts keep their size, and only distances grow.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -26,6 +27,8 @@ MARGIN = 12
 NAME_LETTERS = 19
 """Most letters of a name beside a chart, to fit on a phone."""
 _WIDE_LETTERS = 40
+_AFTER_JOINTS = re.compile(r"(?<=[-_/ ])")
+"""The places where a name may be broken."""
 
 
 @dataclass(frozen=True)
@@ -159,16 +162,13 @@ def _within(name: Iterable[str], letters: int) -> str:
 
 def wrapped(name: str, letters: int, lines: int) -> list[str]:
     """Returns a name in short lines, broken after hyphens and blanks where possible."""
-    name = shortened(name, letters * lines)
     broken = [""]
-    parts = name.replace("-", "- ").replace("_", "_ ").replace("/", "/ ").split(" ")
-    for part in parts:
-        joint = "" if not broken[-1] or broken[-1].endswith(("-", "_", "/")) else " "
-        if len(broken[-1]) + len(joint) + len(part) <= letters:
-            broken[-1] += joint + part
+    for part in _AFTER_JOINTS.split(shortened(name, letters * lines)):
+        if len(broken[-1]) + len(part.rstrip()) <= letters:
+            broken[-1] += part
         else:
             broken += [part[start : start + letters] for start in range(0, len(part), letters)]
-    broken = [line for line in broken if line]
+    broken = [line.strip() for line in broken if line.strip()]
     if len(broken) <= lines:
         return broken
     return [*broken[: lines - 1], f"{broken[lines - 1][: letters - 1]}…"]
