@@ -9,7 +9,7 @@ from typing import Annotated, get_args
 from typer import Argument, BadParameter, Context, Option, Typer
 from typer.core import TyperCommand
 
-from arena.cli.output_paths import check_unread
+from arena.cli.output_paths import refuse_overwriting
 from arena.imports.poll_files import read_poll
 from arena.interval_text import BRACKETS
 from arena.plots import plots_page
@@ -71,7 +71,7 @@ def agreement(
         ),
     ] = ",".join(INSTALLED),
 ) -> Iterator[str]:
-    check_unread((out / name for name in FILES), *files, answers, scores)
+    refuse_overwriting((out / name for name in FILES), *files, answers, scores)
     chosen = tuple(name for name in METRICS if name in metrics.split(","))
     poll = read_poll(files)
     if not poll.choices and not poll.verdicts:

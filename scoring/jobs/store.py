@@ -534,7 +534,7 @@ class Jobs:
         return {"holder": holder, "until": present(connection) + self._lease}
 
     def _count(self, connection: Connection, network: str | None, kind: Kind, words: str) -> None:
-        if network and self._days.more(connection, network, kind) > MOST_OF_NETWORK:
+        if network and self._days.count_one(connection, network, kind) > MOST_OF_NETWORK:
             raise JobError(
                 f"Your network has used its {MOST_OF_NETWORK} {words} for today. Come back tomorrow."
             )

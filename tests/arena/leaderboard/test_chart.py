@@ -233,6 +233,8 @@ def test_a_preview_has_the_size_of_previews(sqlite):
         ("llava-v1.5-13b", ["llava-v1.5-", "13b"]),
         ("human-verified reference", ["human-", "verified", "reference"]),
         ("abcdefghijklmnopqrstuvwxyz", ["abcdefghijk", "lmnopqrstuv", "wxyz"]),
+        ("Qwen - VL", ["Qwen - VL"]),
+        ("Qwen - VL of 7 B", ["Qwen - VL", "of 7 B"]),
         ("", []),
     ],
 )
