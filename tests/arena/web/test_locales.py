@@ -197,12 +197,12 @@ def sentences() -> Iterator[str]:
         path for folder in RAISING for path in (ROOT / "arena" / folder).glob("*.py")
     ):
         tree = ast.parse(path.read_text("utf-8"))
-        assigned = [
-            (node.targets[0], node.value) for node in tree.body if isinstance(node, ast.Assign)
-        ]
-        constants = {
-            name.id: value.value for name, value in assigned if isinstance(value, ast.Constant)
-        }
+        constants = {}
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+                name = node.targets[0]
+                assert isinstance(name, ast.Name)
+                constants[name.id] = node.value.value
         for call in ast.walk(tree):
             if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
                 continue

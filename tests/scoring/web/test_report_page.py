@@ -294,9 +294,10 @@ def test_a_report_and_its_answers_are_whole_without_scripts(site, browser: Brows
         page.get_by_role("link", name="Every answer").click()
         page.get_by_label("Show").select_option("wrong")
         page.get_by_role("button", name="Show").click()
-        assert "show=wrong" in page.url and page.locator("#answers .audit > li").count() == 25
+        expect(page).to_have_url(re.compile("show=wrong"))
+        expect(page.locator("#answers .audit > li")).to_have_count(25)
         page.get_by_role("link", name="Next").click()
-        assert "show=wrong&page=2" in page.url
+        expect(page).to_have_url(re.compile("show=wrong&page=2"))
 
 
 def test_answers_are_listed_one_below_another(site, browser: Browser):
