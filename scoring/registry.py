@@ -193,8 +193,8 @@ def recognised(
             raise unrecognised(path, choice, name)
         if count := _bare_numbers(path, limits, label):
             raise ChoicesError(
-                f"{label}: {plural(count, 'answer')} with numbers as ids and no questions, which many benchmarks have. "
-                f"Choose the benchmark: {choice} mm-vet, mmbench, ..."
+                f"{label}: {plural(count, 'answer')} with plain numbers as ids and no questions, as in many "
+                f"benchmarks. Choose the benchmark: {choice} mm-vet, mmbench, ..."
             )
     return BENCHMARKS[edition(path, limits)]
 

@@ -475,7 +475,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             caveats.append(Caveat("", text))
         line = self.headline(report)
         if caveats and line:
-            bounds = f"With these, {line.name} is between {line.worst:.1f} and {line.best:.1f}."
+            bounds = f"If they counted, {line.name} would be {line.worst:.1f} to {line.best:.1f}."
             caveats[-1] = caveats[-1]._replace(text=f"{caveats[-1].text} {bounds}")
         return caveats
 

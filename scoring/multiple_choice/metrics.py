@@ -95,7 +95,7 @@ def missing_problem(
         if others > 0:
             ids = f"{ids} and {others:,} more. All are in the file -missing.csv"
         which = f"Add index {ids}."
-    text = f"No answer to {count:,} of the {total:,} questions of {whole}. {which}"
+    text = f"No answer to {count:,} of the {total:,} questions in {whole}. {which}"
     return Problem(0, None, text, "whole")
 
 

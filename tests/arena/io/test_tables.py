@@ -92,7 +92,7 @@ TEXT_FAULTS = [
     ("csv", "My model,\nid,pred\n0,x\n", 1, None, "title"),
     ("csv", "sep=,\nid,pred\n0,x\n", 1, None, "title"),
     ("csv", "My model\nid,pred\n0,x\n", 2, None, "title"),
-    ("csv", "id,pred\n0\n", 2, None, "found 1. Write each cell"),
+    ("csv", "id,pred\n0\n", 2, None, "found 1. Write every cell"),
     ("json", '[{"a": 1},]', 1, None, "isn't JSON at ']' (character 11)"),
     ("json", '{"a": 1}\n{"a": 2}\n', 2, None, ".jsonl one per line."),
     ("jsonl", '{"a": 1},\n{"a": 2},\n', 1, None, "isn't JSON at ',' (character 9)"),

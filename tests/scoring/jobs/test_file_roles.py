@@ -125,7 +125,7 @@ def test_what_is_missing_or_too_much_is_told(tmp_path, files, why):
             [
                 ("about", "Say in a sentence"),
                 ("size", "Write a text"),
-                ("rule", "'leter' is none of"),
+                ("rule", "'leter' isn't one of"),
             ],
         ),
         (

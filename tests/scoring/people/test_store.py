@@ -294,7 +294,7 @@ def test_labels_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     job = Jobs(marked.database).add_done("eve", report)
     count, problems = bring_labels(marked.marking, job, report, path)
     assert count == 3 and problems == (
-        "left out, it is none of the wrong answers of this file: row 5",
+        "left out, it isn't one of this file's wrong answers: row 5",
     )
     again = label_results(marked.marking, job, report)
     assert again and [one[3:7] for one in again.labels] == [one[3:7] for one in results.labels]
