@@ -589,4 +589,4 @@ def left_out_rows(problem: str, rows: Sequence[int]) -> str:
     """Returns the message for rows that are left out; it names the first of them."""
     more = f" and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
     numbers = ", ".join(map(str, rows[:_MOST_NAMED]))
-    return f"left out, {problem}: row{'s' if len(rows) > 1 else ''} {numbers}{more}"
+    return f"row{'s' if len(rows) > 1 else ''} {numbers}{more} left out: {problem}"

@@ -141,10 +141,10 @@ def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark
             text = f"{beside.match.unclear} Choose with --benchmark NAME and --questions FILE."
             raise ChoicesError(f"{file.name}: {text}")
         return whole
-    recognised_as = recognised(file, _question_sets, "--benchmark", ANSWERS)
+    recognised_as = recognised(file, _question_sets, "with --benchmark", ANSWERS)
     is_free = isinstance(recognised_as, Benchmark) and recognised_as.way == "questions first"
     if is_free and not answers_any(file, _question_sets(), ANSWERS):
-        raise unrecognised(file, "--benchmark")
+        raise unrecognised(file, "with --benchmark")
     return recognised_as
 
 

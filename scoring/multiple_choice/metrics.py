@@ -135,7 +135,7 @@ def picture_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]
     repeated = sum(count for count in times.values() if count > 1)
     text = (
         f"{repeated:,} of {len(base):,} questions have the text, options and answer of another. If they share a "
-        "picture, intervals are too narrow: add a column image_id"
+        "picture, intervals are too narrow. Add a column image_id."
     )
     return (Problem(0, None, text, "nothing"),) if repeated else ()
 

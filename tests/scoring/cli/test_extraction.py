@@ -103,7 +103,7 @@ def test_what_cannot_be_used_is_said(command, outputs, tmp_path):
     (audit,) = command.out.glob("*-audit.jsonl")
     for rows, told in (
         ([{"item": "0", "option": "A"}], "answer_sha256"),
-        ([{"item": "0", "answer_sha256": "0", "option": "A"}], "none of the answers"),
+        ([{"item": "0", "answer_sha256": "0", "option": "A"}], "one of the answers"),
         ([{"item": "0", "answer_sha256": "0", "option": ""}], "It has no usable readings"),
     ):
         done = command.run("extraction", "align", write_csv(tmp_path / "r.csv", rows), audit)

@@ -48,7 +48,7 @@ def command(tmp_path):
             [{"item": "1", "m prediction": "x"}],
             "needs a judge. Choose one with --judge MODEL",
         ),
-        ("a.csv", [{"index": "0", **VQA}], "--benchmark gqa, docvqa, ..."),
+        ("a.csv", [{"index": "0", **VQA}], "--benchmark, such as gqa or docvqa"),
         (
             "a.json",
             {"1": "cat", "2": "dog"},
@@ -62,7 +62,7 @@ def command(tmp_path):
         (
             "a.csv",
             [{"index": "0", **VQA, "category": kind} for kind in ("sports", "math")],
-            "--benchmark gqa, docvqa, ...",
+            "--benchmark, such as gqa or docvqa",
         ),
     ],
 )

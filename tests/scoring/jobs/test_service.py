@@ -153,7 +153,7 @@ def test_short_answers_of_another_data_set_are_not_taken_for_mm_vet(database, tm
         assert told.startswith(
             f"{name}: Several benchmarks have the columns question, answer and prediction"
         )
-        assert "Choose the benchmark: below, under Details, gqa, docvqa, ..." in told
+        assert "Choose the benchmark below, under Details, such as gqa or docvqa." in told
         (known,) = [one for one in visit.service.question_sets.values() if not one.official]
         for row, question in zip(rows, known.questions, strict=False):
             row |= {"question": question.text, "answer": question.truth}
