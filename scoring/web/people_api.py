@@ -78,9 +78,9 @@ class PeoplePages:
             parts.append(readings_html(results.readings))
         if results.labels:
             parts.append(labels_html(results.labels, report.benchmark == "mmt-bench"))
-        parts.append(HTML.files(link, list(_files(report, results))))
         if not parts:
             parts.append(PARTS.empty(t("report.nobody_marked")))
+        parts.append(HTML.files(link, list(_files(report, results))))
         edition = benchmark_of(report).edition(report)
         return HTML.page(link, report.title, edition, message, parts)
 

@@ -251,7 +251,7 @@ def test_each_format_is_told_from_its_content(tmp_path, name):
 
 def test_what_no_format_fits_is_refused_by_what_was_found(tmp_path):
     path = put(tmp_path / "votes.csv", [{"left": "x", "right": "y", "won": "left"}])
-    with pytest.raises(RowsError, match=r"three-columns.*found 'left', 'right', 'won'"):
+    with pytest.raises(RowsError, match=r"three-columns.*Found 'left', 'right', 'won'"):
         read(path)
     with pytest.raises(RowsError, match="can't be opened"):
         read(tmp_path / "none.csv")
