@@ -187,7 +187,7 @@ def test_a_slip_of_an_earlier_release_is_no_file(upload_store, tmp_path):
 
 @pytest.mark.parametrize("name", ["out.pkl", "out", "out.json.exe", "", "out.html"])
 def test_only_files_that_can_be_read_are_taken(upload_store, tmp_path, name):
-    with pytest.raises(UploadStoreError, match=r"can't be read. Save yours as one of \.json"):
+    with pytest.raises(UploadStoreError, match=r"Save it as one of \.json"):
         receive(upload_store, "me", name)
     assert held(upload_store, tmp_path) == 0
 
