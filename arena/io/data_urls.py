@@ -35,11 +35,11 @@ def without_data_urls(text: str) -> str:
 
 def _by_length(match: re.Match[str]) -> str:
     url = match[0].rstrip(",;.")
-    return f"a data URL of {len(url):,} letters{match[0][len(url) :]}"
+    return f"a data URL of {len(url):,} characters{match[0][len(url) :]}"
 
 
 def shown_name(name: str) -> str:
     """Returns a name for an error message: quoted and cut; for a data URL, its length."""
     if _BEGUN.match(name):
-        return f"a data URL of {len(name):,} letters"
+        return f"a data URL of {len(name):,} characters"
     return repr(name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}…")

@@ -80,7 +80,7 @@ def _queried(page: str, query: str) -> str:
 
 
 def plain(path: str) -> str:
-    """Returns a path in its usual form: its first word in small letters, without needless signs."""
+    """Returns a path in its usual form: its first word in lower case, without needless signs."""
     first, slash, rest = path.strip("/").partition("/")
     if not rest:
         slash = ""

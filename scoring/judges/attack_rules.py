@@ -119,7 +119,7 @@ def _parts(rule: str) -> list[str]:
 
 
 def _beginnings(part: str, most: int) -> set[str]:
-    """The beginnings of a match, up to `most` letters long; "" for anything."""
+    """The beginnings of a match, up to `most` characters long; "" for anything."""
     if not most:
         return {""}
     is_group = part.startswith("(?:")

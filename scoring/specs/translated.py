@@ -8,7 +8,7 @@ from scoring.specs.schema import Spec, spec_of
 
 _NAME = 80
 _ABOUT = 200
-"""The letters that a spec's `name` and `about` may have."""
+"""The most characters of a spec's `name` and `about`."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def translated(form: str, task: str, raw: Mapping[str, Any], left_out: Sequence[
         "about": shortened(raw["about"], _ABOUT),
     }
     cut = [
-        f"{field}: shortened to {len(fitted[field])} letters"
+        f"{field}: shortened to {len(fitted[field])} characters"
         for field in ("name", "about")
         if fitted[field] != " ".join(raw[field].split())
     ]

@@ -514,7 +514,7 @@ def test_an_error_tells_a_data_url_by_its_length(bench, url, why, reads):
         else:
             bench.importer.visit(bench.csv("v.csv", SINGLE, [url, "Color", "What?", "Red."]), "v")
     told = str(caught.value)
-    assert re.search(f" a data URL of {len(url):,} letters: .*{why}", told), told
+    assert re.search(f" a data URL of {len(url):,} characters: .*{why}", told), told
     assert len(told) < 300 and url[-200:-100] not in told
 
 

@@ -516,7 +516,7 @@ def test_an_address_shows_its_board_whose_chips_take_keys_and_a_wrong_one_the_ne
         )
         page.goto(f"{site.address}/model/{'long%20name' * 30}")
         expect(page.locator("main")).to_contain_text(
-            "Models with names over 200 letters long have no page"
+            "Models with names over 200 characters have no page"
         )
 
 

@@ -207,6 +207,15 @@ def test_the_first_scores_come_while_the_rest_is_judged(visitor, judge, monkeypa
     expect(visitor.locator(".progress[data-state=cancelled]")).to_be_visible()
     visitor.reload()
     expect(visitor.locator("#resume")).to_be_visible(timeout=20_000)
+    monkeypatch.setattr(judge, "latency", 0.0)
+    judged(visitor)
+    visitor.reload()
+    expect(visitor.locator(".mine li")).to_have_count(2)
+    expect(visitor.locator("#resume")).to_be_hidden()
+    visitor.get_by_role("link", name="slow").click()
+    expect(visitor.locator(".progress[data-state=cancelled]")).to_be_visible()
+    visitor.locator("#resume").click()
+    expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=60_000)
 
 
 TOLD = """window.told = []; window.Notification = class {
