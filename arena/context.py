@@ -136,7 +136,7 @@ class ArenaContext:
     def dashboard(
         self,
         queues: Mapping[str, Callable[[], int]],
-        stopped: Callable[[], Sequence[StoppedJob]] = tuple,
+        stopped: Callable[[], Sequence[StoppedJob]] = lambda: (),
     ) -> DashboardService:
         """Returns the service of the operators' overview; `queues` has the lengths of further queues by name.
 

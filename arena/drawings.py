@@ -25,6 +25,7 @@ MARGIN = 12
 """Space around a chart in a file."""
 NAME_LETTERS = 19
 """Most letters of a name beside a chart, to fit on a phone."""
+_WIDE_LETTERS = 40
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,9 @@ class TextMark:
     title: str = ""
 
     @property
-    def whole(self) -> str:
-        """A longer text, for a fluid drawing on a wide screen."""
-        return shortened(self.title, 40)
+    def wide_text(self) -> str:
+        """The full text as far as it fits on a wide screen, for a fluid drawing."""
+        return shortened(self.title, _WIDE_LETTERS)
 
 
 @dataclass(frozen=True)
@@ -160,18 +161,17 @@ def wrapped(name: str, letters: int, lines: int) -> list[str]:
     """Returns a name in short lines, broken after hyphens and blanks where possible."""
     name = shortened(name, letters * lines)
     broken = [""]
-    for part in name.replace("-", "- ").replace("_", "_ ").replace("/", "/ ").split(" "):
-        blank = "" if not broken[-1] or broken[-1][-1] in "-_/" else " "
-        if len(broken[-1]) + len(blank) + len(part) <= letters:
-            broken[-1] += blank + part
+    parts = name.replace("-", "- ").replace("_", "_ ").replace("/", "/ ").split(" ")
+    for part in parts:
+        joint = "" if not broken[-1] or broken[-1].endswith(("-", "_", "/")) else " "
+        if len(broken[-1]) + len(joint) + len(part) <= letters:
+            broken[-1] += joint + part
         else:
-            broken += [part[at : at + letters] for at in range(0, len(part), letters)]
+            broken += [part[start : start + letters] for start in range(0, len(part), letters)]
     broken = [line for line in broken if line]
-    return (
-        broken
-        if len(broken) <= lines
-        else [*broken[: lines - 1], f"{broken[lines - 1][: letters - 1]}…"]
-    )
+    if len(broken) <= lines:
+        return broken
+    return [*broken[: lines - 1], f"{broken[lines - 1][: letters - 1]}…"]
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
@@ -193,13 +193,14 @@ class GridCell(NamedTuple):
     title: str = ""
 
 
-_ROW = 34
-_CELL = 80
-_HEADS = 3
-_LETTERS = 10
-"""Most letters of a line above a column."""
+_CELL_HEIGHT = 34
+_CELL_WIDTH = 80
+_COLUMN_LINES = 3
+_COLUMN_LETTERS = 10
+"""_COLUMN_LINES, _COLUMN_LETTERS: the most lines of a column's name, and the most letters of a line."""
+_ROW_LINES = 2
 _ROW_LETTERS = 20
-"""Most letters of a line of a row's name, which has up to two lines, to leave room for cells on a phone."""
+"""_ROW_LINES, _ROW_LETTERS: the same for a row's name; it leaves room for cells on a phone."""
 
 
 def grid_drawing(
@@ -210,38 +211,47 @@ def grid_drawing(
     cells: Sequence[Sequence[GridCell]],
 ) -> Drawing:
     """Lays out a heat map with numbers in its cells and horizontal names."""
-    heads = [wrapped(name, _LETTERS, _HEADS) for name in columns]
-    sides = [wrapped(name, _ROW_LETTERS, 2) for name in rows]
-    left = 16 + 7 * max((len(line) for lines in sides for line in lines), default=0)
-    top = 16 * max(map(len, heads), default=1) + 8
+    column_names = [wrapped(name, _COLUMN_LETTERS, _COLUMN_LINES) for name in columns]
+    row_names = [wrapped(name, _ROW_LETTERS, _ROW_LINES) for name in rows]
+    left = 16 + 7 * max((len(line) for lines in row_names for line in lines), default=0)
+    top = 16 * max(map(len, column_names), default=1) + 8
     marks: list[Mark] = []
-    for place, (name, lines) in enumerate(zip(columns, heads, strict=True)):
-        x = left + _CELL * (place + 0.5)
-        for at, line in enumerate(reversed(lines)):
-            marks.append(TextMark(x, top - 8 - 15 * at, line, "middle", size=12, title=name))
-    for down, (name, lines, row) in enumerate(zip(rows, sides, cells, strict=True)):
-        y = top + _ROW * down
-        for at, line in enumerate(lines):
-            marks.append(
-                TextMark(
-                    left - 10, y + 29 - 7 * len(lines) + 14 * at, line, "end", size=12, title=name
-                )
-            )
-        marks += _cells(left, y, row)
-    return Drawing(
-        title, description, left + _CELL * len(columns), top + _ROW * len(rows), tuple(marks)
-    )
+    for column, (name, lines) in enumerate(zip(columns, column_names, strict=True)):
+        x = left + _CELL_WIDTH * (column + 0.5)
+        y = top - 8
+        for line in reversed(lines):
+            marks.append(TextMark(x, y, line, "middle", size=12, title=name))
+            y -= 15
+    for row, (name, lines, row_cells) in enumerate(zip(rows, row_names, cells, strict=True)):
+        row_top = top + _CELL_HEIGHT * row
+        y = row_top + 29 - 7 * len(lines)
+        for line in lines:
+            marks.append(TextMark(left - 10, y, line, "end", size=12, title=name))
+            y += 14
+        marks += _cells(left, row_top, row_cells)
+    width = left + _CELL_WIDTH * len(columns)
+    height = top + _CELL_HEIGHT * len(rows)
+    return Drawing(title, description, width, height, tuple(marks))
 
 
 def _cells(left: float, y: float, row: Sequence[GridCell]) -> Iterator[Mark]:
-    for place, cell in enumerate(row):
+    for column, cell in enumerate(row):
         if not cell.text:
             continue
-        x = left + _CELL * place
+        x = left + _CELL_WIDTH * column
         tone: Tone = "accent" if cell.depth >= 0 else "warm"
         # At most half the colour, so that text stays readable in light and dark themes.
         strength = round(min(abs(cell.depth), 1) / 2, 2)
-        yield CellMark(x + 1, y + 1, _CELL - 2, _ROW - 2, cell.text, tone, strength, cell.title)
+        yield CellMark(
+            x=x + 1,
+            y=y + 1,
+            width=_CELL_WIDTH - 2,
+            height=_CELL_HEIGHT - 2,
+            text=cell.text,
+            tone=tone,
+            strength=strength,
+            title=cell.title,
+        )
 
 
 def _interval(low: float, value: float, high: float, y: float, title: str) -> Iterator[Mark]:
@@ -290,20 +300,20 @@ def ratings_marks(rows: Sequence[RatingRow], width: float, top: float) -> tuple[
     high = max(max(bounds), low + 1)
     bottom = top + RATING_ROW * len(rows)
 
-    def at(rating: float) -> float:
+    def x_of(rating: float) -> float:
         return width * (0.45 + 0.43 * (rating - low) / (high - low))
 
     marks: list[Mark] = []
     for tick in ticks(low, high, 3):
-        marks.append(LineMark(at(tick), top, at(tick), bottom + 4))
-        marks.append(_axis_text(at(tick), bottom + 18, f"{tick:.0f}", "middle"))
+        marks.append(LineMark(x_of(tick), top, x_of(tick), bottom + 4))
+        marks.append(_axis_text(x_of(tick), bottom + 18, f"{tick:.0f}", "middle"))
     for place, row in enumerate(rows):
         y = top + RATING_ROW * (place + 0.5)
         marks.append(model_name(row.name, row.has_rank, width, y))
         if row.low is None or row.high is None:
-            marks.append(DotMark(at(row.value), y, 5, title=row.title))
+            marks.append(DotMark(x_of(row.value), y, 5, title=row.title))
         else:
-            marks += _interval(at(row.low), at(row.value), at(row.high), y, row.title)
+            marks += _interval(x_of(row.low), x_of(row.value), x_of(row.high), y, row.title)
         marks.append(TextMark(width, y + 5, f"{row.value:.0f}", "end"))
     return marks, bottom + RATING_AXIS
 
@@ -343,33 +353,31 @@ def shares_drawing(
     width = 720
     bottom = 40 + 28 * len(rows)
 
-    def at(share: float) -> float:
+    def x_of(share: float) -> float:
         return width * (0.45 + 0.43 * share)
 
     marks: list[Mark] = []
     for tick in (0, 0.5, 1):
         marks += [
-            LineMark(at(tick), 34, at(tick), bottom),
-            TextMark(at(tick), bottom + 16, f"{tick:.0%}", "middle", "quiet", 12),
+            LineMark(x_of(tick), 34, x_of(tick), bottom),
+            _axis_text(x_of(tick), bottom + 16, f"{tick:.0%}", "middle"),
         ]
     for place, (name, share) in enumerate(guides.items()):
         marks += [
-            LineMark(at(share), 34, at(share), bottom, "warm"),
-            TextMark(at(share), 12 + 16 * place, name, "middle", "quiet", 12),
+            LineMark(x_of(share), 34, x_of(share), bottom, "warm"),
+            _axis_text(x_of(share), 12 + 16 * place, name, "middle"),
         ]
     for place, row in enumerate(rows):
         y = 34 + 28 * (place + 0.5)
-        marks.append(
-            TextMark(0.43 * width, y + 5, shortened(row.name), "end", "text", 12, row.name)
-        )
-        marks += _interval(at(row.low), at(row.value), at(row.high), y, row.title)
+        marks.append(model_name(row.name, True, width, y))
+        marks += _interval(x_of(row.low), x_of(row.value), x_of(row.high), y, row.title)
         marks.append(TextMark(width, y + 5, f"{row.value:.0%}", "end"))
     return Drawing(title, description, width, bottom + 24, tuple(marks), fluid=True)
 
 
-_NUMBERS = 72
-_BARS = 160
-"""Width of the axis of numbers, to fit on a phone, and height of the bars."""
+_NUMBERS_WIDTH = 72
+"""Width of the axis of numbers, to fit on a phone."""
+_BARS_HEIGHT = 160
 _LEAST_TOP = 5
 """Least end of the axis; ticks of a shorter one would not be whole numbers."""
 
@@ -380,35 +388,46 @@ def counts_drawing(
     """Lays out a count for each day as a bar, with an axis of numbers and one of dates."""
     width = 720
     top = max(max(counts), _LEAST_TOP)
-    step = (width - _NUMBERS) / len(counts)
+    step = (width - _NUMBERS_WIDTH) / len(counts)
     marks: list[Mark] = []
     for tick in ticks(0, top, 5):
-        y = 12 + _BARS * (1 - tick / top)
+        y = 12 + _BARS_HEIGHT * (1 - tick / top)
         marks += [
-            LineMark(_NUMBERS, y, width, y),
-            _axis_text(_NUMBERS - 8, y + 4, f"{tick:,.0f}", "end"),
+            LineMark(_NUMBERS_WIDTH, y, width, y),
+            _axis_text(_NUMBERS_WIDTH - 8, y + 4, f"{tick:,.0f}", "end"),
         ]
     for place, count in enumerate(counts):
-        x = _NUMBERS + step * (place + 0.1)
-        height = _BARS * count / top
+        x = _NUMBERS_WIDTH + step * (place + 0.1)
+        height = _BARS_HEIGHT * count / top
         hover = f"{days[place]}: {count:,}"
         marks.append(
-            BoxMark(x, 12 + _BARS - height, 0.8 * step, round(height, 2), "accent", title=hover)
+            BoxMark(
+                x, 12 + _BARS_HEIGHT - height, 0.8 * step, round(height, 2), "accent", title=hover
+            )
         )
     for place in sorted({0, len(days) // 2, len(days) - 1}):
         anchor = _axis_anchor(place, len(days))
-        x = _NUMBERS + step * (place + {"start": 0, "middle": 0.5, "end": 1}[anchor])
-        marks.append(_axis_text(x, _BARS + 32, days[place], anchor))
-    return Drawing(title, description, width, _BARS + 40, tuple(marks), fluid=True)
+        x = _NUMBERS_WIDTH + step * (place + {"start": 0, "middle": 0.5, "end": 1}[anchor])
+        marks.append(_axis_text(x, _BARS_HEIGHT + 32, days[place], anchor))
+    return Drawing(title, description, width, _BARS_HEIGHT + 40, tuple(marks), fluid=True)
 
 
-_WIDE = 720
-_LEFT = 48
-_RIGHT = 520
-_TALL = 320
+_LINES_WIDTH = 720
+_LINES_LEFT = 48
+_LINES_RIGHT = 520
+"""_LINES_LEFT, _LINES_RIGHT: the ends of the lines; numbers are on their left, names on their right."""
+_LINES_HEIGHT = 320
 _TONES: tuple[Tone, ...] = ("line0", "line1", "line2", "line3", "line4", "line5")
 MOST_LINES = len(_TONES)
 """Most lines with different colours."""
+
+
+class _LineEnd(NamedTuple):
+    """The end of a line, beside its name."""
+
+    y: float
+    tone: Tone
+    name: str
 
 
 def lines_drawing(
@@ -427,26 +446,28 @@ def lines_drawing(
     low = min(values, default=0)
     high = max(values, default=1)
     height = max(high - low, least)
-    step = (_RIGHT - _LEFT) / max(len(moments) - 1, 1)
+    step = (_LINES_RIGHT - _LINES_LEFT) / max(len(moments) - 1, 1)
 
-    def at(value: float) -> float:
-        return 20 + _TALL * (high - value) / height
+    def y_of(value: float) -> float:
+        return 20 + _LINES_HEIGHT * (high - value) / height
 
     marks: list[Mark] = []
     for tick in ticks(low, high):
         marks += [
-            LineMark(_LEFT, at(tick), _RIGHT, at(tick)),
-            _axis_text(_LEFT - 8, at(tick) + 4, f"{tick:.6g}", "end"),
+            LineMark(_LINES_LEFT, y_of(tick), _LINES_RIGHT, y_of(tick)),
+            _axis_text(_LINES_LEFT - 8, y_of(tick) + 4, f"{tick:.6g}", "end"),
         ]
     for place in sorted({0, len(moments) // 2, len(moments) - 1} if moments else ()):
         anchor = _axis_anchor(place, len(moments))
-        marks.append(_axis_text(_LEFT + step * place, _TALL + 44, moments[place], anchor))
-    ends = []
+        marks.append(
+            _axis_text(_LINES_LEFT + step * place, _LINES_HEIGHT + 44, moments[place], anchor)
+        )
+    ends: list[_LineEnd] = []
     for tone, (name, line) in zip(_TONES, lines.items(), strict=False):
         points = [
             DotMark(
-                _LEFT + step * place,
-                at(value),
+                _LINES_LEFT + step * place,
+                y_of(value),
                 3,
                 tone,
                 f"{name}, {moments[place]}: {value:.{decimals}f}",
@@ -459,8 +480,10 @@ def lines_drawing(
             for point, after in pairwise(points)
         ]
         marks += points
-        ends += [(points[-1].y, tone, name)] if points else []
-    return Drawing(title, description, _WIDE, _TALL + 52, (*marks, *_line_names(ends)))
+        if points:
+            ends.append(_LineEnd(points[-1].y, tone, name))
+    marks += _line_names(ends)
+    return Drawing(title, description, _LINES_WIDTH, _LINES_HEIGHT + 52, tuple(marks))
 
 
 def _axis_anchor(place: int, places: int) -> Anchor:
@@ -474,9 +497,9 @@ def _axis_text(x: float, y: float, text: str, anchor: Anchor) -> TextMark:
     return TextMark(x, y, text, anchor, "quiet", 12)
 
 
-def _line_names(ends: Sequence[tuple[float, Tone, str]]) -> Iterator[Mark]:
+def _line_names(ends: Iterable[_LineEnd]) -> Iterator[Mark]:
     """Yields the name of each line, right of its end and below the name above."""
     y = 0.0
-    for end, tone, name in sorted(ends):
-        y = max(end + 4, y + 17)
-        yield TextMark(_RIGHT + 12, y, shortened(name, 26), tone=tone, title=name)
+    for end in sorted(ends):
+        y = max(end.y + 4, y + 17)
+        yield TextMark(_LINES_RIGHT + 12, y, shortened(end.name, 26), tone=end.tone, title=end.name)

@@ -241,7 +241,7 @@ class ModelCard:
     prompt_tokens: int = 8_000
     """Most text tokens per conversation, by our estimate."""
     image_tokens: int = 5_400
-    """Upper bound on the tokens of one image, to bound a call's cost; see `LONG_PIXELS` in `arena/io/images.py`."""
+    """Upper bound on the tokens of one image, to bound a call's cost; see `LONG_PICTURE_PIXELS` in `io/images.py`."""
     system: str = ""
     generation: Generation = Generation()
     dtype: Precision = "float32"

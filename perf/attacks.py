@@ -355,7 +355,8 @@ async def half_open_sockets(attacker: Attacker) -> None:
             line = socket.socket()
             line.setblocking(False)
             held.append(line)
-            async with asyncio.timeout(5):  # `wait_for` of Python 3.11 may lose the end of the attack
+            # `wait_for` of Python 3.11 may lose the end of the attack.
+            async with asyncio.timeout(5):
                 await loop.sock_connect(line, ("127.0.0.1", attacker.port))
             attacker.sent[0] += 1
         await asyncio.sleep(0.01)

@@ -13,7 +13,7 @@ from arena.templates import plural
 from arena.types import OWN_KINDS
 
 ATTENTION_TESTS = 20
-"""The number of check items from which on a worker rarely meets the same ones again."""
+"""The fewest check items with which a worker rarely meets the same ones again."""
 
 
 class ChecklistEntry(NamedTuple):
@@ -21,7 +21,7 @@ class ChecklistEntry(NamedTuple):
 
     what: str
     is_there: bool
-    told: str
+    details: str
     """The details of the part, or the way to add it."""
     is_urgent: bool = False
     """Whether votes may be lost, or nobody can vote, until it is added."""

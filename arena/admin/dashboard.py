@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, Connection, func, select, type_coerce
 from arena.admin.actions import OperatorAction, latest_actions
 from arena.admin.campaigns import CampaignAdmin, CampaignStanding
 from arena.admin.checklist import ChecklistEntry, checklist
-from arena.admin.flagged import FlaggedVoter, with_votes
+from arena.admin.flagged import FlaggedVoter, flagged_voters
 from arena.admin.moderation import HiddenItem, Uploads, hidden_items, uploads
 from arena.admin.projects import ProjectAdmin, ProjectStanding
 from arena.battles.tables import BATTLE, CHOSEN
@@ -35,6 +35,7 @@ FRESH = timedelta(days=7)
 MOST_ACTS = 50
 MOST_CAMPAIGNS = 20
 _DAY = timedelta(days=1)
+_DAY_MICROSECONDS = _DAY // timedelta(microseconds=1)
 
 
 class StoppedJob(NamedTuple):
@@ -64,8 +65,9 @@ class Dashboard:
     failures: Mapping[str, int]
     """The failures of the last days by model, the most first."""
     counted: CountSettings
-    """The rule for votes that count, and whether COUNTS names the official board."""
+    """The operator's settings of votes that count."""
     official: BoardVoters
+    """The official board now, by the settings or the database."""
     flagged: tuple[FlaggedVoter, ...]
     """The latest flagged voters on the official board."""
     all_flagged: int
@@ -99,7 +101,8 @@ class DashboardService:
     live_models: LiveModels
     campaigns: CampaignAdmin
     projects: ProjectAdmin
-    stopped: Callable[[], Sequence[StoppedJob]] = tuple
+    stopped: Callable[[], Sequence[StoppedJob]] = lambda: ()
+    """Returns the last jobs of the site's judge that stopped; the jobs are `scoring`'s."""
 
     def overview(self) -> Dashboard:
         """Returns the current state. Raises DatabaseError and OSError."""
@@ -133,7 +136,7 @@ class DashboardService:
                 failures=dict(failures),
                 counted=counted,
                 official=official,
-                flagged=with_votes(connection, flags),
+                flagged=flagged_voters(connection, flags),
                 all_flagged=len({flag.voter for flag in flags}),
                 campaigns=campaigns,
                 projects=projects,
@@ -152,15 +155,15 @@ class DashboardService:
 
 
 def _days(connection: Connection, present: datetime) -> dict[date, int]:
+    """Returns the number of choices by day. Days are counted from 1970 (UTC) up to the last line."""
     today = (present - EPOCH) // _DAY
-    length = _DAY // timedelta(microseconds=1)
-    moment = type_coerce(BATTLE.c.voted_at, BigInteger)
-    first = connection.scalar(select(func.min(moment)).where(CHOSEN))
-    day = (moment // length).label("day")
-    recent = BATTLE.c.voted_at >= EPOCH + (today - MOST_DAYS + 1) * _DAY
-    rows = connection.execute(select(day, func.count()).where(CHOSEN, recent).group_by(day))
-    choices = Counter({row[0]: row[1] for row in rows})
-    first_day = today if first is None else first // length
-    number = min(max(today - first_day + 1, LEAST_DAYS), MOST_DAYS)
-    days = range(today - number + 1, today + 1)
+    voted_at = type_coerce(BATTLE.c.voted_at, BigInteger)  # microseconds since 1970
+    first_vote = connection.scalar(select(func.min(voted_at)).where(CHOSEN))
+    voted_day = (voted_at // _DAY_MICROSECONDS).label("day")
+    is_recent = BATTLE.c.voted_at >= EPOCH + (today - MOST_DAYS + 1) * _DAY
+    query = select(voted_day, func.count()).where(CHOSEN, is_recent).group_by(voted_day)
+    choices = Counter({day: number for day, number in connection.execute(query)})
+    all_days = 0 if first_vote is None else today - first_vote // _DAY_MICROSECONDS + 1
+    shown_days = min(max(all_days, LEAST_DAYS), MOST_DAYS)
+    days = range(today - shown_days + 1, today + 1)
     return {(EPOCH + day * _DAY).date(): choices[day] for day in days}

@@ -105,11 +105,11 @@ class Erasure:
             if _NUMBER.fullmatch(text):
                 voters = set(connection.scalars(select(VOTER.c.id).where(VOTER.c.id == int(text))))
             elif seat := _SEAT.fullmatch(text):
-                mine = select(SEAT.c.voter_id).where(SEAT.c.id == int(seat[1]))
-                voters = set(connection.scalars(mine))
+                query = select(SEAT.c.voter_id).where(SEAT.c.id == int(seat[1]))
+                voters = set(connection.scalars(query))
             elif _END_CODE.fullmatch(text):
-                mine = select(SEAT.c.voter_id).where(SEAT.c.code == text.upper())
-                voters = set(connection.scalars(mine))
+                query = select(SEAT.c.voter_id).where(SEAT.c.code == text.upper())
+                voters = set(connection.scalars(query))
             elif _CODE.fullmatch(text):
                 guests = select(VOTER.c.id).where(VOTER.c.cookie_hash.startswith(text))
                 people = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash.startswith(text))
@@ -127,24 +127,24 @@ class Erasure:
         Raises DatabaseError and OSError.
         """
         with self._database.read() as connection:
-            mine = list(connection.scalars(selves(voter)))
+            own_voters = list(connection.scalars(selves(voter)))
             subjects = connection.scalars(
-                select(PERSON.c.subject).where(PERSON.c.voter_id.in_(mine))
+                select(PERSON.c.subject).where(PERSON.c.voter_id.in_(own_voters))
             )
             accounts = [account_arrival(subject, "").person for subject in subjects]
             seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.person.in_(accounts))
-            mine += connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id.in_(seats)))
-            cookies = _sharing(connection, connection.scalars(_cookies(mine)).all())
+            own_voters += connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id.in_(seats)))
+            cookies = _sharing(connection, connection.scalars(_cookies(own_voters)).all())
         if self._credits is not None:
-            for own_voter in mine:
+            for own_voter in own_voters:
                 self._credits.drop(own_voter)
         # Files come first, so that an interrupted erasure can be repeated.
-        self._images.take_down(OWN_IMAGE.c.voter_id.in_(mine))
+        self._images.take_down(OWN_IMAGE.c.voter_id.in_(own_voters))
         if self._uploads is not None:
             for cookie in cookies:
                 delete_uploads(self._uploads, cookie)
         with self._database.write() as connection:
-            for own_voter in mine:
+            for own_voter in own_voters:
                 _forget(connection, own_voter)
             bump_counter(connection, FORGOTTEN)
             record_action(connection, operator, "forgot a voter")

@@ -39,7 +39,7 @@ class FlaggedVoter(NamedTuple):
     latest: tuple[CastVote, ...]
 
 
-def with_votes(connection: Connection, flags: Iterable[FlagRow]) -> tuple[FlaggedVoter, ...]:
+def flagged_voters(connection: Connection, flags: Iterable[FlagRow]) -> tuple[FlaggedVoter, ...]:
     """Returns the flags by voter with the votes of each, at most `MOST_FLAGGED`."""
     of_voter = grouped((flag.voter, flag) for flag in flags)
 
@@ -48,14 +48,14 @@ def with_votes(connection: Connection, flags: Iterable[FlagRow]) -> tuple[Flagge
 
     latest = sorted(of_voter, key=latest_flag, reverse=True)
     return tuple(
-        _with_votes(connection, voter, tuple(of_voter[voter])) for voter in latest[:MOST_FLAGGED]
+        _flagged_voter(connection, voter, tuple(of_voter[voter])) for voter in latest[:MOST_FLAGGED]
     )
 
 
-def _with_votes(connection: Connection, voter: int, flags: tuple[FlagRow, ...]) -> FlaggedVoter:
-    mine = CHOSEN & (BATTLE.c.voter_id == voter)
-    number = connection.execute(select(func.count()).where(mine)).scalar_one()
-    latest = _CAST.where(mine).order_by(BATTLE.c.voted_at.desc()).limit(MOST_CAST)
+def _flagged_voter(connection: Connection, voter: int, flags: tuple[FlagRow, ...]) -> FlaggedVoter:
+    is_own_vote = CHOSEN & (BATTLE.c.voter_id == voter)
+    number = connection.execute(select(func.count()).where(is_own_vote)).scalar_one()
+    latest = _CAST.where(is_own_vote).order_by(BATTLE.c.voted_at.desc()).limit(MOST_CAST)
     cast = [
         CastVote(
             voted_at=row.voted_at,

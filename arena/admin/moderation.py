@@ -37,9 +37,11 @@ SEEN_IMAGE = Table(
 )
 """Images that an operator has reviewed and kept."""
 JOB = table("job", column("slug"), column("published"), column("withdrawn"))
-"""A table of `scoring`, which is not imported here; `withdrawn`: why a report is private for good, for its owner."""
+"""A table of `scoring`, which is not imported here; `withdrawn` is the reason given to a withdrawn report's owner."""
 MOST_REASON = 300
 """Letters of the reason."""
+_IS_STORED = OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
+"""The condition of uploads: images that are stored permanently."""
 _MOST_ADDRESS = 500
 _MOST_UPLOADS = 24
 
@@ -63,15 +65,17 @@ class Upload(NamedTuple):
 class Uploads(NamedTuple):
     """The uploads to review."""
 
-    first: tuple[Upload, ...]
+    listed: tuple[Upload, ...]
     """Unreviewed uploads, the oldest first, then the newest of the others, up to a limit."""
     unseen: int
+    """The number of unreviewed uploads, listed or not."""
     kept: int
+    """The number of reviewed uploads, listed or not."""
 
 
 def hide(connection: Connection, key: str) -> bool:
     """Hides the item of a key; returns whether it was visible before. Raises AdminCommandError."""
-    item = _item(connection, key)
+    item = _lock_item(connection, key)
     if connection.scalar(select(HIDDEN_ITEM.c.item_id).where(HIDDEN_ITEM.c.item_id == item)):
         return False
     connection.execute(insert(HIDDEN_ITEM).values(item_id=item, hidden_at=now()))
@@ -81,12 +85,10 @@ def hide(connection: Connection, key: str) -> bool:
 
 def show(connection: Connection, key: str) -> bool:
     """Shows a hidden item again; returns whether it was hidden before. Raises AdminCommandError."""
-    item = _item(connection, key)
-    changed = (
-        connection.execute(delete(HIDDEN_ITEM).where(HIDDEN_ITEM.c.item_id == item)).rowcount > 0
-    )
+    item = _lock_item(connection, key)
+    result = connection.execute(delete(HIDDEN_ITEM).where(HIDDEN_ITEM.c.item_id == item))
     bump_counter(connection, BANK_VERSION)
-    return changed
+    return result.rowcount > 0
 
 
 def hidden_items(connection: Connection) -> tuple[HiddenItem, ...]:
@@ -96,7 +98,7 @@ def hidden_items(connection: Connection) -> tuple[HiddenItem, ...]:
     return tuple(HiddenItem(key=row.key, instruction=row.instruction) for row in rows)
 
 
-def found_items(bank: Bank, wanted: str) -> list[Item]:
+def find_items(bank: Bank, wanted: str) -> list[Item]:
     """Returns the visible items for a key, a link with a key, or words of the instruction."""
     key = unquote(wanted.rpartition("/item/")[2]).strip()
     match = bank.by_key(key)
@@ -111,23 +113,22 @@ def found_items(bank: Bank, wanted: str) -> list[Item]:
 def uploads(connection: Connection) -> Uploads:
     """Returns the permanently stored uploads."""
     is_seen = SEEN_IMAGE.c.image_id.is_not(None)
-    both = OWN_IMAGE.outerjoin(SEEN_IMAGE, SEEN_IMAGE.c.image_id == OWN_IMAGE.c.id)
-    here = OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
+    with_review = OWN_IMAGE.outerjoin(SEEN_IMAGE, SEEN_IMAGE.c.image_id == OWN_IMAGE.c.id)
     query = (
         select(OWN_IMAGE.c.id, OWN_IMAGE.c.arrived_at, is_seen.label("seen"))
-        .select_from(both)
-        .where(here)
+        .select_from(with_review)
+        .where(_IS_STORED)
     )
     oldest = query.where(~is_seen).order_by(OWN_IMAGE.c.id).limit(_MOST_UPLOADS)
     rows = list(connection.execute(oldest))
     newest = query.where(is_seen).order_by(OWN_IMAGE.c.id.desc())
     rows += connection.execute(newest.limit(_MOST_UPLOADS - len(rows)))
     counts = connection.execute(
-        select(is_seen, func.count()).select_from(both).where(here).group_by(is_seen)
+        select(is_seen, func.count()).select_from(with_review).where(_IS_STORED).group_by(is_seen)
     )
     numbers = {bool(has_review): number for has_review, number in counts}
     return Uploads(
-        first=tuple(Upload(id=row.id, arrived_at=row.arrived_at, seen=row.seen) for row in rows),
+        listed=tuple(Upload(id=row.id, arrived_at=row.arrived_at, seen=row.seen) for row in rows),
         unseen=numbers.get(False, 0),
         kept=numbers.get(True, 0),
     )
@@ -144,13 +145,13 @@ def keep(connection: Connection, upload: int) -> bool:
 
 def check_upload(connection: Connection, upload: int) -> None:
     """Raises AdminCommandError if no such upload is permanently stored."""
-    here = (OWN_IMAGE.c.id == upload) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
-    if connection.scalar(select(OWN_IMAGE.c.id).where(here).with_for_update()) is None:
+    query = select(OWN_IMAGE.c.id).where(OWN_IMAGE.c.id == upload, _IS_STORED)
+    if connection.scalar(query.with_for_update()) is None:
         raise AdminCommandError(f"There's no upload {upload}. It may be deleted already.")
 
 
 def report_slug(address: str) -> str:
-    """Returns the public name of a report from itself or from its address. Raises AdminCommandError."""
+    """Returns the public name of a report, given that name or the report's address. Raises AdminCommandError."""
     try:
         path = urlsplit(address.strip()[:_MOST_ADDRESS]).path
     except ValueError:  # an address whose brackets don't match
@@ -164,23 +165,25 @@ def report_slug(address: str) -> str:
 
 
 def withdraw(connection: Connection, slug: str, reason: str) -> bool:
-    """Makes a report private for good; returns whether it wasn't so before. Raises AdminCommandError."""
+    """Makes a report private for good; returns False if it was withdrawn before. Raises AdminCommandError."""
     if not reason:
         raise AdminCommandError("Give a reason. The report's owner reads it.")
     if len(reason) > MOST_REASON:
         raise AdminCommandError(f"The reason is over {MOST_REASON} characters. Shorten it.")
-    is_it = JOB.c.slug == slug
-    query = select(JOB.c.slug, JOB.c.withdrawn).where(is_it)
-    row = connection.execute(query).first() if inspect(connection).has_table(JOB.name) else None
+    is_report = JOB.c.slug == slug
+    row = None
+    if inspect(connection).has_table(JOB.name):  # not in the database of an arena without scoring
+        row = connection.execute(select(JOB.c.slug, JOB.c.withdrawn).where(is_report)).first()
     if row is None:
         raise AdminCommandError(f"No report has the address /r/{slug[:100]}. Check it.")
     if row.withdrawn is not None:
         return False
-    connection.execute(update(JOB).where(is_it).values(published=False, withdrawn=reason))
+    connection.execute(update(JOB).where(is_report).values(published=False, withdrawn=reason))
     return True
 
 
-def _item(connection: Connection, key: str) -> int:
+def _lock_item(connection: Connection, key: str) -> int:
+    """Locks the bank until the transaction ends; returns the id of an item. Raises AdminCommandError."""
     take_turn(connection, SOURCE)
     item = connection.scalar(select(ITEM.c.id).where(ITEM.c.key == key))
     if item is None:

@@ -256,8 +256,8 @@ def person_rows(drafts: Sequence[Draft], seats: Iterable[Seat]) -> list[PersonRo
     agreement = agreement_with_rest(_verdicts(drafts))
     rows = []
     for seat in seats:
-        mine = [is_accepted for author, is_accepted in fates if author == seat.id]
-        (accepted,) = shares(np.array([sum(mine)]), np.array([len(mine)]))
+        own_fates = [is_accepted for author, is_accepted in fates if author == seat.id]
+        (accepted,) = shares(np.array([sum(own_fates)]), np.array([len(own_fates)]))
         with_rest = agreement.get(seat.id, RestAgreement())
         rows.append(
             PersonRow(

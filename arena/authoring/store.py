@@ -110,8 +110,8 @@ class DraftStore:
         taken = set(
             connection.scalars(select(DRAFT_CLAIM.c.draft_id).where(~_lapsed(seat.campaign)))
         )
-        mine = [draft for draft in drafts if draft.id not in taken and _is_for(draft, seat)]
-        for draft in sorted(mine, key=lambda draft: -STEPS.index(draft.state.step)):
+        open_drafts = [draft for draft in drafts if draft.id not in taken and _is_for(draft, seat)]
+        for draft in sorted(open_drafts, key=lambda draft: -STEPS.index(draft.state.step)):
             if claim := self._claim(connection, seat.campaign, draft, seat):
                 return claim
         return None
@@ -133,13 +133,13 @@ class DraftStore:
         )
         if connection.scalar(taken.returning(DRAFT_CLAIM.c.draft_id)) is None:
             return None
-        mine = DRAFT.c.id == draft.id
-        if _drafts(connection, campaign, mine)[0].state == draft.state:
+        is_draft = DRAFT.c.id == draft.id
+        if _drafts(connection, campaign, is_draft)[0].state == draft.state:
             return claim
         connection.execute(delete(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == claim.token))
         return None
 
-    def mine(self, seat: Seat, token: str) -> tuple[Claim, Draft]:
+    def held_draft(self, seat: Seat, token: str) -> tuple[Claim, Draft]:
         """Returns the claim and the draft that a seat holds under this token. Raises DraftError."""
         with self._database.read() as connection:
             claim = _held(
@@ -157,9 +157,9 @@ class DraftStore:
         """
         with self._database.write() as connection:
             lock(connection, seat.voter)
-            mine = (DRAFT_CLAIM.c.seat_id == seat.id) & (DRAFT_CLAIM.c.token == token)
+            is_claim = (DRAFT_CLAIM.c.seat_id == seat.id) & (DRAFT_CLAIM.c.token == token)
             claim = connection.execute(
-                delete(DRAFT_CLAIM).where(mine).returning(DRAFT_CLAIM)
+                delete(DRAFT_CLAIM).where(is_claim).returning(DRAFT_CLAIM)
             ).one_or_none()
             if claim is None:
                 raise DraftError(LOST)
@@ -191,7 +191,7 @@ class DraftStore:
 
     def bring_picture(self, seat: Seat, token: str, picture: BroughtPicture) -> None:
         """Stores a picture for the draft that a seat holds; the same picture is stored once. Raises DraftError."""
-        claim, _ = self.mine(seat, token)
+        claim, _ = self.held_draft(seat, token)
         with self._database.write() as connection:
             lock(connection, seat.voter)
             _check_brings(connection, seat, claim.draft)
@@ -298,16 +298,16 @@ def _held(connection: Connection, where) -> Claim | None:
 
 
 def _progress(connection: Connection, seat: Seat) -> SeatProgress:
-    mine = select(DRAFT_EVENT.c.kind, DRAFT_EVENT.c.at).where(DRAFT_EVENT.c.seat_id == seat.id)
-    rows = connection.execute(mine).all()
+    query = select(DRAFT_EVENT.c.kind, DRAFT_EVENT.c.at).where(DRAFT_EVENT.c.seat_id == seat.id)
+    rows = connection.execute(query).all()
     skipped = sum(row.kind == KIND_OF[Pass] for row in rows)
     last = max((row.at for row in rows), default=None)
     return SeatProgress(len(rows) - skipped, skipped=skipped, last=last)
 
 
 def _brought(connection: Connection, seat: Seat, draft: int) -> list[BroughtPicture]:
-    mine = (DRAFT_PICTURE.c.seat_id == seat.id) & (DRAFT_PICTURE.c.draft_id == draft)
-    rows = connection.execute(select(DRAFT_PICTURE).where(mine).order_by(DRAFT_PICTURE.c.id))
+    is_of_seat = (DRAFT_PICTURE.c.seat_id == seat.id) & (DRAFT_PICTURE.c.draft_id == draft)
+    rows = connection.execute(select(DRAFT_PICTURE).where(is_of_seat).order_by(DRAFT_PICTURE.c.id))
     return [BroughtPicture(row.sha256, row.suffix, row.url, row.hash) for row in rows]
 
 

@@ -95,7 +95,7 @@ class Writing:
 
     def step(self, seat: Seat, token: str) -> OpenStep:
         """Returns the step that a seat holds under this token. Raises DraftError."""
-        claim, draft = self.store.mine(seat, token)
+        claim, draft = self.store.held_draft(seat, token)
         family = project_of_seat(seat).by_name.get(draft.family) or FamilySpec(name=draft.family)
         return OpenStep(claim, draft, family)
 

@@ -57,8 +57,8 @@ class NetworkDays:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._noted = database.insert(VOTER_NETWORK).on_conflict_do_nothing()
-        self._one_more = (
+        self._insert_voter = database.insert(VOTER_NETWORK).on_conflict_do_nothing()
+        self._add_one = (
             database.insert(NETWORK_DAY)
             .on_conflict_do_update(
                 index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1}
@@ -66,26 +66,28 @@ class NetworkDays:
             .returning(NETWORK_DAY.c.dealt)
         )
 
-    def more(self, connection: Connection, network: str, kind: Kind, campaign: str = "") -> int:
-        """Adds one to the network's count and returns today's count; `campaign`: the campaign with a count of its
-        own.
-        """
+    def count_one(
+        self, connection: Connection, network: str, kind: Kind, campaign: str = ""
+    ) -> int:
+        """Adds one to the network's count and returns today's count; a named campaign has a count of its own."""
+        counted = f"{campaign} {network}" if campaign else network
         values = {
-            "network": self.code(
-                connection, f"{campaign} {network}" if campaign else network, kind
-            ),
+            "network": self.code(connection, counted, kind),
             "day": f"{now():%Y-%m-%d}",
             "dealt": 1,
         }
-        return connection.execute(self._one_more, values).scalar_one()
+        return connection.execute(self._add_one, values).scalar_one()
 
     def note(self, connection: Connection, network: str, voter: int) -> None:
         """Stores that a voter came from a network, since votes of one network are tested together."""
         values = {"voter_id": voter, "network": self.code(connection, network, "voters")}
-        connection.execute(self._noted, values)
+        connection.execute(self._insert_voter, values)
 
     def code(self, connection: Connection, network: str, kind: Kind) -> str:
-        """Returns the network's code of today, another one for each kind; the code for voters lasts a month."""
+        """Returns the network's code of today, another one for each kind; the code for voters lasts a month.
+
+        The first code of a day or month makes a new key, and deletes the counts and keys that are over.
+        """
         day = f"{now():%Y-%m}" if kind == "voters" else f"{now():%Y-%m-%d}"
         secret = connection.scalar(_KEY, {"day": day})  # the same on every server
         if secret is None:
@@ -100,10 +102,11 @@ class NetworkDays:
     def forget(self, connection: Connection) -> None:
         """Deletes the counts of earlier days, and the keys of earlier days and months."""
         today = f"{now():%Y-%m-%d}"
+        month = today[:7]
         connection.execute(delete(NETWORK_DAY).where(NETWORK_DAY.c.day < today))
-        connection.execute(
-            delete(NETWORK_KEY).where(NETWORK_KEY.c.day < today, NETWORK_KEY.c.day != today[:7])
-        )
+        # As text this month comes before all of its days, and stays.
+        is_over = (NETWORK_KEY.c.day < today) & (NETWORK_KEY.c.day != month)
+        connection.execute(delete(NETWORK_KEY).where(is_over))
 
 
 class Quotas:
@@ -118,7 +121,7 @@ class Quotas:
         """Counts a battle of a voter, locked by the caller, and of a network. Raises LimitError."""
         self.check_voter(connection, voter)
         if network is not None:
-            if self._days.more(connection, network, "battles") > self._limits.network_day:
+            if self._days.count_one(connection, network, "battles") > self._limits.network_day:
                 raise LimitError(
                     "Your network has used up today's battles. There are more after midnight (UTC)."
                 )
@@ -141,10 +144,12 @@ class Quotas:
         """Counts a live battle, about an item of the bank or own images. Raises LimitError."""
         lock(connection, voter)
         self.count_battle(connection, voter, network)
-        about = select(func.count()).where(
+        if item is None:
+            return
+        on_item = select(func.count()).where(
             BATTLE.c.voter_id.in_(selves(voter)), IS_LIVE, BATTLE.c.item_id == item
         )
-        if item is not None and connection.execute(about).scalar_one() >= self._limits.voter_item:
+        if connection.execute(on_item).scalar_one() >= self._limits.voter_item:
             raise LimitError(
                 "You've had all the battles on this item that one voter can have. Choose "
                 "another item."
@@ -152,14 +157,16 @@ class Quotas:
 
     def exhausted_live_pairs(self, voter: int) -> frozenset[frozenset[str]]:
         """Returns the pairs of models, by name, that a voter has had in live battles as often as allowed."""
-        mine = select(BATTLE.c.model_a, BATTLE.c.model_b).where(
+        query = select(BATTLE.c.model_a, BATTLE.c.model_b).where(
             BATTLE.c.voter_id.in_(selves(voter)), IS_LIVE, BATTLE.c.model_a.is_not(None)
         )
         with self._database.read() as connection:
-            name = model_names(connection)
-            rows = connection.execute(mine)
-            pairs = Counter(frozenset((name[a], name[b])) for a, b in rows)
-        return frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
+            names = model_names(connection)
+            rows = connection.execute(query)
+            battles = Counter(frozenset((names[a], names[b])) for a, b in rows)
+        return frozenset(
+            pair for pair, number in battles.items() if number >= self._limits.voter_pair
+        )
 
     def forget_networks(self) -> None:
         with self._database.write() as connection:

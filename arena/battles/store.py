@@ -263,7 +263,9 @@ def _seen(connection: Connection, voter: int) -> frozenset[ItemPair]:
 
 
 def _drawn(draw: Draw | None) -> Held | None:
-    return draw and Held(secrets.token_urlsafe(16), draw)
+    if draw is None:
+        return None
+    return Held(secrets.token_urlsafe(16), draw)
 
 
 def _held(connection: Connection, voter: int) -> Held | None:
@@ -302,11 +304,11 @@ def _battle(row: Row) -> Battle:
 def _check_skips_left(connection: Connection, voter: int, reason: SkipReason) -> None:
     """Raises ChoiceError if the day's skips for this kind of reason are used up."""
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)
-    mine = select(func.count()).where(BATTLE.c.voter_id.in_(selves(voter)), ~IS_LIVE)
-    battles = connection.execute(mine.where(BATTLE.c.began_at >= today)).scalar_one()
+    own_battles = select(func.count()).where(BATTLE.c.voter_id.in_(selves(voter)), ~IS_LIVE)
+    battles = connection.execute(own_battles.where(BATTLE.c.began_at >= today)).scalar_one()
     broken = reason == "image broken"
     alike = (BATTLE.c.ended == "image broken") == broken
-    skips = mine.where(BATTLE.c.ended_at >= today, alike)
+    skips = own_battles.where(BATTLE.c.ended_at >= today, alike)
     allowed = max(SKIPS_AT_LEAST, int(SKIPS_SHARE * battles)) * (BROKEN_TIMES if broken else 1)
     if connection.execute(skips).scalar_one() >= allowed:
         raise ChoiceError(

@@ -71,7 +71,6 @@ def quality_sheet(quality: Quality) -> Sheet:
 
 def _quality_row(worker: WorkerQuality) -> QualityRow:
     checks = worker.checks
-    says_first, says_second = worker.confusion or (None, None)
     return QualityRow(
         person=worker.person,
         votes=worker.votes,
@@ -84,8 +83,8 @@ def _quality_row(worker: WorkerQuality) -> QualityRow:
         answers_of_others=worker.others,
         agreement=_digits(worker.agreed / worker.others if worker.others else None),
         shared_tuples=worker.shared,
-        says_first_where_first_is_better=_digits(says_first),
-        says_second_where_second_is_better=_digits(says_second),
+        says_first_where_first_is_better=_digits(worker.says_first),
+        says_second_where_second_is_better=_digits(worker.says_second),
         dawid_skene_accuracy=_digits(worker.accuracy),
     )
 

@@ -32,7 +32,7 @@ from arena.types import Contestant, Item
 PAIR_SHARE = 0.1
 """The largest share of a pair's votes that a worker may give, but always enough to fill a seat twice."""
 NEAR_THE_END = 200
-"""The number of votes before the stop from which on each draw counts the stored votes, since servers notice each
+"""The number of votes before the stop at which each draw begins to count the stored votes, since servers notice each
 other's votes late."""
 _COIN = random.SystemRandom()
 

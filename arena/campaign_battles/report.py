@@ -24,6 +24,7 @@ from arena.items.store import ANSWER, FAMILY, ITEM, MODEL, model_names
 from arena.ratings.dawid_skene import dawid_skene
 from arena.ratings.planner import Correlations, measured_correlations
 from arena.ratings.shares import Share, shares
+from arena.ratings.votes import Codes
 from arena.seats.campaigns import Campaign
 from arena.seats.quality import RestAgreement, agreement_with_rest, pairwise_agreement
 from arena.seats.seats import Seat
@@ -31,13 +32,15 @@ from arena.seats.sheet import SeatWork
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
 from arena.types import UNRELATED, grouped
 
-_A = ANSWER.alias("said_a")
-_B = ANSWER.alias("said_b")
-_UNKNOWN = Correlations(nan, nan, nan)
+_ANSWER_A = ANSWER.alias("said_a")
+_ANSWER_B = ANSWER.alias("said_b")
+_UNKNOWN_CORRELATIONS = Correlations(nan, nan, nan)
+_Winners = dict[tuple[str, str, str], list[tuple[int, str]]]
+"""Pairs of seat and winner by tuple, in order of the tuples' names, without checks."""
 
 
 class Judgement(NamedTuple):
-    """A worker's answer, as it counts now."""
+    """A worker's choice in a battle or a check, as it is stored now: the last one may still be undone."""
 
     seat: int
     item: str
@@ -91,10 +94,10 @@ def judgements(connection: Connection, campaign: Campaign) -> list[Judgement]:
         BATTLE.c.voted_at,
         BATTLE.c.draw,
         BATTLE.c.draw_probability,
-        (words_in(_A.c.text) + words_in(_B.c.text)).label("words"),
+        (words_in(_ANSWER_A.c.text) + words_in(_ANSWER_B.c.text)).label("words"),
     ).where(
-        _A.c.id == BATTLE.c.answer_a,
-        _B.c.id == BATTLE.c.answer_b,
+        _ANSWER_A.c.id == BATTLE.c.answer_a,
+        _ANSWER_B.c.id == BATTLE.c.answer_b,
         CHOSEN,
         ITEM.c.id == BATTLE.c.item_id,
         FAMILY.c.id == ITEM.c.family_id,
@@ -139,11 +142,11 @@ def seat_work(
     skipped = skipped_checks(connection, campaign)
     work = {}
     for seat in seats:
-        mine = by_seat.get(seat.id, [])
-        checks = [answer.is_right for answer in mine if answer.is_check]
+        seat_answers = by_seat.get(seat.id, [])
+        checks = [answer.is_right for answer in seat_answers if answer.is_check]
         with_rest = agreement.get(seat.id, RestAgreement())
         work[seat.id] = SeatWork(
-            votes=len(mine) - len(checks),
+            votes=len(seat_answers) - len(checks),
             checks=len(checks),
             failed_checks=checks.count(False),
             last=last.get(seat.id),
@@ -151,29 +154,38 @@ def seat_work(
             others=with_rest.others,
             flags=flags.get(seat.voter, ()),
             skipped_checks=skipped.get(seat.id, 0),
-            hasty=sum(answer.is_hasty for answer in mine),
+            hasty=sum(answer.is_hasty for answer in seat_answers),
         )
     return work
 
 
 def skipped_checks(connection: Connection, campaign: Campaign) -> dict[int, int]:
     """Returns the number of checks that each seat skipped."""
-    checks = select(BATTLE.c.seat_id, func.count()).where(SKIPPED, BATTLE.c.draw == CHECK)
-    mine = checks.where(
-        SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, SEAT_ENTRY.c.campaign_id == campaign.id
+    query = select(BATTLE.c.seat_id, func.count()).where(
+        SKIPPED,
+        BATTLE.c.draw == CHECK,
+        SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id,
+        SEAT_ENTRY.c.campaign_id == campaign.id,
     )
-    return {seat: number for seat, number in connection.execute(mine.group_by(BATTLE.c.seat_id))}
+    return {seat: number for seat, number in connection.execute(query.group_by(BATTLE.c.seat_id))}
 
 
 def last_answers(connection: Connection, campaign: Campaign) -> dict[int, datetime]:
     """Returns the time of each seat's last answer, also in the qualification."""
-    mine = SEAT_ENTRY.c.campaign_id == campaign.id
-    tries = select(SEAT_TRY.c.seat_id, func.max(SEAT_TRY.c.at)).group_by(SEAT_TRY.c.seat_id)
-    votes = select(BATTLE.c.seat_id, func.max(BATTLE.c.voted_at)).group_by(BATTLE.c.seat_id)
-    tried = connection.execute(tries.where(SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id, mine))
-    voted = connection.execute(votes.where(CHOSEN, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, mine))
+    is_of_campaign = SEAT_ENTRY.c.campaign_id == campaign.id
+    tries = (
+        select(SEAT_TRY.c.seat_id, func.max(SEAT_TRY.c.at))
+        .where(SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id, is_of_campaign)
+        .group_by(SEAT_TRY.c.seat_id)
+    )
+    votes = (
+        select(BATTLE.c.seat_id, func.max(BATTLE.c.voted_at))
+        .where(CHOSEN, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, is_of_campaign)
+        .group_by(BATTLE.c.seat_id)
+    )
     # The qualification is over before the first vote, so a vote is always later.
-    return {seat: at for seat, at in [*tried, *voted]}
+    rows = [*connection.execute(tries), *connection.execute(votes)]
+    return {seat: at for seat, at in rows}
 
 
 def flags_in_words(connection: Connection) -> dict[int, tuple[str, ...]]:
@@ -183,7 +195,7 @@ def flags_in_words(connection: Connection) -> dict[int, tuple[str, ...]]:
     honest, and is paid.
     """
     unlisted = [reason.name for reason in sorted({Suspicion.HASTY, *OF_CROWD})]
-    reasons: dict[int, dict[str, None]] = defaultdict(dict)
+    reasons: dict[int, list[str]] = defaultdict(list)
     for flags in (VOTER_FLAG, COUNTED_FLAG):
         query = select(flags.c.voter_id, flags.c.reason, MODEL.c.display).outerjoin(MODEL)
         query = query.where(flags.c.reason.not_in(unlisted)).order_by(
@@ -193,7 +205,8 @@ def flags_in_words(connection: Connection) -> dict[int, tuple[str, ...]]:
             words = str(Suspicion[reason])
             if model:
                 words = f"{words}: {model}"
-            reasons[voter][words] = None
+            if words not in reasons[voter]:
+                reasons[voter].append(words)
     return {voter: tuple(words) for voter, words in reasons.items()}
 
 
@@ -208,9 +221,11 @@ class WorkerQuality:
     agreed: int
     others: int
     shared: int
-    """Answers to tuples that others judged too; the confusion is fitted to them."""
-    confusion: tuple[float, float] | None
-    """The chance to choose the model with the first name where it is better, and the second where that is better."""
+    """Answers to tuples that others judged too; the chances below are fitted to them."""
+    says_first: float | None
+    """The chance to choose the first model of a tuple where it is better. None, as below, without shared answers."""
+    says_second: float | None
+    """The chance to choose the second model of a tuple where that is better."""
     accuracy: float | None
 
 
@@ -232,56 +247,79 @@ def quality(
 ) -> Quality:
     """Returns the quality of a campaign's workers, except those who withdrew consent."""
     people = [seat for seat in seats if seat.end != "withdrew"]
-    code = {seat.id: number for number, seat in enumerate(people)}
-    answers = [answer for answer in judgements(connection, campaign) if answer.seat in code]
-    out = uncounted_seats(connection, campaign, left_out_seats(connection, campaign))
-    by_seat = grouped((answer.seat, answer) for answer in answers)
+    remaining = {seat.id for seat in people}
+    answers = [answer for answer in judgements(connection, campaign) if answer.seat in remaining]
     winners = _winners(answers)
-    several = {name: choices for name, choices in winners.items() if len(choices) > 1}
+    shared_winners = {name: choices for name, choices in winners.items() if len(choices) > 1}
+    uncounted = uncounted_seats(connection, campaign, left_out_seats(connection, campaign))
+    counted = [
+        [(seat, winner) for seat, winner in choices if seat not in uncounted]
+        for choices in shared_winners.values()
+    ]
+    votes = counted_votes(connection, campaign, layout, uncounted) if layout else None
+    correlations = None
+    if votes and len(votes):
+        correlations = measured_correlations(votes, _UNKNOWN_CORRELATIONS)
+    return Quality(
+        workers=_worker_qualities(people, answers, winners, shared_winners),
+        agreement=pairwise_agreement(counted),
+        tuples=len(shared_winners),
+        correlations=correlations,
+    )
+
+
+def _worker_qualities(
+    people: Sequence[Seat],
+    answers: Sequence[Judgement],
+    winners: _Winners,
+    shared_winners: _Winners,
+) -> list[WorkerQuality]:
+    """Returns the quality of each worker; `shared_winners` are those of tuples with several answers."""
     agreement = agreement_with_rest(winners)
-    rows = []
-    for number, (name, choices) in enumerate(several.items()):
-        _, first_model, _ = name
-        rows += [(code[seat], number, int(winner == first_model)) for seat, winner in choices]
-    worker, task, first = np.array(rows, np.int64).reshape(-1, 3).T
-    fitted = dawid_skene(worker, task, first)
-    shared = np.bincount(worker, minlength=len(people))
+    by_seat = grouped((answer.seat, answer) for answer in answers)
+    seat_answers = [by_seat.get(seat.id, []) for seat in people]
     checks = [
-        [answer.is_right for answer in by_seat.get(seat, []) if answer.is_check] for seat in code
+        [answer.is_right for answer in own_answers if answer.is_check]
+        for own_answers in seat_answers
     ]
     passed = shares(
-        np.array([sum(mine) for mine in checks]), np.array([len(mine) for mine in checks])
+        np.array([sum(results) for results in checks]),
+        np.array([len(results) for results in checks]),
     )
+    worker, task, chose_first = _choices(people, shared_winners)
+    fitted = dawid_skene(worker, task, chose_first)
+    shared = np.bincount(worker, minlength=len(people))
     workers = []
     for number, seat in enumerate(people):
         is_fitted = shared[number] > 0
-        confusion = None
-        if is_fitted:
-            confusion = (float(fitted.says[number, 1, 1]), float(fitted.says[number, 0, 0]))
         with_rest = agreement.get(seat.id, RestAgreement())
         workers.append(
             WorkerQuality(
                 person=seat.person,
-                votes=len(by_seat.get(seat.id, [])) - len(checks[number]),
+                votes=len(seat_answers[number]) - len(checks[number]),
                 checks=passed[number],
                 agreed=with_rest.agreed,
                 others=with_rest.others,
                 shared=int(shared[number]),
-                confusion=confusion,
+                says_first=float(fitted.says[number, 1, 1]) if is_fitted else None,
+                says_second=float(fitted.says[number, 0, 0]) if is_fitted else None,
                 accuracy=float(fitted.accuracy[number]) if is_fitted else None,
             )
         )
-    counted = [
-        [(seat, winner) for seat, winner in choices if seat not in out]
-        for choices in several.values()
-    ]
-    votes = counted_votes(connection, campaign, layout, out) if layout else None
-    rho = measured_correlations(votes, _UNKNOWN) if votes and len(votes) else None
-    return Quality(workers, pairwise_agreement(counted), len(several), rho)
+    return workers
 
 
-def _winners(answers: Iterable[Judgement]) -> dict[tuple[str, str, str], list[tuple[int, str]]]:
-    """Returns (seat, winner) pairs by tuple, in order of the tuples' names, without checks."""
+def _choices(people: Sequence[Seat], shared_winners: _Winners) -> Codes:
+    """Returns each choice's worker and tuple, by place, and whether it is the tuple's first model: 3 x choices."""
+    places = {seat.id: place for place, seat in enumerate(people)}
+    rows = []
+    for number, (name, choices) in enumerate(shared_winners.items()):
+        _, first_model, _ = name
+        rows += [(places[seat], number, int(winner == first_model)) for seat, winner in choices]
+    return np.array(rows, np.int64).reshape(-1, 3).T
+
+
+def _winners(answers: Iterable[Judgement]) -> _Winners:
     work = sorted(
         (answer for answer in answers if not answer.is_check), key=lambda answer: answer.tuple_name
     )

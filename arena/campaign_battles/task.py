@@ -109,7 +109,7 @@ class BattleWork:
 
     def take(self, seat: Seat, token: str, choice: str, terms: str) -> None:
         """Stores a seat's choice. Raises UnknownBattleError, and ChoiceError for an invalid or late choice."""
-        battle = self.mine(seat, token)
+        battle = self.held_battle(seat, token)
         if choice not in SIDES:
             raise ChoiceError("You haven't chosen yet. Press A or B.")
         side: Side = "a" if choice == "a" else "b"
@@ -136,7 +136,7 @@ class BattleWork:
         low, high = sorted((model[battle.answer_a], model[battle.answer_b]))
         return ItemPair(battle.item, low, high)
 
-    def mine(self, seat: Seat, token: str) -> Battle:
+    def held_battle(self, seat: Seat, token: str) -> Battle:
         """Returns the seat's battle of this token. Raises UnknownBattleError, also for the person's other seats."""
         battle = self.store.find(seat.voter, token)
         if battle.seat != seat.id:

@@ -78,7 +78,9 @@ def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]
         for row in connection.execute(progress)
         if row.failed >= campaign.spec.checks.fail
     }
-    mine = select(SEAT_ENTRY.c.seat_id).join(SEAT).where(SEAT_ENTRY.c.campaign_id == campaign.id)
+    seat_ids = (
+        select(SEAT_ENTRY.c.seat_id).join(SEAT).where(SEAT_ENTRY.c.campaign_id == campaign.id)
+    )
     flagged = SEAT.c.voter_id.in_(flagged_voters(VOTER_FLAG)) | SEAT.c.voter_id.in_(
         flagged_voters(COUNTED_FLAG)
     )
@@ -86,7 +88,7 @@ def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]
     hours = timedelta(hours=campaign.spec.platform.confirm_hours)
     is_late = (SEAT.c.confirmation == "pending") & (SEAT_ENTRY.c.arrived_at < now() - hours)
     gone = (SEAT.c.confirmation == "rejected") | is_late
-    out = connection.scalars(mine.where(flagged | gone | SEAT_ENTRY.c.seat_id.in_(left)))
+    out = connection.scalars(seat_ids.where(flagged | gone | SEAT_ENTRY.c.seat_id.in_(left)))
     return frozenset({*failed, *out})
 
 

@@ -10,7 +10,7 @@ class OutputError(ValueError):
     """A command would overwrite a file that it reads; the message names the file."""
 
 
-def check_unread(written: Iterable[Path], *read: Path | None) -> None:
+def refuse_overwriting(written: Iterable[Path], *read: Path | None) -> None:
     """Raises OutputError if one of the files to be written is a file that is read."""
     inputs = [source for source in read if source and source.exists()]
     for path in written:

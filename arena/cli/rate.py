@@ -1,12 +1,13 @@
 """Command `rate`: rate a file of votes; needs no database."""
 
 from collections.abc import Iterator
+from math import inf, nan
 from pathlib import Path
 from typing import Annotated
 
 from typer import BadParameter, Option, Typer
 
-from arena.cli.output_paths import check_unread, output_folder
+from arena.cli.output_paths import output_folder, refuse_overwriting
 from arena.formats.base import BothBad, FormatName
 from arena.formats.registry import read
 from arena.imports.ranked_votes import aliases_of, ranked
@@ -34,11 +35,13 @@ Aliases = Annotated[
 
 
 def _prior(text: str | float) -> float:
+    """Returns the prior; Typer gives its default as a number, not as text."""
     try:
-        if float(text) == 0 or LEAST_PRIOR <= float(text) < float("inf"):
-            return float(text)
+        prior = float(text)
     except ValueError:
-        pass
+        prior = nan
+    if prior == 0 or LEAST_PRIOR <= prior < inf:
+        return prior
     raise BadParameter(f"The prior is {text!r}. It must be 0, or {LEAST_PRIOR} or more.")
 
 
@@ -67,7 +70,7 @@ def rate(
     named: Named = False,
     alias: Aliases = None,
 ) -> Iterator[str]:
-    check_unread((out / name for name in FILES), file)
+    refuse_overwriting((out / name for name in FILES), file)
     battles = ranked(read(file, format), named, aliases_of(alias or ()))
     order = RatingOrder(
         method=method,

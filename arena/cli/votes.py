@@ -9,7 +9,7 @@ from typer import Argument, Option, Typer
 
 from arena.admin.erasure import Erasure
 from arena.admin.public_export import FILES, write_export
-from arena.cli.output_paths import OutputError, check_unread, output_file, output_folder
+from arena.cli.output_paths import OutputError, output_file, output_folder, refuse_overwriting
 from arena.cli.rate import Aliases, CountBothBad, FileFormat, Named
 from arena.database import Database
 from arena.formats.base import FormatName
@@ -65,7 +65,7 @@ def export_votes(
     format: FormatName = "stereoscope",
 ) -> Iterator[str]:
     """Export this arena's votes, or convert a file of votes."""
-    check_unread([out], file)
+    refuse_overwriting([out], file)
     battles = read(file) if file else stored_votes(source)
     lost = write(battles, out, format)
     yield f"votes: {len(battles):,}, format: {format}, written to {out}"

@@ -31,12 +31,12 @@ _LONGEST_NAME = 200
 _FIRST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 _LAST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 """_FIRST, _LAST: the bounds of times with a date in every zone."""
-_UNITS = {1e11: 1, 1e14: 1e3, 1e17: 1e6}
-"""The parts of a second that numbers below each bound count. The first bound is the year 5138 in seconds."""
+_UNITS_A_SECOND = {1e11: 1, 1e14: 1e3, 1e17: 1e6}
+"""The units a second (1: seconds) of times below each bound. The first bound is the year 5138 in seconds."""
 
 
 def is_name(value: object) -> bool:
-    """Returns whether a value can be the name of a model: a text that is neither blank nor endless."""
+    """Returns whether a value can be the name of a model: a text that is neither blank nor too long."""
     return isinstance(value, str) and len(value) <= _LONGEST_NAME and bool(value.strip())
 
 
@@ -91,7 +91,9 @@ def count(row: Row, column: str) -> int | None:
 
 def seconds(row: Row, column: str) -> float | None:
     """Returns seconds since 1970; None if absent or empty."""
-    return _dated(number(row, column), row, column)
+    time = number(row, column)
+    _check_years(time, row, column)
+    return time
 
 
 def moment(row: Row, column: str) -> float | None:
@@ -103,14 +105,15 @@ def moment(row: Row, column: str) -> float | None:
     if value is None or value == "":
         return None
     try:
-        at = _counted(value) if _is_number(value) else _calendar(value)
+        time = _seconds_of_number(value) if _is_number(value) else _seconds_of_date(value)
     except (ValueError, OverflowError) as error:
         problem = (
             "Expected a time such as 2024-10-20T12:34:56Z, or seconds, milliseconds or microseconds "
             f"since 1970, found {quoted(value)}. Change it."
         )
         raise RowsError(problem, column=column) from error
-    return _dated(at, row, column)
+    _check_years(time, row, column)
+    return time
 
 
 def _is_number(value: Any) -> bool:
@@ -123,23 +126,26 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def _counted(value: Any) -> float:
+def _seconds_of_number(value: Any) -> float:
     """Returns the seconds of a number by the unit for its size. Raises ValueError for none."""
     count = float(value)
-    for bound, parts in _UNITS.items():
+    for bound, units_a_second in _UNITS_A_SECOND.items():
         if abs(count) < bound:
-            return count / parts
+            return count / units_a_second
     raise ValueError("beyond the calendar in every unit")
 
 
-def _calendar(value: Any) -> float:
-    at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+def _seconds_of_date(value: Any) -> float:
+    date = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return date.timestamp()
 
 
-def _dated(time: float | None, row: Row, column: str) -> float | None:
+def _check_years(time: float | None, row: Row, column: str) -> None:
+    """Raises RowsError for a time without a date in every zone."""
     if time is None or _FIRST <= time < _LAST:
-        return time
+        return
     problem = (
         f"Expected a time in the years 1 to 9999, found {quoted(row[column])}. "
         "Write seconds since 1970, or a date."
@@ -154,18 +160,20 @@ def iso(time: float | None) -> str | None:
 def flag(row: Row, column: str) -> bool | None:
     """Returns true or false; None if absent or empty."""
     value = row.get(column)
-    if value is None or value == "" or isinstance(value, bool):
-        return value if isinstance(value, bool) else None
-    spelled = str(value).lower() if isinstance(value, str | int | float) else ""
-    if spelled in _FLAGS:
-        return _FLAGS[spelled]
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        return value
+    spelling = str(value).lower() if isinstance(value, str | int | float) else ""
+    if spelling in _FLAGS:
+        return _FLAGS[spelling]
     raise RowsError(
         f"Expected true or false, found {quoted(value)}. Write one of them.", column=column
     )
 
 
 def choice(row: Row, column: str, spellings: Mapping[str, _Value]) -> _Value:
-    """Returns the meaning of a spelling. Raises RowsError for an unknown one, which is never a tie."""
+    """Returns the meaning of a spelling. Raises RowsError for an unknown one: to read it as a tie would be a guess."""
     value = row.get(column)
     if isinstance(value, str) and value in spellings:
         return spellings[value]
@@ -180,15 +188,15 @@ def quoted(value: object) -> str:
     return "nothing" if value is None or value == "" else without_data_urls(repr(value))[:80]
 
 
-def filled(row: Row, *columns: str) -> str:
-    """Returns the first of these columns with a value in the row, else the first."""
+def first_filled(row: Row, *columns: str) -> str:
+    """Returns the name of the first of these columns with a value in the row, else the first name."""
     for column in columns:
         if row.get(column) not in (None, ""):
             return column
     return columns[0]
 
 
-def two(row: Row, column: str) -> list[Any] | None:
+def pair(row: Row, column: str) -> list[Any] | None:
     """Returns a list of two values; None for anything else."""
     value = row.get(column)
     return value if isinstance(value, list) and len(value) == 2 else None
@@ -238,7 +246,10 @@ def picture_of(instruction: str, images: Iterable[Any]) -> str | None:
     keys = _picture_keys(images)
     if not instruction.strip() or keys is None:
         return None
-    return item_key("", keys[:1]) if keys else item_key(bare(instruction), [])
+    if keys:
+        return item_key("", keys[:1])
+    # Items without images are near copies if their bare texts are equal.
+    return item_key(bare(instruction), [])
 
 
 def _picture_keys(images: Iterable[Any]) -> list[str] | None:
@@ -252,9 +263,12 @@ def _picture_key(image: Any) -> str | None:
     """Returns the digest of a picture's bytes if the row has them, else its path or address; None without any."""
     if isinstance(image, dict):
         return _digest(image.get("bytes")) or _picture_key(image.get("path") or image.get("url"))
-    if isinstance(image, str) and not image.startswith("data:"):
-        return image or None
-    return _digest(image.partition(",")[2] if isinstance(image, str) else image)
+    if not isinstance(image, str):
+        return _digest(image)
+    if image.startswith("data:"):
+        _, _, content = image.partition(",")
+        return _digest(content)
+    return image or None
 
 
 def _digest(picture: Any) -> str | None:
@@ -262,6 +276,6 @@ def _digest(picture: Any) -> str | None:
     if isinstance(picture, str):
         try:
             picture = base64.b64decode(picture, validate=True)
-        except ValueError:
+        except ValueError:  # a text of another encoding still names one picture
             picture = picture.encode()
     return hashlib.sha256(picture).hexdigest() if isinstance(picture, bytes) and picture else None

@@ -45,10 +45,12 @@ def vote_of(row: Row, images: list[Any] | None, conversation: str = "conversatio
         model_b=cells.name(row, "model_b"),
         winner=cells.choice(row, "winner", WINNERS),
         item=cells.item_of(question.text, all_images) or cells.text(row, "question_id"),
-        voter=cells.text(row, cells.filled(row, "judge", "judge_hash", "evaluation_session_id")),
-        time=cells.moment(row, cells.filled(row, "tstamp", "timestamp")),
+        voter=cells.text(
+            row, cells.first_filled(row, "judge", "judge_hash", "evaluation_session_id")
+        ),
+        time=cells.moment(row, cells.first_filled(row, "tstamp", "timestamp")),
         language=cells.text(row, "language"),
-        turns=cells.count(row, cells.filled(row, "turn", "num_turns")),
+        turns=cells.count(row, cells.first_filled(row, "turn", "num_turns")),
         images=len(all_images) if all_images or images is not None else None,
         blind=cells.flag(row, "anony"),
         picture=cells.picture_of(question.text, all_images),

@@ -30,16 +30,18 @@ def _vote(row: Row) -> Vote | SkippedRow:
     question = _question(row)
     turn = cells.count(row, "turn")
     return Vote(
-        model_a=cells.name(row, cells.filled(row, "model_a", "model_a_name")),
-        model_b=cells.name(row, cells.filled(row, "model_b", "model_b_name")),
+        model_a=cells.name(row, cells.first_filled(row, "model_a", "model_a_name")),
+        model_b=cells.name(row, cells.first_filled(row, "model_b", "model_b_name")),
         winner=cells.choice(row, "choice", _CHOICES),
         item=cells.item_of(question, ()),
-        voter=cells.text(row, cells.filled(row, "visitor_id", "session_hash")),
+        voter=cells.text(row, cells.first_filled(row, "visitor_id", "session_hash")),
         time=cells.moment(row, "timestamp"),
         category=_first(_metadata(row).get("categories")),
         language=_first(_metadata(row).get("languages")),
         turns=cells.count(row, "conv_turns") if turn is None else turn + 1,
-        conversation=cells.text(row, cells.filled(row, "comparison_id", "conversation_pair_id")),
+        conversation=cells.text(
+            row, cells.first_filled(row, "comparison_id", "conversation_pair_id")
+        ),
         blind=True,
         picture=cells.picture_of(question, ()),
     )
@@ -47,8 +49,8 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 def _question(row: Row) -> str:
     """Returns the first question of the conversation."""
-    opening = cells.text(row, cells.filled(row, "opening_msg", "prompt"))
-    whole = cells.filled(row, "full_conversation_a", "conversation_a", "response_a")
+    opening = cells.text(row, cells.first_filled(row, "opening_msg", "prompt"))
+    whole = cells.first_filled(row, "full_conversation_a", "conversation_a", "response_a")
     return opening or conversations.question(row.get(whole)).text
 
 
@@ -66,7 +68,7 @@ def _answers(row: Row) -> Iterator[str]:
     """Yields the answers that the voter had read, since the conversation may go on after the choice."""
     turn = cells.count(row, "turn")
     for side in ("a", "b"):
-        whole = cells.filled(
+        whole = cells.first_filled(
             row, f"full_conversation_{side}", f"conversation_{side}", f"response_{side}"
         )
         read = list(conversations.answers(row.get(whole)))

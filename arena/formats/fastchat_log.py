@@ -60,13 +60,13 @@ def _answers(row: Row) -> Iterator[str]:
 
 
 def _states(row: Row) -> list[dict[str, Any]]:
-    states = cells.two(row, "states") or ({}, {})
+    states = cells.pair(row, "states") or ({}, {})
     return [state if isinstance(state, dict) else {} for state in states]
 
 
 def _models(row: Row) -> list[Any]:
     """Returns the page's heading of each side; FastChat's cleaner skips null."""
-    models = cells.two(row, "models")
+    models = cells.pair(row, "models")
     if models is None or not all(isinstance(name, str | None) for name in models):
         raise RowsError(
             f"Expected a list of two names, found {cells.quoted(row['models'])}. Correct it.",

@@ -46,7 +46,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
     if len(sides) != 1:
         return SkippedRow("no choice of left or right" if not sides else "several choices")
     left, right = _models(annotation.data)
-    question = cells.text(annotation.data, cells.filled(annotation.data, *_PROMPTS)) or ""
+    question = cells.text(annotation.data, cells.first_filled(annotation.data, *_PROMPTS)) or ""
     image = annotation.data.get("image")
     images = [image] if image else []
     task = cells.text(row, "id")

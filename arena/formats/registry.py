@@ -258,7 +258,8 @@ def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Ro
     """Yields the rows in order, and counts the facts that the format loses. Raises RowsError with the vote."""
     votes = 0
     for row, vote in battles.lines():
-        votes += vote is not None
+        if vote is not None:
+            votes += 1
         original = _original_row(battles, row, form)
         if original is not None:
             yield original

@@ -7,6 +7,7 @@ such a row is no vote. The side with more of the two verdicts wins the match, el
 files also have null for an unscored verdict, and such a match is no vote."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from arena.formats import cells
@@ -24,13 +25,12 @@ _JUDGE = re.compile(r"(.*), reference-(free|backed)", re.DOTALL)
 
 
 def _vote(row: Row) -> Vote | SkippedRow:
-    winners = results(row)
+    winners = verdict_winners(row)
     if None in winners:
         return SkippedRow("the judge gave no verdict")
-    for concluded, winner in zip(_concluded(row), winners, strict=True):
+    for concluded, winner in zip(_reply_winners(row), winners, strict=True):
         if concluded not in (None, winner):
             return SkippedRow("a result is not what the judge's reply says")
-    lead = winners.count("a") - winners.count("b")
     instruction = cells.text(row, "instruction") or ""
     images = row.get("image_url")
     if not isinstance(images, list):
@@ -38,7 +38,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
     return Vote(
         model_a=cells.name(row, "A_model"),
         model_b=cells.name(row, "B_model"),
-        winner=_winner_of(lead),
+        winner=_match_winner(winners),
         item=cells.item_of(instruction, images),
         voter=_judge(row),
         category=cells.text(row, "instruction_category"),
@@ -48,8 +48,9 @@ def _vote(row: Row) -> Vote | SkippedRow:
     )
 
 
-def _winner_of(lead: int) -> Result:
-    """Returns the winner of a match by the verdicts for a less those for b."""
+def _match_winner(winners: Sequence[Result | None]) -> Result:
+    """Returns the side with more of the two verdicts, else a tie."""
+    lead = winners.count("a") - winners.count("b")
     if lead == 0:
         return "tie"
     return "a" if lead > 0 else "b"
@@ -63,18 +64,18 @@ def _judge(row: Row) -> str | None:
     return f"{engine}, reference-{'backed' if backed else 'free'}"
 
 
-def results(row: Row) -> tuple[Result | None, Result | None]:
+def verdict_winners(row: Row) -> tuple[Result | None, Result | None]:
     """Returns the winner of each of a row's two verdicts, None for an unscored one. Raises RowsError."""
-    pair = cells.two(row, RESULTS)
+    pair = cells.pair(row, RESULTS)
     if pair is None:
         value = cells.quoted(row.get(RESULTS))
         raise RowsError(
             f"Expected a list of two results, found {value}. Correct it.", column=RESULTS
         )
-    return _winner(pair[0], row), _winner(pair[1], row)
+    return _verdict_winner(pair[0], row), _verdict_winner(pair[1], row)
 
 
-def _concluded(row: Row) -> list[Result | None]:
+def _reply_winners(row: Row) -> list[Result | None]:
     """Returns the side that each of a row's two replies calls better at its end; None if it or the names are
     missing.
     """
@@ -99,21 +100,21 @@ def _sides(row: Row) -> dict[str, Result]:
 
 def _texts(row: Row, column: str) -> list[str]:
     """Returns the two texts of a column, empty if it does not have them."""
-    return [text if isinstance(text, str) else "" for text in cells.two(row, column) or ("", "")]
+    return [text if isinstance(text, str) else "" for text in cells.pair(row, column) or ("", "")]
 
 
-def _winner(result: Any, row: Row) -> Result | None:
+def _verdict_winner(result: Any, row: Row) -> Result | None:
     if result is None:
         return None
+    winner = None
     sides = _sides(row)
-    known = isinstance(result, str) and (
-        _RESULTS.get(result.strip().lower()) or sides.get(result.strip())
-    )
-    if not known:
+    if isinstance(result, str):
+        winner = _RESULTS.get(result.strip().lower()) or sides.get(result.strip())
+    if winner is None:
         raise RowsError(
             f"Expected A, B or Tie, found {cells.quoted(result)}. Correct it.", column=RESULTS
         )
-    return known
+    return winner
 
 
 def _row(vote: Vote) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class _Candidate(NamedTuple):
     """A model that may have a crowd."""
 
     model: int
-    others: float
+    usual_width: float
     """The width of tastes for other models."""
     fit: Fit
     gain: float
@@ -107,7 +107,10 @@ def _clearest(choices: VoterChoices, models: int, networks: Sequence[Codes]) -> 
         rest = voters.take(~np.isin(voters.voter, _foremost(crowd, networks)))
         if not len(rest.voter):
             continue
-        if _candidate(candidate.model, rest, candidate.others).gain >= _ELSEWHERE * candidate.gain:
+        if (
+            _candidate(candidate.model, rest, candidate.usual_width).gain
+            >= _ELSEWHERE * candidate.gain
+        ):
             return crowd
     return None
 
@@ -126,9 +129,11 @@ def _candidates(by_model: Mapping[int, ModelVoters]) -> Iterator[_Candidate]:
         yield _candidate(model, voters, median_low(others or [widths[model]]))
 
 
-def _candidate(model: int, voters: ModelVoters, others: float) -> _Candidate:
-    fit = uneven_fit(voters, others)
-    return _Candidate(model, others, fit, fit.log - even_fit(voters, others).log)
+def _candidate(model: int, voters: ModelVoters, usual_width: float) -> _Candidate:
+    fit = uneven_fit(voters, usual_width)
+    return _Candidate(
+        model, usual_width, fit, fit.log_likelihood - even_fit(voters, usual_width).log_likelihood
+    )
 
 
 def _enough(models: int) -> float:

@@ -130,11 +130,11 @@ class VoteEligibility:
             return self.rule == "everyone"
         counting = _LOGGED_IN.subquery()
         present = (now() - EPOCH).total_seconds() * 1e6
-        mine = select(counting.c.voter).where(
+        query = select(counting.c.voter).where(
             counting.c.voter == voter, counting.c.until >= int(present)
         )
         with self._database.read() as connection:
-            return connection.execute(mine.limit(1)).first() is not None
+            return connection.execute(query.limit(1)).first() is not None
 
 
 def official_board(connection: Connection, counted: CountSettings) -> BoardVoters:

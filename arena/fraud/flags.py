@@ -276,10 +276,10 @@ class FlagService:
             known = frozenset(self._stored(connection))
             raised = {row[:2]: row.raised_at for row in connection.execute(select(self._flags))}
             for flag in known - flags:
-                mine = (self._flags.c.voter_id == flag.voter) & (
+                is_flag = (self._flags.c.voter_id == flag.voter) & (
                     self._flags.c.reason == flag.reason.name
                 )
-                connection.execute(delete(self._flags).where(mine))
+                connection.execute(delete(self._flags).where(is_flag))
             rows = [
                 {
                     "voter_id": flag.voter,

@@ -11,7 +11,7 @@ from arena.fraud.detectors import ENOUGH, Flag, Suspicion, VoterChoices, evidenc
 from arena.ratings.votes import Codes
 
 SURE = 0.995
-"""The chance of belonging to a crowd from which on all votes of a voter are left out, not only those about its
+"""The least chance of belonging to a crowd at which all votes of a voter are left out, not only those about its
 model."""
 
 

@@ -23,23 +23,23 @@ _TASTES = np.linspace(-6.0, 6.0, 49)
 """Tastes for the model, in log odds."""
 _OPPONENTS = np.linspace(-3.0, 3.0, 13)
 """Tastes for an opponent, in deviations."""
-_STEADY = 0.98
+_FAITHFUL = 0.98
 """The probability that a lover chooses the model, and a hater its opponent."""
-_APART = 0.05
+_ODDS_STEP = 0.05
 """The step to which log odds of two models are rounded, so that voters can have equal choices."""
-_LEAST = -400.0
+_LEAST_LOG = -400.0
 """The limit of a log likelihood relative to the largest: lower ones are clipped."""
-_OTHERS = 32.0
-"""The weight of the tastes for other models, as a number of voters."""
-_EXPECTED = 0.01
-_PRIOR = 100.0
-"""_EXPECTED, _PRIOR: the expected share of lovers, and of haters, among honest voters, and its weight as a number of
-voters."""
-_CROWD = 0.2
+_WIDTH_WEIGHT = 32.0
+"""The weight of the usual width, which is that of tastes for other models, as a number of voters."""
+_USUAL_SHARE = 0.01
+_SHARE_WEIGHT = 100.0
+"""_USUAL_SHARE, _SHARE_WEIGHT: the expected share of lovers, and of haters, among honest voters, and its weight, as a
+number of voters."""
+_CROWD_SHARE = 0.2
 """The share of a crowd at the start of its fit."""
-_SETTLED = 0.01
-_STEPS = 200
-"""_SETTLED, _STEPS: the gain in log likelihood that ends a fit, and its most steps."""
+_LEAST_GAIN = 0.01
+_MOST_STEPS = 200
+"""_LEAST_GAIN, _MOST_STEPS: the gain in log likelihood below which a fit ends, and its most steps."""
 _FEWEST = 2
 """The fewest choices about a model that separate a voter's taste from a misfit of everybody's ratings."""
 _AT_ONCE = 4096
@@ -80,15 +80,15 @@ class Mixture(NamedTuple):
 class Fit(NamedTuple):
     """A mixture fitted to a model's voters."""
 
-    log: float
+    log_likelihood: float
     """The log likelihood, with the prior's."""
     mixture: Mixture
     chances: Floats
     """The chances that a voter of a kind is a lover, or a hater: kinds x 2."""
 
 
-class _Sides(Enum):
-    """A fit's assumption about lovers and haters."""
+class _Extremes(Enum):
+    """A fit's assumption about lovers and haters, the extremes of taste."""
 
     NONE = "there are none, and nothing is expected of tastes"
     EVEN = "there are as many of both"
@@ -100,109 +100,130 @@ def voters_of(choices: VoterChoices, model: int, strengths: Floats) -> ModelVote
     met = choices.take((choices.a == model) | (choices.b == model))
     opponent = np.where(met.a == model, met.b, met.a)
     is_won = (met.a == model) == met.chose_a
+    # A meeting is a voter with an opponent. Sorted by their codes, the meetings of a voter follow one another.
     meetings, meeting = np.unique(met.voter * len(strengths) + opponent, return_inverse=True)
     won = np.bincount(meeting, is_won).astype(np.int64)
     lost = np.bincount(meeting, ~is_won).astype(np.int64)
     # The odds of all voters together are nearer to even than those of a single voter.
     odds = strengths[model] - strengths[meetings % len(strengths)]
-    odds = np.round(odds * np.sqrt(1 + np.pi * _WIDTH**2 / 4) / _APART)
+    odds = np.round(odds * np.sqrt(1 + np.pi * _WIDTH**2 / 4) / _ODDS_STEP)
     voter, start = np.unique(meetings // len(strengths), return_index=True)
-    rows, row = _alike(np.column_stack([odds.astype(np.int64), won, lost]))
-    logs = np.vstack([_logs(part) for part in np.array_split(rows, 1 + len(rows) // _AT_ONCE)])
-    # Voters with equal rows, in any order, have the same sum of random numbers.
-    marks = np.random.default_rng(0).integers(0, 2**63, len(rows), dtype=np.uint64)
-    _, first, kind = np.unique(
-        np.add.reduceat(marks[row], start), return_index=True, return_inverse=True
-    )
-    end = np.append(start[1:], len(row))
+    scores, score = _distinct_rows(np.column_stack([odds.astype(np.int64), won, lost]))
+    parts = np.array_split(scores, 1 + len(scores) // _AT_ONCE)
+    logs = np.vstack([_log_likelihoods(part) for part in parts])
+    kind, example = _kinds(score, start)
+    end = np.append(start[1:], len(score))
     sums = np.array(
-        [logs[row[start[number] : end[number]]].sum(axis=0) for number in first.tolist()]
+        [logs[score[start[place] : end[place]]].sum(axis=0) for place in example.tolist()]
     )
     voters = ModelVoters(
         voter=voter,
         choices=np.add.reduceat(won + lost, start),
         kind=kind,
-        likelihoods=np.exp((sums - sums.max(axis=1, keepdims=True)).clip(_LEAST)),
+        likelihoods=np.exp((sums - sums.max(axis=1, keepdims=True)).clip(_LEAST_LOG)),
     )
     return voters.take(voters.choices >= _FEWEST)
 
 
-def _alike(rows: Codes) -> tuple[Codes, Codes]:
+def _kinds(score: Codes, start: Codes) -> tuple[Codes, Codes]:
+    """Returns the kind of each voter, and the place of one voter of each kind.
+
+    `score` codes each meeting's odds and choices, `start` is the place of each voter's first meeting. Voters with equal
+    scores in any order are one kind, found by a sum that tells sets of scores apart: a random number for each score.
+    """
+    marks = np.random.default_rng(0).integers(
+        0, 2**63, int(score.max(initial=-1)) + 1, dtype=np.uint64
+    )
+    sums = np.add.reduceat(marks[score], start)
+    _, example, kind = np.unique(sums, return_index=True, return_inverse=True)
+    return kind, example
+
+
+def _distinct_rows(rows: Codes) -> tuple[Codes, Codes]:
     """Returns the distinct rows, and the place of each row among them."""
     distinct, place = np.unique(rows, axis=0, return_inverse=True)
     return distinct, place.ravel()
 
 
-def _logs(rows: Codes) -> Floats:
-    """Returns the log likelihood of choices about a model and one opponent: rows x (tastes + 2)."""
-    odds, won, lost = rows.T
-    of_taste = (_APART * odds[:, None] + _TASTES)[:, :, None] - _WIDTH * _OPPONENTS
-    logs = -lost[:, None, None] * of_taste
-    logs -= (won + lost)[:, None, None] * np.logaddexp(0, -of_taste)
+def _log_likelihoods(scores: Codes) -> Floats:
+    """Returns the log likelihood of scores, each the odds, choices won and choices lost of a meeting.
+
+    The result has scores x (tastes + 2), the steps before it scores x tastes x tastes for the opponent.
+    """
+    odds, won, lost = scores.T
+    odds_with_tastes = (_ODDS_STEP * odds[:, None] + _TASTES)[:, :, None] - _WIDTH * _OPPONENTS
+    logs = -lost[:, None, None] * odds_with_tastes
+    logs -= (won + lost)[:, None, None] * np.logaddexp(0, -odds_with_tastes)
     weights = np.exp(-(_OPPONENTS**2) / 2)
     largest = logs.max(axis=2)
     honest = largest + np.log(np.exp(logs - largest[:, :, None]) @ (weights / weights.sum()))
-    lover = won * np.log(_STEADY) + lost * np.log(1 - _STEADY)
-    hater = lost * np.log(_STEADY) + won * np.log(1 - _STEADY)
+    lover = won * np.log(_FAITHFUL) + lost * np.log(1 - _FAITHFUL)
+    hater = lost * np.log(_FAITHFUL) + won * np.log(1 - _FAITHFUL)
     return np.column_stack([honest, lover, hater])
 
 
 def width_of(voters: ModelVoters) -> float:
     """Returns the deviation of the tastes for a model, including those of lovers and haters."""
-    return _fit(voters, _Sides.NONE, Mixture(0.0, _WIDTH, 0.0, 0.0), _WIDTH).mixture.width
+    return _fit(voters, _Extremes.NONE, Mixture(0.0, _WIDTH, 0.0, 0.0), _WIDTH).mixture.width
 
 
-def even_fit(voters: ModelVoters, others: float) -> Fit:
-    """Fits as many lovers as haters; `others` is the width of tastes for other models."""
-    return _fit(voters, _Sides.EVEN, Mixture(0.0, others, _EXPECTED, _EXPECTED), others)
+def even_fit(voters: ModelVoters, usual_width: float) -> Fit:
+    """Fits as many lovers as haters; `usual_width` is that of tastes for other models."""
+    return _fit(
+        voters, _Extremes.EVEN, Mixture(0.0, usual_width, _USUAL_SHARE, _USUAL_SHARE), usual_width
+    )
 
 
-def uneven_fit(voters: ModelVoters, others: float) -> Fit:
+def uneven_fit(voters: ModelVoters, usual_width: float) -> Fit:
     """Fits a crowd of lovers, or of haters; returns the better fit."""
-    of_lovers = _fit(voters, _Sides.UNEVEN, Mixture(0.0, others, _CROWD, _EXPECTED), others)
-    of_haters = _fit(voters, _Sides.UNEVEN, Mixture(0.0, others, _EXPECTED, _CROWD), others)
-    return of_lovers if of_lovers.log > of_haters.log else of_haters
+    of_lovers = _fit(
+        voters, _Extremes.UNEVEN, Mixture(0.0, usual_width, _CROWD_SHARE, _USUAL_SHARE), usual_width
+    )
+    of_haters = _fit(
+        voters, _Extremes.UNEVEN, Mixture(0.0, usual_width, _USUAL_SHARE, _CROWD_SHARE), usual_width
+    )
+    return of_lovers if of_lovers.log_likelihood > of_haters.log_likelihood else of_haters
 
 
-def _fit(voters: ModelVoters, sides: _Sides, begin: Mixture, others: float) -> Fit:
+def _fit(voters: ModelVoters, extremes: _Extremes, begin: Mixture, usual_width: float) -> Fit:
     number = np.bincount(voters.kind, minlength=len(voters.likelihoods))
     mixture = begin
     log = -np.inf
-    for _ in range(_STEPS):
+    for _ in range(_MOST_STEPS):
         before = log
         weights = mixture.weights()
         whole = voters.likelihoods @ weights
-        log = float(number @ np.log(whole)) + _expected(mixture, sides, others)
-        if log - before < _SETTLED:
+        log = float(number @ np.log(whole)) + _prior_log(mixture, extremes, usual_width)
+        if log - before < _LEAST_GAIN:
             break
         expected = (number / whole) @ voters.likelihoods * weights
-        mixture = _next(expected, sides, others)
+        mixture = _likeliest_mixture(expected, extremes, usual_width)
     return Fit(log, mixture, voters.likelihoods[:, -2:] * weights[-2:] / whole[:, None])
 
 
-def _expected(mixture: Mixture, sides: _Sides, others: float) -> float:
+def _prior_log(mixture: Mixture, extremes: _Extremes, usual_width: float) -> float:
     """Returns the prior's log likelihood: tastes as wide as for other models, few lovers and haters."""
-    if sides is _Sides.NONE:
+    if extremes is _Extremes.NONE:
         return 0.0
-    narrower = others / mixture.width
+    narrower = usual_width / mixture.width
     fewer = min(mixture.lovers, mixture.haters)
     of_width = np.log(narrower) - narrower**2 / 2
-    return float(_OTHERS * of_width + _PRIOR * (_EXPECTED * np.log(fewer) - fewer))
+    return float(_WIDTH_WEIGHT * of_width + _SHARE_WEIGHT * (_USUAL_SHARE * np.log(fewer) - fewer))
 
 
-def _next(expected: Floats, sides: _Sides, others: float) -> Mixture:
+def _likeliest_mixture(expected: Floats, extremes: _Extremes, usual_width: float) -> Mixture:
     """Returns the likeliest mixture for the expected numbers of voters by taste, of lovers and of haters."""
     honest = expected[:-2]
-    steady = expected[-2:]
+    extreme = expected[-2:]
     voters = expected.sum()
-    weight = 0.0 if sides is _Sides.NONE else _OTHERS
+    weight = 0.0 if extremes is _Extremes.NONE else _WIDTH_WEIGHT
     centre = honest @ _TASTES / honest.sum()
-    squares = honest @ (_TASTES - centre) ** 2 + weight * others**2
+    squares = honest @ (_TASTES - centre) ** 2 + weight * usual_width**2
     width = np.sqrt(squares / (honest.sum() + weight)).clip(_NARROWEST, _WIDEST)
-    if sides is _Sides.EVEN:
-        share = (steady.sum() + 2 * _EXPECTED * _PRIOR) / (2 * (voters + _PRIOR))
+    if extremes is _Extremes.EVEN:
+        share = (extreme.sum() + 2 * _USUAL_SHARE * _SHARE_WEIGHT) / (2 * (voters + _SHARE_WEIGHT))
         shares = np.array([share, share])
     else:
-        fewer = (steady.min() + _EXPECTED * _PRIOR) / (voters + _PRIOR)
-        shares = np.maximum(steady / voters, fewer if sides is _Sides.UNEVEN else 0.0)
+        fewer = (extreme.min() + _USUAL_SHARE * _SHARE_WEIGHT) / (voters + _SHARE_WEIGHT)
+        shares = np.maximum(extreme / voters, fewer if extremes is _Extremes.UNEVEN else 0.0)
     return Mixture(float(centre), float(width), float(shares[0]), float(shares[1]))

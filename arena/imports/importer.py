@@ -302,14 +302,14 @@ class _RowWriter:
     ) -> dict[str, _KnownRow]:
         """Returns the rows of a portion that the source already has, by digest."""
         joined = IMPORTED_ROW.outerjoin(IMPORTED_VOTE, IMPORTED_VOTE.c.id == IMPORTED_ROW.c.id)
-        there = IMPORTED_ROW.c.digest.in_([draft.digest for draft in portion])
-        mine = IMPORTED_ROW.c.source_id == self._source
+        is_of_portion = IMPORTED_ROW.c.digest.in_([draft.digest for draft in portion])
+        is_of_source = IMPORTED_ROW.c.source_id == self._source
         query = select(
             IMPORTED_ROW.c.digest, IMPORTED_ROW.c.id, IMPORTED_VOTE.c.id.label("vote")
         ).select_from(joined)
         return {
             row.digest: _KnownRow(row.id, row.vote is not None)
-            for row in connection.execute(query.where(mine, there))
+            for row in connection.execute(query.where(is_of_source, is_of_portion))
         }
 
     def _vote_rows(

@@ -17,7 +17,7 @@ import torch
 
 from arena.inference.local_model import (
     BROKEN,
-    JSON_LINE,
+    JsonObject,
     LoadError,
     LocalModel,
     first_line,
@@ -31,7 +31,7 @@ _NO_LOSS = -100
 class Learner(LocalModel):
     """A base with an adapter, which is reset before each task."""
 
-    def __init__(self, settings: JSON_LINE) -> None:
+    def __init__(self, settings: JsonObject) -> None:
         """Loads the base and adds the adapter. Raises LoadError."""
         dtype = (
             "bfloat16" if settings["device"] != "cpu" and torch.cuda.is_available() else "float32"
@@ -50,10 +50,10 @@ class Learner(LocalModel):
 
     @property
     def numbers(self) -> int:
-        """The length of a task vector of stacked factors."""
+        """How many numbers the adapter learns: the length of a task vector made of all its factors."""
         return sum(parameter.numel() for parameter in self._learned.values())
 
-    def learn(self, samples: Sequence[JSON_LINE], folder: Path) -> JSON_LINE:
+    def learn(self, samples: Sequence[JsonObject], folder: Path) -> JsonObject:
         """Trains on samples and saves the adapter. Raises LoadError, or one of `BROKEN`."""
         inputs = [fitting for fitting in map(self._inputs, samples) if fitting is not None]
         if not inputs:
@@ -64,12 +64,12 @@ class Learner(LocalModel):
             for name, parameter in self._learned.items():
                 parameter.copy_(self._fresh[name])
         torch.manual_seed(self._settings["seed"])
-        order = random.Random(self._settings["seed"])
+        shuffler = random.Random(self._settings["seed"])
         losses = []
         optimizer = torch.optim.AdamW(self._learned.values(), lr=self._settings["rate"])
         self._peft.train()
         for _ in range(self._settings["epochs"]):
-            order.shuffle(inputs)
+            shuffler.shuffle(inputs)
             losses.append(sum(self._step(sample, optimizer) for sample in inputs) / len(inputs))
             if not math.isfinite(losses[-1]):
                 raise LoadError("its loss isn't finite. Choose a lower rate")
@@ -84,7 +84,7 @@ class Learner(LocalModel):
         optimizer.step()
         return float(loss.detach())
 
-    def _inputs(self, sample: JSON_LINE) -> Mapping[str, Any] | None:
+    def _inputs(self, sample: JsonObject) -> Mapping[str, Any] | None:
         """Returns a sample as the model takes it, with the answer's tokens as labels; None if it is too long."""
         parts = [*({"image": image} for image in sample["images"]), {"text": sample["text"]}]
         conversation = {"system": "", "turns": [{"role": "user", "parts": parts}]}
@@ -98,14 +98,14 @@ class Learner(LocalModel):
         added = {"input_ids": answer, "attention_mask": torch.ones_like(answer)}
         inputs = dict(question)
         for name, tensor in question.items():
-            if tensor.shape == shape:
+            if tensor.shape == shape:  # a number for each token; others are pictures
                 zeros = torch.zeros((1, length), dtype=tensor.dtype)
                 inputs[name] = torch.cat([tensor, added.get(name, zeros)], dim=1)
         inputs["labels"] = torch.cat([torch.full(shape, _NO_LOSS), answer], dim=1)
         return inputs
 
 
-def _with_adapter(model: Any, settings: JSON_LINE) -> Any:
+def _with_adapter(model: Any, settings: JsonObject) -> Any:
     """Adds LoRA to the chosen linear layers of the text model. Raises LoadError."""
     try:
         from peft import LoraConfig, get_peft_model
@@ -120,9 +120,10 @@ def _with_adapter(model: Any, settings: JSON_LINE) -> Any:
     linear = [name for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)]
     chosen = []
     for name in linear:
-        is_chosen = name.rpartition(".")[2] in settings["modules"]
+        is_in_decoder = name.startswith(f"{prefix}.")
+        is_named = name.rpartition(".")[2] in settings["modules"]
         is_in_layers = layers is None or bool(layers & set(name.split(".")))
-        if name.startswith(f"{prefix}.") and is_chosen and is_in_layers:
+        if is_in_decoder and is_named and is_in_layers:
             chosen.append(name)
     if not chosen:
         existing = {

@@ -147,7 +147,8 @@ class _EventLines:
             with suppress(ValueError):
                 yield self._named(_event(data))
                 return
-        self._parts += [data] if data else []
+        if data:
+            self._parts.append(data)
         self._size += len(data)
         if self._size > _MOST_LINE or len(self._parts) > _MOST_PARTS:
             raise Trouble("too big", "the server sent an event with too many lines")

@@ -21,7 +21,7 @@ import torch
 import transformers
 from PIL import Image
 
-JSON_LINE = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 _STEP_SECONDS = 0.5
 """The interval of a silent generation's signs of life."""
 _UNMARKABLE = frozenset({"Idefics3Processor"})
@@ -72,12 +72,12 @@ class LocalModel:
 
     def answers(
         self,
-        conversations: Sequence[JSON_LINE],
-        settings: JSON_LINE,
+        conversations: Sequence[JsonObject],
+        settings: JsonObject,
         stop: threading.Event,
         started: Callable[[int], None],
         piece: Callable[[str, int], None],
-    ) -> JSON_LINE:
+    ) -> JsonObject:
         """Answers a batch of conversations; returns its `texts`, and its total `tokens` and those of the `prompt`.
 
         `started` gets the prompt's tokens; `piece` gets each new text of a single conversation (or "" as a sign of
@@ -107,11 +107,11 @@ class LocalModel:
 
     def likelihoods(
         self,
-        conversations: Sequence[JSON_LINE],
+        conversations: Sequence[JsonObject],
         texts: Sequence[Sequence[str]],
         stop: threading.Event,
         weighed: Callable[[], None],
-    ) -> JSON_LINE:
+    ) -> JsonObject:
         """Weighs the texts that may answer each conversation; returns their `likelihoods`, and the tokens read.
 
         A likelihood is the mean natural logarithm over a text's tokens, None for a text without tokens. `weighed` is
@@ -176,7 +176,7 @@ class LocalModel:
                 f"the model has room for {self._room} tokens, but the conversation has {length}"
             )
 
-    def _messages(self, conversation: JSON_LINE) -> list[dict[str, Any]]:
+    def _messages(self, conversation: JsonObject) -> list[dict[str, Any]]:
         return messages(conversation, self._max_side, self._as_text)
 
     def _as_text(self, text: str) -> str:
@@ -293,7 +293,7 @@ def _most_side(image_processor: Any, max_side: int) -> int | None:
 
 
 def messages(
-    conversation: JSON_LINE, max_side: int | None = None, as_text: Callable[[str], str] = str
+    conversation: JsonObject, max_side: int | None = None, as_text: Callable[[str], str] = str
 ) -> list[dict[str, Any]]:
     """Returns a conversation as chat templates take it; images are pixels, never URLs, shrunk to `max_side`."""
     messages: list[dict[str, Any]] = []
@@ -321,7 +321,7 @@ def _part(
     return {"type": "image", "image": pixels}
 
 
-def _choices(settings: JSON_LINE) -> dict[str, Any]:
+def _choices(settings: JsonObject) -> dict[str, Any]:
     """Returns the arguments of `generate`; without a temperature, the model's own settings apply."""
     choices: dict[str, Any] = {"max_new_tokens": settings["max_tokens"]}
     if settings["temperature"] == 0:
@@ -352,7 +352,7 @@ class _RequestLoop:
 
     def __init__(self, say: Callable[..., None]) -> None:
         self._say = say
-        self._requests: queue.SimpleQueue[JSON_LINE] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[JsonObject] = queue.SimpleQueue()
         self._stops: dict[int, threading.Event] = {}
 
     def listen(self) -> None:
@@ -379,7 +379,7 @@ class _RequestLoop:
         while True:
             self._answer(model, self._requests.get())
 
-    def _answer(self, model: LocalModel, request: JSON_LINE) -> None:
+    def _answer(self, model: LocalModel, request: JsonObject) -> None:
         number = request["id"]
         try:
             self._say(kind="end", id=number, **self._answered(model, request))
@@ -394,7 +394,7 @@ class _RequestLoop:
         finally:
             del self._stops[number]
 
-    def _answered(self, model: LocalModel, request: JSON_LINE) -> JSON_LINE:
+    def _answered(self, model: LocalModel, request: JsonObject) -> JsonObject:
         """Returns the model's answers, or its likelihoods of texts. Raises the same errors as `LocalModel.answers`."""
         number = request["id"]
         stop = self._stops[number]

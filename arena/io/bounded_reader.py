@@ -1,9 +1,10 @@
 """Bounded reader: runs the reader of one file format in this process, with memory, time and output bounded.
 
 `tables.py` runs this file, as `bounded_reader.py READER ORDER < FILE`. READER is a file with a function `rows`, which
-yields row number and cells; they are written as lines of JSON, `[row, cells]`. An error with a `message`, the fields of
-`strict_json.RowsError`, is written as the last line. Any other error ends the process with a traceback that nobody
-sees; the parent process then raises an error of its own.
+yields row number and cells; they are written as lines of JSON, `[row, cells]`. ORDER is a JSON object: `memory` (bytes)
+and `seconds` (of CPU time) bound the process, `unpacked` the characters that it writes; the reader gets it too. An
+error with a `message`, the fields of `strict_json.RowsError`, is written as the last line. Any other error ends the
+process with a traceback that nobody sees; the parent process then raises an error of its own.
 """
 
 import contextlib
@@ -51,12 +52,12 @@ def bound_process(memory: int, seconds: int) -> None:
 
 def main(reader: str, order: dict) -> None:
     bound_process(order["memory"], order["seconds"])
-    left = order["unpacked"]
+    remaining = order["unpacked"]
     try:
         for row, cells in runpy.run_path(reader)["rows"]({**order, "digest": digest}):
             line = json.dumps([row, cells], default=str)
-            left -= len(line)
-            if left < 0:
+            remaining -= len(line)
+            if remaining < 0:
                 problem = "The file has more text than we can read at once. Split it, or save it as .csv or .jsonl."
                 sys.stdout.write(json.dumps({"problem": problem, "row": row}) + "\n")
                 return

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont, __version__
 from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 
-from arena.io.images import encoded
+from arena.io.images import encode
 
 DRAWN_BY = f"Pillow {__version__}"
 MOST_IN_ROW = 4
@@ -55,7 +55,7 @@ def joined(pictures: Sequence[bytes]) -> bytes:
             resized = images[place].resize((widths[place], height), Image.Resampling.LANCZOS)
             whole.paste(_numbered(resized, place + 1), (left, down * (height + GAP)))
             left += widths[place] + GAP
-    return encoded(whole, "PNG")[0]
+    return encode(whole, "PNG")
 
 
 def with_boxes(picture: bytes, boxes: Sequence[tuple[float, float, float, float]]) -> bytes:
@@ -66,12 +66,12 @@ def with_boxes(picture: bytes, boxes: Sequence[tuple[float, float, float, float]
     for left, top, right, bottom in boxes:
         edges = (left * image.width, top * image.height, right * image.width, bottom * image.height)
         pen.rectangle([round(edge) for edge in edges], outline="red", width=thickness)
-    return encoded(image, "PNG")[0]
+    return encode(image, "PNG")
 
 
 def black(picture: bytes) -> bytes:
     """Returns a black picture of the same size."""
-    return encoded(Image.new("RGB", _decoded(picture).size), "PNG")[0]
+    return encode(Image.new("RGB", _decoded(picture).size), "PNG")
 
 
 def _numbered(image: Image.Image, number: int) -> Image.Image:

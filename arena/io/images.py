@@ -25,10 +25,10 @@ MAX_BYTES = 25_000_000
 """Largest file read, in bytes."""
 KEPT_SIDE = 1600
 """Longest side of a stored picture, in pixels, unless it is so long that its details would be lost."""
-LONG_SHORT_SIDE = 1200
-LONG_SIDE = 8000
-LONG_PIXELS = 4_000_000
-"""Most pixels of the shorter side, of the longer side and in all, of a long picture such as a screenshot of a page.
+LONG_PICTURE_SHORTER_SIDE = 1200
+LONG_PICTURE_LONGER_SIDE = 8000
+LONG_PICTURE_PIXELS = 4_000_000
+"""Bounds on the sides and the area, in pixels, of a long picture such as a screenshot of a page.
 
 Servers that take pictures whole count one token for 28 x 28 pixels (Qwen2.5-VL) or for about 750 (Claude), and refuse
 sides over 8,000 pixels (docs.claude.com/en/docs/vision). Others make it smaller by rules of their own, as OpenAI's do.
@@ -37,9 +37,10 @@ THUMBNAIL_SIDE = 320
 """Longest side of a thumbnail, in pixels."""
 
 _MEGA = 1_000_000
-# decoded at a reduced scale; with several scans libjpeg holds it whole, up to 6 bytes a pixel
-_MOST_JPEG = 60 * _MEGA
-_MOST_PIXELS = 20 * _MEGA  # all others are decoded whole
+_MOST_JPEG_PIXELS = 60 * _MEGA
+"""JPEG is decoded at a reduced scale; but with several scans libjpeg holds the whole picture, up to 6 bytes a pixel."""
+_MOST_PIXELS = 20 * _MEGA
+"""The limit of all other formats, which are decoded whole."""
 _MOST_SCANS = 25  # a good JPEG has at most 18; each scan costs a pass over all pixels
 _MOST_SEGMENTS = 2000  # 25 MB of metadata in full segments are 400
 _MOST_SKIPPED = 100_000  # bytes between a JPEG's segments, which Pillow reads one by one
@@ -47,12 +48,15 @@ _MOST_PNG_CHUNKS = 30_000  # 25 MB in chunks of a kilobyte
 _MOST_GIF_BLOCKS = 100_000  # 25 MB of metadata in full blocks
 _MOST_PNG_BYTES = 1_500_000
 _QUALITY = 88
+_ON_ITS_SIDE = range(5, 9)
+"""The orientations of EXIF for which width and height change places."""
 
+_PNG_START = b"\x89PNG\r\n\x1a\n"
 # Pillow's plugins are called directly: Image.open judges the size by a limit that the whole process shares.
 _READERS = {"PNG": PngImageFile, "JPEG": JpegImageFile, "WEBP": WebPImageFile, "GIF": GifImageFile}
 _ACCEPTED = "Save it as PNG, JPEG, WEBP or GIF and try again."
 
-_OTHERS = (
+_OTHER_KINDS = (
     (re.compile(rb"\A\s*\Z"), "empty"),
     (
         re.compile(
@@ -75,6 +79,12 @@ _OTHERS = (
 )
 _HIDDEN_PAGE = re.compile(rb"<(?:!doctype\s+html|html|script)[\s/>]", re.IGNORECASE)
 _EXIF_OF_PNG = re.compile(rb"eXIf|Raw profile type")
+_GIF_FRAME = 0x2C
+_GIF_EXTENSION = 0x21
+_GIF_CONTROL = b"\x21\xf9"
+_BITS_14 = 0x3FFF
+_JPEG_SCAN = b"\xda"
+_JPEG_END = b"\xd9"
 _MARKER = re.compile(rb"\xff([^\x00\x01\xd0-\xd8\xff])")
 
 # Errors of Pillow and its codecs for broken files; a warning is raised where warnings are errors.
@@ -111,14 +121,21 @@ def read_picture(data: bytes) -> Picture:
     Of an animation only the first frame is used. Transparency becomes white. Raises PictureError for any other format,
     over 25 MB, too many pixels (by the header), or broken data.
     """
-    kind = _kind(data)
+    kind = _checked_kind(data)
     with _picture_errors(kind):
         image = _pixels(data, kind)
-        stored, suffix = encoded(image, kind)
+        stored = encode(image, kind)
         width, height = image.size
         image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS)
         thumbnail = _jpeg(image)
-    return Picture(hashlib.sha256(stored).hexdigest(), stored, thumbnail, width, height, suffix)
+    return Picture(
+        sha256=hashlib.sha256(stored).hexdigest(),
+        data=stored,
+        thumbnail=thumbnail,
+        width=width,
+        height=height,
+        suffix="png" if stored.startswith(_PNG_START) else "jpg",
+    )
 
 
 def kept_size(width: int, height: int, kind: str) -> tuple[int, int]:
@@ -127,28 +144,33 @@ def kept_size(width: int, height: int, kind: str) -> tuple[int, int]:
     Raises PictureError for a picture so long that it would be stored at less than half the scale of a shorter one.
     """
     shorter, longer = sorted((width, height))
-    by_shorter = min(1.0, LONG_SHORT_SIDE / shorter)
-    as_long = min(by_shorter, LONG_SIDE / longer, math.sqrt(LONG_PIXELS / (width * height)))
-    share = min(1.0, max(KEPT_SIDE / longer, as_long))
-    if share < by_shorter / 2:
+    ordinary_scale = KEPT_SIDE / longer
+    readable_scale = min(1.0, LONG_PICTURE_SHORTER_SIDE / shorter)
+    longer_scale = LONG_PICTURE_LONGER_SIDE / longer
+    area_scale = math.sqrt(LONG_PICTURE_PIXELS / (width * height))
+    long_scale = min(readable_scale, longer_scale, area_scale)
+    scale = min(1.0, max(ordinary_scale, long_scale))
+    if scale < readable_scale / 2:
         raise PictureError(
             "This {} picture ({} pixels) is too long to stay readable. Cut it into parts.",
             kind,
             f"{width} x {height}",
         )
     # rounded down, so that a stored picture stays as it is
-    return max(1, int(round(width * share, 3))), max(1, int(round(height * share, 3)))
+    return max(1, int(round(width * scale, 3))), max(1, int(round(height * scale, 3)))
 
 
 def picture_size(data: bytes) -> tuple[int, int]:
     """Returns width and height of a picture turned upright, from its header. Raises PictureError."""
-    kind = _kind(data)
+    kind = _checked_kind(data)
     with _picture_errors(kind):
         image = _header(data, kind)
         width, height = image.size
         # For a PNG, Pillow decodes the pixels to look for metadata behind them.
         may_be_turned = kind != "PNG" or _EXIF_OF_PNG.search(data)
-        return (height, width) if may_be_turned and _orientation(image) > 4 else (width, height)
+        if may_be_turned and _orientation(image) in _ON_ITS_SIDE:
+            return height, width
+        return width, height
 
 
 @contextmanager
@@ -165,13 +187,14 @@ def _picture_errors(kind: str) -> Iterator[None]:
         ) from error
 
 
-def _kind(data: bytes) -> str:
+def _checked_kind(data: bytes) -> str:
+    """Returns the format of a picture by its first bytes. Raises PictureError for any other file and a large one."""
     if len(data) > MAX_BYTES:
         raise PictureError(
             "The picture is over the limit of {} MB. Make it smaller.",
             MAX_BYTES // _MEGA,
         )
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+    if data.startswith(_PNG_START):
         kind = "PNG"
     elif data.startswith(b"\xff\xd8\xff"):
         kind = "JPEG"
@@ -181,7 +204,7 @@ def _kind(data: bytes) -> str:
         kind = "WEBP"
     else:
         name = next(
-            (name for pattern, name in _OTHERS if pattern.match(data)),
+            (name for pattern, name in _OTHER_KINDS if pattern.match(data)),
             "not a picture that we recognise",
         )
         raise PictureError("This file is {}. {}", name, _ACCEPTED)
@@ -201,7 +224,7 @@ def _header(data: bytes, kind: str) -> ImageFile.ImageFile:
     else:
         _check_chunks(data)
     image = _READERS[kind](io.BytesIO(data))
-    _check_pixels(image.size, _MOST_JPEG if kind == "JPEG" else _MOST_PIXELS, kind)
+    _check_pixels(image.size, _MOST_JPEG_PIXELS if kind == "JPEG" else _MOST_PIXELS, kind)
     return image
 
 
@@ -218,39 +241,44 @@ def _check_pixels(size: tuple[int, int], most: int, kind: str) -> None:
 
 def _webp_size(data: bytes) -> tuple[int, int]:
     """Returns width and height, by https://developers.google.com/speed/webp/docs/riff_container and RFC 9649."""
-    if data[12:16] == b"VP8X":
-        low, high, low_2, high_2 = struct.unpack("<HBHB", data[24:30])
-        return low + (high << 16) + 1, low_2 + (high_2 << 16) + 1
-    if data[12:16] == b"VP8L":
+    chunk = data[12:16]
+    if chunk == b"VP8X":  # extended: sides less 1, in 24 bits each
+        width_low, width_high, height_low, height_high = struct.unpack("<HBHB", data[24:30])
+        return width_low + (width_high << 16) + 1, height_low + (height_high << 16) + 1
+    if chunk == b"VP8L":  # lossless: sides less 1, in 14 bits each
         (bits,) = struct.unpack("<I", data[21:25])
-        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-    width, height = struct.unpack("<HH", data[26:30])
-    return width & 0x3FFF, height & 0x3FFF
+        return (bits & _BITS_14) + 1, (bits >> 14 & _BITS_14) + 1
+    width, height = struct.unpack("<HH", data[26:30])  # lossy: two bits of each are no size
+    return width & _BITS_14, height & _BITS_14
 
 
 def _without_comments(data: bytes) -> bytes:
     """Returns a GIF without the blocks before its first frame, except the graphic control (GIF89a, 23 to 26)."""
     # Pillow's time for a comment grows with its square: hours for 25 MB.
-    start = position = 13 + (3 * (2 << (data[10] & 7)) if data[10] & 0x80 else 0)
+    header_end = 13
+    flags = data[10]
+    if flags & 0x80:  # a table of colours, 3 bytes each
+        header_end += 3 * (2 << (flags & 7))
+    position = header_end
     blocks = 0
     control = b""
-    while data[position] != 0x2C:
+    while data[position] != _GIF_FRAME:
         begin = position
-        position = position + 1
-        if data[begin] == 0x21:
-            position += 1
+        position += 1
+        if data[begin] == _GIF_EXTENSION:
+            position += 1  # its label
             while size := data[position]:
                 position += 1 + size
                 blocks += 1
-            position += 1
+            position += 1  # the size 0 that ends it
         blocks += 1
         if blocks > _MOST_GIF_BLOCKS:
             raise PictureError(
                 "This GIF picture has over {} parts before a frame. {}", _MOST_GIF_BLOCKS, _ACCEPTED
             )
-        if data[begin : begin + 2] == b"\x21\xf9":
+        if data[begin : begin + 2] == _GIF_CONTROL:
             control = data[begin:position]
-    return data[:start] + control + data[position:]
+    return data[:header_end] + control + data[position:]
 
 
 def _check_scans(data: bytes) -> None:
@@ -259,10 +287,12 @@ def _check_scans(data: bytes) -> None:
     segments = 0
     scans = 0
     skipped = 0
-    while (marker := _MARKER.search(data, position)) and marker[1] != b"\xd9":
-        scans += marker[1] == b"\xda"
+    while (marker := _MARKER.search(data, position)) and marker[1] != _JPEG_END:
         segments += 1
-        skipped += 0 if scans else marker.start() - position
+        if marker[1] == _JPEG_SCAN:
+            scans += 1
+        if not scans:
+            skipped += marker.start() - position
         position = marker.end() + int.from_bytes(data[marker.end() : marker.end() + 2], "big")
         if scans > _MOST_SCANS or segments > _MOST_SEGMENTS:
             raise PictureError(
@@ -330,12 +360,10 @@ def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
     if profile and image.mode in ("RGB", "RGBA", "CMYK"):
         with suppress(ImageCms.PyCMSError, OSError, ValueError, TypeError):
             source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-            return (
-                ImageCms.profileToProfile(
-                    image, source, ImageCms.createProfile("sRGB"), outputMode=target
-                )
-                or image
-            )
+            srgb = ImageCms.createProfile("sRGB")
+            converted = ImageCms.profileToProfile(image, source, srgb, outputMode=target)
+            if converted is not None:  # it is None only where `image` itself is changed
+                return converted
     return image.convert(target)
 
 
@@ -357,14 +385,14 @@ def _turned(image: Image.Image, orientation: int) -> Image.Image:
     return image if turn is None else image.transpose(turn)
 
 
-def encoded(image: Image.Image, kind: str) -> tuple[bytes, str]:
-    """Encodes a picture and returns it with its suffix: PNG if it was PNG or GIF and stays small, else JPEG."""
+def encode(image: Image.Image, kind: str) -> bytes:
+    """Encodes a picture: as PNG if it was PNG or GIF and stays small, else as JPEG."""
     if kind in ("PNG", "GIF"):
         stream = io.BytesIO()
         image.save(stream, "PNG", optimize=True)
         if stream.tell() <= _MOST_PNG_BYTES:
-            return stream.getvalue(), "png"
-    return _jpeg(image, subsampling=0), "jpg"
+            return stream.getvalue()
+    return _jpeg(image, subsampling=0)
 
 
 def _jpeg(image: Image.Image, subsampling: int = 2) -> bytes:
@@ -385,8 +413,11 @@ def difference_hash(picture: Picture) -> str:
         .resize((9, 8), Image.Resampling.LANCZOS)
     )
     fields = grey.tobytes()
-    bits = "".join("01"[fields[at] > fields[at + 1]] for at in range(72) if at % 9 < 8)
-    return f"{int(bits, 2):016x}"
+    bits = 0
+    for row in range(8):
+        for place in range(9 * row, 9 * row + 8):
+            bits = 2 * bits + int(fields[place] > fields[place + 1])
+    return f"{bits:016x}"
 
 
 class PictureStore:
@@ -406,10 +437,9 @@ class PictureStore:
 
     def has(self, sha256: str) -> bool:
         """Returns whether a picture of this hash is stored, with its thumbnail."""
-        thumbnail, *pictures = (
-            self.path(f"{sha256}.{suffix}") for suffix in ("thumb.jpg", "jpg", "png")
-        )
-        return thumbnail is not None and any(pictures)
+        if self.path(f"{sha256}.thumb.jpg") is None:
+            return False
+        return any(self.path(f"{sha256}.{suffix}") for suffix in ("jpg", "png"))
 
     def path(self, name: str) -> Path | None:
         """Returns the path of a stored file; None for any name but `<sha256>.jpg`, `.png` and `.thumb.jpg`."""

@@ -151,18 +151,22 @@ class FactStore:
     def link(self, model: LinkedModel, facts: Mapping[str, str]) -> None:
         """Stores a model's repository as an operator's fact, and the Hub's facts from it."""
         linked = {"repository": model.repository}
-        mine = (MODEL_FACT.c.model_id == model.code) & (MODEL_FACT.c.source == "operator")
+        is_from_operator = (MODEL_FACT.c.model_id == model.code) & (
+            MODEL_FACT.c.source == "operator"
+        )
         with self._changing() as connection:
-            connection.execute(delete(MODEL_FACT).where(mine, MODEL_FACT.c.field == "repository"))
+            connection.execute(
+                delete(MODEL_FACT).where(is_from_operator, MODEL_FACT.c.field == "repository")
+            )
             _add(connection, model.code, "operator", linked)
             _take_hub(connection, model.code, facts)
 
     def unlink(self, model: LinkedModel) -> None:
         """Deletes the repository that an operator named, and the Hub's facts."""
-        mine = MODEL_FACT.c.model_id == model.code
-        linked = (MODEL_FACT.c.source == "operator") & (MODEL_FACT.c.field == "repository")
+        is_of_model = MODEL_FACT.c.model_id == model.code
+        is_repository = (MODEL_FACT.c.source == "operator") & (MODEL_FACT.c.field == "repository")
         with self._changing() as connection:
-            connection.execute(delete(MODEL_FACT).where(mine, linked))
+            connection.execute(delete(MODEL_FACT).where(is_of_model, is_repository))
             _take_hub(connection, model.code, {})
 
     def keep_hub_facts(self, model: LinkedModel, facts: Mapping[str, str]) -> None:
@@ -245,8 +249,8 @@ def _add(connection: Connection, code: int, source: FactSource, values: Mapping[
 
 
 def _take_hub(connection: Connection, code: int, values: Mapping[str, str]) -> None:
-    mine = (MODEL_FACT.c.model_id == code) & (MODEL_FACT.c.source == "hub")
-    connection.execute(delete(MODEL_FACT).where(mine))
+    is_from_hub = (MODEL_FACT.c.model_id == code) & (MODEL_FACT.c.source == "hub")
+    connection.execute(delete(MODEL_FACT).where(is_from_hub))
     _add(connection, code, "hub", values)
 
 

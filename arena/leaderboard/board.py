@@ -32,8 +32,9 @@ class BoardKey:
     """The votes that a board counts; days are whole ones, UTC."""
 
     source: int
-    """The code of a source of this kind."""
+    """The code of a source: of the bank's items, of live answers or of imported votes, by `kind`."""
     multi: bool
+    """Whether the voters saw several images."""
     family: int | None = None
     since: date | None = None
     until: date | None = None
@@ -88,7 +89,8 @@ class Counts:
         return {code: place for place, code in enumerate(self.codes)}
 
 
-NOTHING = Counts((), *np.zeros((3, 0, 0)))
+_NO_PAIRS = np.zeros((0, 0))
+NO_COUNTS = Counts(codes=(), wins=_NO_PAIRS, left=_NO_PAIRS, ties=_NO_PAIRS)
 
 
 class ImportSummary(NamedTuple):
@@ -100,8 +102,9 @@ class ImportSummary(NamedTuple):
     judge: bool
     """Whether a judge model cast them, not people."""
     ties: int
-    """Ties, each half a win; a "both bad" that counts is one too."""
+    """Ties without those of `both_bad`."""
     both_bad: int
+    """"Both bad" votes that count, each as a tie."""
     both_bad_out: int
     """"Both bad" votes excluded by the import's setting."""
     alone: int
@@ -189,7 +192,7 @@ class Board:
     statistics: Statistics | None
     counts: Counts
     fit: Strengths
-    ranking: "_Ranking"
+    placed_statistics: "_PlacedStatistics"
     import_summary: ImportSummary | None = None
     left_out: ExcludedVotes = NONE_LEFT_OUT
 
@@ -213,22 +216,21 @@ def board(
     """
     same = before if before and before.counts.codes == counts.codes else None
     fit = bradley_terry(counts.wins, start=same.fit.strengths if same else None)
-    # Statistics stay the same over many votes, and so does the ranking made from them.
-    is_same_ranking = same is not None and same.statistics is statistics
-    ranking = same.ranking if same and is_same_ranking else _Ranking(counts.codes, statistics)
-    lines = _lines(counts, fit, entrants, ranking)
-    best_first = np.argsort(-fit.ratings, kind="stable")
-    members = [
-        best_first[fit.components[best_first] == group].tolist()
-        for group in np.unique(fit.components)
-    ]
+    if same and same.statistics is statistics:  # they stay the same over many votes
+        placed_statistics = same.placed_statistics
+    else:
+        placed_statistics = _PlacedStatistics(counts.codes, statistics)
+    lines = _lines(counts, fit, entrants, placed_statistics)
+    by_rating = np.argsort(-fit.ratings, kind="stable")
     groups = []
-    for places in members:
-        ordered = sorted(places, key=lambda place: _order(lines[place]))
-        groups.append(tuple(_with_orders([lines[place] for place in ordered], ranking)))
+    for group in np.unique(fit.components):
+        places = by_rating[fit.components[by_rating] == group]
+        # Lines with equal keys stay in the order of their ratings.
+        group_lines = sorted((lines[place] for place in places.tolist()), key=_sort_key)
+        groups.append(tuple(_with_orders(group_lines, placed_statistics)))
     won_left = np.array([counts.left.sum()])
     decided = np.array([counts.decided.sum()])
-    (left,) = _shares(won_left, decided, ranking.left_effect)
+    (left,) = _shares(won_left, decided, placed_statistics.left_effect)
     return Board(
         key=key,
         votes=counts.votes,
@@ -237,35 +239,42 @@ def board(
         statistics=statistics,
         counts=counts,
         fit=fit,
-        ranking=ranking,
+        placed_statistics=placed_statistics,
         import_summary=import_summary,
         left_out=left_out,
     )
 
 
-def _order(line: Standing) -> tuple[float, ...]:
+def _sort_key(line: Standing) -> tuple[float, ...]:
     """Returns the sort key of a line within its group: trusted models by rank, unrated ones by Elo."""
     rank = line.rank.value if line.rank else 0
     elo = line.elo.value if line.elo and not line.rating else 0
     return line.trust == "provisional", rank, line.rating is None, -elo
 
 
-def _with_orders(lines: Sequence[Standing], ranking: "_Ranking") -> Iterator[Standing]:
+def _with_orders(
+    lines: Sequence[Standing], placed_statistics: "_PlacedStatistics"
+) -> Iterator[Standing]:
     for line, following in zip_longest(lines, lines[1:]):
         if following is not None and line.trust == following.trust == "trusted":
-            line = line._replace(order=ranking.order(line.code, following.code))
+            line = line._replace(order=placed_statistics.order(line.code, following.code))
         yield line
 
 
 def _lines(
-    counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], ranking: "_Ranking"
+    counts: Counts,
+    fit: Strengths,
+    entrants: Mapping[int, Entrant],
+    placed_statistics: "_PlacedStatistics",
 ) -> list[Standing]:
     """Returns a line for each model, by place; columns are computed whole, since lines have a thousand cells."""
     decided = counts.decided
     played = counts.wins.sum(1) + counts.wins.sum(0)
-    reach = np.where(played >= FLOOR, ranking.reach, np.nan)
+    reach = np.where(played >= FLOOR, placed_statistics.reach, np.nan)
     bounds = Bounds(fit.ratings - reach, fit.ratings + reach)
-    trusted = trusted_models(fit, np.nan_to_num(reach, nan=np.inf if ranking.known else 0.0))
+    # Before the first statistics, votes alone decide; later a model without an interval is provisional.
+    unknown_reach = np.inf if placed_statistics.has_statistics else 0.0
+    trusted = trusted_models(fit, np.nan_to_num(reach, nan=unknown_reach))
     ranked = trusted & ~np.isnan(reach)
     ranked_bounds = Bounds(
         low=np.where(ranked, bounds.low, np.nan), high=np.where(ranked, bounds.high, np.nan)
@@ -274,16 +283,16 @@ def _lines(
     has_numbers = (played >= FLOOR).tolist()
     votes = played.astype(int).tolist()
     is_trusted = trusted.tolist()
-    spans_of_rank = _blanked(ranking.ranks(rank), ranked.tolist())
+    rank_spans = _blanked(placed_statistics.rank_spans(rank), ranked.tolist())
     ratings = _blanked(_spans(fit.ratings, bounds.low, bounds.high), (played > 0).tolist())
-    win_rates = _against_reference(counts, entrants, ranking.effects)
+    win_rates = _against_reference(counts, entrants, placed_statistics.effects)
     mean_win_rates = _blanked(mean_win_chances(fit).tolist(), has_numbers)
     left = _shares(
         counts.left.sum(1) + counts.left.sum(0),
         decided.sum(1) + decided.sum(0),
-        ranking.left_effects,
+        placed_statistics.left_effects,
     )
-    left_shown = _blanked(left, has_numbers)
+    left_or_none = _blanked(left, has_numbers)
     ties = counts.ties.sum(1).astype(int).tolist()
     return [
         Standing(
@@ -291,13 +300,13 @@ def _lines(
             model=entrants[code].display,
             trust="trusted" if is_trusted[place] else "provisional",
             status=fit.statuses[place],
-            rank=spans_of_rank[place],
+            rank=rank_spans[place],
             rating=ratings[place],
-            elo=ranking.elo[place],
+            elo=placed_statistics.elo[place],
             votes=votes[place],
             win_rate=win_rates[place],
             mean_win_rate=mean_win_rates[place],
-            left=left_shown[place],
+            left=left_or_none[place],
             retired=entrants[code].retired,
             ties=ties[place],
         )
@@ -306,6 +315,7 @@ def _lines(
 
 
 def _blanked(values: Iterable[Value], is_shown: Sequence[bool]) -> list[Value | None]:
+    """Returns the values, with None for those that are not shown."""
     return [value if show else None for value, show in zip(values, is_shown, strict=True)]
 
 
@@ -326,19 +336,24 @@ def _against_reference(
     return _shares(won, won + lost, effects)
 
 
-class _Ranking:
-    """Statistics by the places of newer counts, which may have additional models."""
+class _PlacedStatistics:
+    """Statistics by the places of newer counts, which may have additional models: unknown numbers are NaN.
+
+    `codes` are the models of the counts by place.
+    """
 
     def __init__(self, codes: tuple[int, ...], statistics: Statistics | None) -> None:
-        known = {code: place for place, code in enumerate(statistics.codes)} if statistics else {}
-        self._known = known
         self._statistics = statistics
+        self.has_statistics = statistics is not None
+        known_codes = statistics.codes if statistics else ()
+        self._place_of = {code: place for place, code in enumerate(known_codes)}
         # Models that the statistics lack get the place after the last.
-        self._places = np.array([known.get(code, len(known)) for code in codes], np.intp)
-        nothing = np.full(len(known), np.nan)
-        self.reach = self._placed(statistics.reach if statistics else nothing)
-        best = self._placed(statistics.ranks.low if statistics else nothing)
-        worst = self._placed(statistics.ranks.high if statistics else nothing)
+        after_last = len(known_codes)
+        self._places = np.array([self._place_of.get(code, after_last) for code in codes], np.intp)
+        unknown = np.full(after_last, np.nan)
+        self.reach = self._placed(statistics.reach if statistics else unknown)
+        best = self._placed(statistics.ranks.low if statistics else unknown)
+        worst = self._placed(statistics.ranks.high if statistics else unknown)
         self._ranked = ~np.isnan(best)
         self._best = np.nan_to_num(best).astype(int)
         self._worst = np.nan_to_num(worst).astype(int)
@@ -347,33 +362,30 @@ class _Ranking:
             elo = statistics.elo
             median = self._placed(elo.median)
             spans = _spans(median, self._placed(elo.low), self._placed(elo.high))
-        self.known = statistics is not None
-        against = statistics and statistics.against
-        lefts = statistics.left_effects if statistics else np.full(1, np.inf)
         # Without a known effect the votes of a share may depend on each other in any way.
-        self.effects = np.nan_to_num(
-            self._placed(against.effects if against else nothing), nan=np.inf
-        )
+        against = statistics.against if statistics else None
+        effects = against.effects if against else unknown
+        self.effects = np.nan_to_num(self._placed(effects), nan=np.inf)
         """The factor by which the shares against the reference vary more than if votes were independent."""
-        self.left_effects = np.nan_to_num(self._placed(lefts[:-1]), nan=np.inf)
-        self.left_effect = float(lefts[-1])
-        self.elo = [
-            span if code in known else None for code, span in zip(codes, spans, strict=True)
-        ]
+        left_effects = statistics.left_effects if statistics else np.full(1, np.inf)
+        self.left_effects = np.nan_to_num(self._placed(left_effects[:-1]), nan=np.inf)
+        self.left_effect = float(left_effects[-1])
+        """The same factor for the share of all votes won on the left; `left_effects` are those by model."""
+        self.elo = _blanked(spans, [code in self._place_of for code in codes])
         """Elo's median and spread over orders."""
 
-    def ranks(self, ranks: Codes) -> list[Span]:
+    def rank_spans(self, ranks: Codes) -> list[Span]:
         """Returns ranks with their ranges, widened to include them: a rank counts only models that are surely
         better.
         """
-        best = _listed(np.minimum(ranks, self._best), self._ranked)
-        worst = _listed(np.maximum(ranks, self._worst), self._ranked)
+        best = _with_none(np.minimum(ranks, self._best), self._ranked)
+        worst = _with_none(np.maximum(ranks, self._worst), self._ranked)
         return list(map(Span, ranks.tolist(), best, worst))
 
     def order(self, above: int, below: int) -> Order | None:
         """Returns the order of two models by code, as of the last look; None without one or without these models."""
         statistics = self._statistics
-        places = self._known
+        places = self._place_of
         if statistics is None or statistics.look is None:
             return None
         if above not in places or below not in places:
@@ -392,12 +404,12 @@ class _Ranking:
 
 def _spans(value: Floats, low: Floats, high: Floats) -> list[Span]:
     """Returns numbers with their ranges, which are NaN when unknown."""
-    lowest = _listed(low, ~np.isnan(low))
-    highest = _listed(high, ~np.isnan(high))
+    lowest = _with_none(low, ~np.isnan(low))
+    highest = _with_none(high, ~np.isnan(high))
     return list(map(Span, value.tolist(), lowest, highest))
 
 
-def _listed(values: np.ndarray, known: np.ndarray) -> list[float | None]:
+def _with_none(values: np.ndarray, known: np.ndarray) -> list[float | None]:
     listed = values.astype(object)
     listed[~known] = None
     return listed.tolist()

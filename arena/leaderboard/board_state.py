@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from arena.battles.vote_table import TableChecks
 from arena.leaderboard.board import (
+    NO_COUNTS,
     NONE_LEFT_OUT,
-    NOTHING,
     Board,
     BoardKey,
     Counts,
@@ -60,9 +60,9 @@ class BoardState:
     """The tally of the first `tallied` votes of the vote table."""
     tallied: int = 0
     version: Version | None = None
-    counts: Counts = NOTHING
+    counts: Counts = NO_COUNTS
     """The tally's counts, with imported votes if any count."""
-    imported: Counts = NOTHING
+    imported: Counts = NO_COUNTS
     import_summary: ImportSummary | None = None
     left_out: ExcludedVotes = NONE_LEFT_OUT
     board: Board | None = None

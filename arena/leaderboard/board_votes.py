@@ -18,13 +18,15 @@ from arena.database import EPOCH
 from arena.fraud.flags import VoterMarks
 from arena.imports.tables import ImportedSource
 from arena.imports.vote_columns import NOT_TOLD, ImportedVotes
-from arena.leaderboard.board import NOTHING, BoardKey, Counts, ExcludedVotes, ImportSummary
+from arena.leaderboard.board import NO_COUNTS, BoardKey, Counts, ExcludedVotes, ImportSummary
 from arena.leaderboard.statistics import POINTS_IN_TIME, BoardVotes, Crowd, History, history
 from arena.ratings.votes import Codes, Floats, Outcome, Votes
 from arena.settings import CountRule
 
 Mask = npt.NDArray[np.bool_]
-_DAY = 24 * 3600 * 1_000_000
+_DAY_MICROSECONDS = 24 * 3600 * 1_000_000
+_RANKED = OUTSIDE.index("")
+_NO_FAMILY = 0
 _STOPPED = OUTSIDE.index("stopped")
 _NAMED = OUTSIDE.index("named itself")
 
@@ -45,7 +47,7 @@ def frames_of(cast: pd.DataFrame, imported: ImportedVotes | None, key: BoardKey)
     return BoardFrames(cast, imported.beside if imported and key.kind == "bank" else None)
 
 
-def of_board(votes: pd.DataFrame, key: BoardKey) -> Mask:
+def board_mask(votes: pd.DataFrame, key: BoardKey) -> Mask:
     """Returns the mask of votes on a board's source, kind of images, family and days."""
     mask = values(votes, "source") == key.source
     mask &= values(votes, "multi") == key.multi
@@ -61,17 +63,17 @@ def of_board(votes: pd.DataFrame, key: BoardKey) -> Mask:
     return mask
 
 
-def counted(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Mask:
+def counted_mask(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Mask:
     """Returns the mask of the votes cast here that a board counts."""
-    mask = of_board(votes, key) & (values(votes, "outside") == 0) & marks.counting(votes)
+    mask = board_mask(votes, key) & (values(votes, "outside") == _RANKED) & marks.counting(votes)
     if key.unflagged:
         mask &= ~marks.flagged(votes) & ~marks.of_crowd(votes).votes
     return mask
 
 
-def counted_imported(votes: pd.DataFrame, key: BoardKey) -> Mask:
+def imported_mask(votes: pd.DataFrame, key: BoardKey) -> Mask:
     """Returns the mask of imported votes that a board counts."""
-    mask = of_board(votes, key)
+    mask = board_mask(votes, key)
     for note in ("alone", "out", "repeated"):
         mask &= ~values(votes, note)
     return mask
@@ -79,12 +81,17 @@ def counted_imported(votes: pd.DataFrame, key: BoardKey) -> Mask:
 
 def families_of(frames: BoardFrames, key: BoardKey) -> set[int]:
     """Returns the families with ranked votes on a board of all families, from any voter."""
-    mask = of_board(frames.cast, key) & (values(frames.cast, "outside") == 0)
-    families = set(np.flatnonzero(np.bincount(values(frames.cast, "family")[mask])).tolist())
+    ranked = board_mask(frames.cast, key) & (values(frames.cast, "outside") == _RANKED)
+    families = _distinct(values(frames.cast, "family")[ranked])
     if frames.imported is not None:
-        also = values(frames.imported, "family")[counted_imported(frames.imported, key)]
-        families |= set(np.unique(also).tolist())
-    return families - {0}
+        counted = imported_mask(frames.imported, key)
+        families |= _distinct(values(frames.imported, "family")[counted])
+    return families - {_NO_FAMILY}
+
+
+def _distinct(codes: Codes) -> set[int]:
+    """Returns the distinct codes, which are small; this is faster than np.unique, which sorts."""
+    return set(np.flatnonzero(np.bincount(codes)).tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +109,14 @@ class Tally:
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(
-            added_counts(self.counts, other.counts),
-            self.flagged_voters | other.flagged_voters,
-            self.flagged + other.flagged,
-            self.of_crowd + other.of_crowd,
-            self.crowd_models | other.crowd_models,
-            self.uncounted + other.uncounted,
-            self.stopped + other.stopped,
-            self.named + other.named,
+            counts=added_counts(self.counts, other.counts),
+            flagged_voters=self.flagged_voters | other.flagged_voters,
+            flagged=self.flagged + other.flagged,
+            of_crowd=self.of_crowd + other.of_crowd,
+            crowd_models=self.crowd_models | other.crowd_models,
+            uncounted=self.uncounted + other.uncounted,
+            stopped=self.stopped + other.stopped,
+            named=self.named + other.named,
         )
 
     def excluded(self, rule: CountRule) -> ExcludedVotes:
@@ -125,27 +132,27 @@ class Tally:
         )
 
 
-NO_TALLY = Tally(NOTHING)
+NO_TALLY = Tally(NO_COUNTS)
 
 
 def tally(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Tally:
     """Counts some of the votes cast here, for a board."""
-    here = of_board(votes, key)
+    on_board = board_mask(votes, key)
     outside = values(votes, "outside")
-    ranked = here & (outside == 0)
+    ranked = on_board & (outside == _RANKED)
     counting = marks.counting(votes)
     flagged = ranked & counting & marks.flagged(votes)
     crowd = marks.of_crowd(votes)
     of_crowd = ranked & counting & crowd.votes
     return Tally(
-        counts=counts_of(votes, counted(votes, key, marks)),
+        counts=counts_of(votes, counted_mask(votes, key, marks)),
         flagged_voters=frozenset(np.unique(values(votes, "voter")[flagged]).tolist()),
         flagged=int(flagged.sum()),
         of_crowd=int(of_crowd.sum()),
         crowd_models=frozenset(np.unique(crowd.models[of_crowd]).tolist()),
         uncounted=int((ranked & ~counting).sum()),
-        stopped=int((here & (outside == _STOPPED)).sum()),
-        named=int((here & (outside == _NAMED)).sum()),
+        stopped=int((on_board & (outside == _STOPPED)).sum()),
+        named=int((on_board & (outside == _NAMED)).sum()),
     )
 
 
@@ -156,13 +163,18 @@ def counts_of(votes: pd.DataFrame, mask: Mask) -> Counts:
     tied = values(votes, "tied")[mask]
     left = values(votes, "left")[mask]
     codes = _codes(winner, loser)
-    place = np.zeros(int(codes[-1]) + 1 if len(codes) else 0, np.int64)
-    place[codes] = np.arange(len(codes))
-    pair = place[winner] * len(codes) + place[loser]
-    ties = _grid(pair[tied], len(codes))
+    models = len(codes)
+    places = np.zeros(int(codes[-1]) + 1 if models else 0, np.int64)
+    places[codes] = np.arange(models)
+    pair = places[winner] * models + places[loser]
+    ties = _grid(pair[tied], models)
     ties += ties.T
-    wins = _grid(pair[~tied], len(codes)) + ties / 2
-    return Counts(tuple(codes.tolist()), wins, _grid(pair[left & ~tied], len(codes)), ties)
+    return Counts(
+        codes=tuple(codes.tolist()),
+        wins=_grid(pair[~tied], models) + ties / 2,
+        left=_grid(pair[left & ~tied], models),
+        ties=ties,
+    )
 
 
 def _codes(winner: Codes, loser: Codes) -> Codes:
@@ -189,7 +201,7 @@ def added_counts(counts: Counts, other: Counts) -> Counts:
         wins[grid] += part.wins
         left[grid] += part.left
         ties[grid] += part.ties
-    return Counts(tuple(codes.tolist()), wins, left, ties)
+    return Counts(codes=tuple(codes.tolist()), wins=wins, left=left, ties=ties)
 
 
 def same_counts(counts: Counts, other: Counts) -> bool:
@@ -205,30 +217,30 @@ def import_summary(
     votes: pd.DataFrame, key: BoardKey, sources: Mapping[int, ImportedSource]
 ) -> ImportSummary | None:
     """Returns the summary of a board's imported votes; None if it has none. `sources` are imported ones by code."""
-    here = rows_of(votes, of_board(votes, key))
-    if here.empty:
+    on_board = rows_of(votes, board_mask(votes, key))
+    if on_board.empty:
         return None
-    origins = [sources[code] for code in np.unique(values(here, "origin")).tolist()]
-    alone = values(here, "alone")
-    repeated = values(here, "repeated")
-    out = values(here, "out")
-    last = ~repeated & ~alone
-    counts = rows_of(here, last & ~out)
-    both_bad = values(counts, "both_bad")
+    origins = [sources[code] for code in np.unique(values(on_board, "origin")).tolist()]
+    alone = values(on_board, "alone")
+    repeated = values(on_board, "repeated")
+    out = values(on_board, "out")
+    is_valid = ~repeated & ~alone
+    counted = rows_of(on_board, is_valid & ~out)
+    both_bad = values(counted, "both_bad")
     return ImportSummary(
-        votes=len(counts),
+        votes=len(counted),
         sources=tuple(sorted(source.name for source in origins)),
         judge=any(source.judge for source in origins),
-        ties=int((values(counts, "tied") & ~both_bad).sum()),
+        ties=int((values(counted, "tied") & ~both_bad).sum()),
         both_bad=int(both_bad.sum()),
-        both_bad_out=int((last & out).sum()),
+        both_bad_out=int((is_valid & out).sum()),
         alone=int(alone.sum()),
         repeated=int((repeated & ~alone).sum()),
-        named=int(values(counts, "named").sum()),
-        no_item=int((values(counts, "item") < 0).sum()),
-        no_voter=int((values(counts, "voter") == NOT_TOLD).sum()),
-        no_time=int((values(counts, "voted_at") == NOT_TOLD).sum()),
-        no_images=int(values(counts, "no_images").sum()),
+        named=int(values(counted, "named").sum()),
+        no_item=int((values(counted, "item") < 0).sum()),
+        no_voter=int((values(counted, "voter") == NOT_TOLD).sum()),
+        no_time=int((values(counted, "voted_at") == NOT_TOLD).sum()),
+        no_images=int(values(counted, "no_images").sum()),
     )
 
 
@@ -241,7 +253,8 @@ def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool
     tied = values(votes, "tied")
     codes = _codes(values(votes, "winner"), values(votes, "loser"))
     has_voter = voter != NOT_TOLD
-    people, cast = np.unique(voter[has_voter], return_counts=True)
+    people, votes_of_each = np.unique(voter[has_voter], return_counts=True)
+    # Codes below 0 are imported votes without an item, and battles on own images, which are items themselves.
     is_known = (item > 0) | (values(votes, "source") == LIVE_OWN)
     columns = Votes(
         a=np.searchsorted(codes, values(votes, "winner")),
@@ -259,7 +272,7 @@ def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool
         votes=columns,
         crowd=Crowd(
             voters=len(people),
-            busiest=int(cast.max(initial=0)),
+            busiest=int(votes_of_each.max(initial=0)),
             items=len(np.unique(item[is_known])),
             pictures=len(np.unique(picture[is_known])),
         ),
@@ -272,34 +285,34 @@ def history_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> History
     """Returns the ratings of a board day by day, from the votes that have a time."""
     votes = _all_counted(frames, key, marks)
     votes = rows_of(votes, values(votes, "voted_at") != NOT_TOLD)
-    days, on = np.unique(values(votes, "voted_at") // _DAY, return_inverse=True)
-    chosen = np.linspace(0, len(days) - 1, min(len(days), POINTS_IN_TIME)).round().astype(int)
-    point = np.searchsorted(chosen, on)
+    days, day = np.unique(values(votes, "voted_at") // _DAY_MICROSECONDS, return_inverse=True)
+    points = np.linspace(0, len(days) - 1, min(len(days), POINTS_IN_TIME)).round().astype(int)
+    point = np.searchsorted(points, day)  # a vote is first in the ratings at the next chosen day
     winner = values(votes, "winner")
     loser = values(votes, "loser")
     codes = _codes(winner, loser)
     winner = np.searchsorted(codes, winner)
     loser = np.searchsorted(codes, loser)
     won = np.where(values(votes, "tied"), 0.5, 1.0)
-    wins = np.zeros((len(chosen), len(codes), len(codes)))
+    wins = np.zeros((len(points), len(codes), len(codes)))
     np.add.at(wins, (point, winner, loser), won)
     np.add.at(wins, (point, loser, winner), 1.0 - won)
-    dates = [(EPOCH + timedelta(days=day)).date() for day in days[chosen].tolist()]
+    dates = [(EPOCH + timedelta(days=number)).date() for number in days[points].tolist()]
     return history(dates, codes.tolist(), wins)
 
 
 def lost_by(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks, model: int) -> pd.DataFrame:
     """Returns the votes cast here by which a model lost on a board, the last battle first."""
-    mask = counted(votes, key, marks) & (values(votes, "loser") == model)
+    mask = counted_mask(votes, key, marks) & (values(votes, "loser") == model)
     lost = rows_of(votes, mask & ~values(votes, "tied"))
     return lost.take(np.argsort(values(lost, "battle"))[::-1])
 
 
 def _all_counted(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> pd.DataFrame:
-    cast = rows_of(frames.cast, counted(frames.cast, key, marks))
+    cast = rows_of(frames.cast, counted_mask(frames.cast, key, marks))
     if frames.imported is None:
         return cast
-    imported = rows_of(frames.imported, counted_imported(frames.imported, key))
+    imported = rows_of(frames.imported, imported_mask(frames.imported, key))
     columns = {}
     for name in COLUMNS:
         columns[name] = np.concatenate([values(cast, name), values(imported, name)])

@@ -139,7 +139,7 @@ def leaders(board: Board) -> list[str]:
     first, *others = ranked
     if not any(line.order for line in ranked):
         return [line.model for line in ranked if line.rank and line.rank.value == 1]
-    orders = [(line.model, board.ranking.order(first.code, line.code)) for line in others]
+    orders = [(line.model, board.placed_statistics.order(first.code, line.code)) for line in others]
     rivals = [model for model, order in orders if order is None or order.state != "settled"]
     return [first.model, *rivals]
 

@@ -67,13 +67,13 @@ def _with_statistics(
     code = results.standing.code
     if statistics is None or code not in statistics.codes:
         return results
-    cast = statistics.of
+    board_votes = statistics.board_votes
     place = statistics.codes.index(code)
-    family_codes, family = np.unique(cast.family, return_inverse=True)
-    family_shares = shares_of(cast, place, family, len(family_codes))
+    family_codes, family = np.unique(board_votes.family, return_inverse=True)
+    family_shares = shares_of(board_votes, place, family, len(family_codes))
     of_families = dict(zip(family_codes.tolist(), family_shares, strict=True))
-    opponent = np.where(cast.votes.a == place, cast.votes.b, cast.votes.a)
-    opponent_shares = shares_of(cast, place, opponent, len(statistics.codes))
+    opponent = np.where(board_votes.votes.a == place, board_votes.votes.b, board_votes.votes.a)
+    opponent_shares = shares_of(board_votes, place, opponent, len(statistics.codes))
     against = dict(zip(statistics.codes, opponent_shares, strict=True))
     best, worst = _extremes(board, place)
     return replace(
@@ -100,17 +100,17 @@ _NONE = Share(0, 0, 0.0, 1.0)
 def _extremes(board: Board, place: int) -> tuple[tuple[ItemShare, ...], tuple[ItemShare, ...]]:
     """Returns the items with its best and its worst shares, by the nearer end of each share's interval."""
     assert board.statistics is not None
-    cast = board.statistics.of
-    votes = cast.votes
+    board_votes = board.statistics.board_votes
+    votes = board_votes.votes
     if votes.items is None:
         return (), ()
-    mine = (
+    decided_on_items = (
         ((votes.a == place) | (votes.b == place))
         & (votes.outcome != Outcome.TIE)
         & (votes.items > 0)
     )
-    items, item = np.unique(np.where(mine, votes.items, 0), return_inverse=True)
-    shares = shares_of(cast, place, item, len(items))
+    items, item = np.unique(np.where(decided_on_items, votes.items, 0), return_inverse=True)
+    shares = shares_of(board_votes, place, item, len(items))
     candidates = [
         ItemShare(code, share)
         for code, share in zip(items.tolist(), shares, strict=True)

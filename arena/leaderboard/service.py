@@ -25,19 +25,19 @@ from arena.fraud.eligibility import official_board
 from arena.fraud.flags import FlagService, VoterMarks
 from arena.imports.tables import IMPORTED_SOURCE
 from arena.items.store import ANSWER, SOURCE
-from arena.leaderboard.board import NONE_LEFT_OUT, NOTHING, Board, BoardKey, board
+from arena.leaderboard.board import NO_COUNTS, NONE_LEFT_OUT, Board, BoardKey, board
 from arena.leaderboard.board_inputs import BoardInputs, InputReader
 from arena.leaderboard.board_state import BoardHealth, BoardState, Version
 from arena.leaderboard.board_votes import (
     NO_TALLY,
     BoardFrames,
     added_counts,
-    counted_imported,
     counts_of,
     families_of,
     frames_of,
     history_of,
     import_summary,
+    imported_mask,
     lost_by,
     same_counts,
     tally,
@@ -66,7 +66,7 @@ from arena.settings import BoardVoters, CountRule, CountSettings
 EVERY_SECONDS = 60.0
 """The least seconds between two computations of a board's intervals or of its history."""
 MANY = 1000
-"""The votes of a board from which on EVERY_SECONDS is kept; smaller boards are computed sooner."""
+"""The fewest votes of a board that EVERY_SECONDS is kept for; smaller boards are computed sooner."""
 RENEW_SECONDS = 1.0
 """The least seconds between two updates of a board that many visitors open at once."""
 CACHED_BOARDS = 64
@@ -258,7 +258,7 @@ class Leaderboard:
         state = self._cached(made.key)
         with state.turn:
             if state.families_of is not made.statistics:
-                state.families = family_ratings(made.statistics.of)
+                state.families = family_ratings(made.statistics.board_votes)
                 state.families_of = made.statistics
             return {
                 self.families[ratings.family]: ratings
@@ -393,10 +393,10 @@ class Leaderboard:
     def _count_imported(
         key: BoardKey, state: BoardState, frames: BoardFrames, inputs: BoardInputs
     ) -> None:
-        state.imported = NOTHING
+        state.imported = NO_COUNTS
         state.import_summary = None
         if frames.imported is not None:
-            state.imported = counts_of(frames.imported, counted_imported(frames.imported, key))
+            state.imported = counts_of(frames.imported, imported_mask(frames.imported, key))
             state.import_summary = import_summary(frames.imported, key, inputs.imported_sources)
 
     def _basis(self, key: BoardKey) -> tuple[BoardFrames, VoterMarks]:
@@ -444,22 +444,22 @@ class Leaderboard:
         entrants = self._inputs.last.entrants
         source = self._inputs.last.imported_sources.get(key.source)
         is_judged = key.kind == "imported" and source is not None and source.judge
-        cast = votes_of(frames, key, marks, is_judged)
+        board_votes = votes_of(frames, key, marks, is_judged)
         with self._database.read() as connection:
             name = board_name(connection, key, self._settings(key).rule)
             record = read_record(connection, name) if name else None
-        if not len(cast.votes):
+        if not len(board_votes.votes):
             return None
         references = [code for code, model in entrants.items() if model.is_reference]
         reference = references[0] if references else None
-        ever = len(record.models.union(cast.codes)) if record else None
-        statistics = compute_statistics(cast, before, reference, ever)
+        models_ever = len(record.models.union(board_votes.codes)) if record else None
+        statistics = compute_statistics(board_votes, before, reference, models_ever)
         if name and record:
             record = extend_record(self._database, name, record, statistics.codes, statistics.look)
             statistics = replace(statistics, settled=record.settled)
         if name and key.kind != "imported":
             earlier = before and before.takeover
-            statistics = replace(statistics, takeover=takeover(cast, statistics, earlier))
+            statistics = replace(statistics, takeover=takeover(board_votes, statistics, earlier))
         return statistics
 
 

@@ -125,13 +125,13 @@ class Statistics:
     """
     against: AgainstReference | None
     """None if the reference has no battles."""
-    of: BoardVotes
+    board_votes: BoardVotes
     look: Look | None
     """The last look at the orders of all models, by place; None without a record, or if items or voters are unknown."""
     settled: Mapping[tuple[int, int], int] = field(default_factory=dict)
     """The board's votes when the first model, by code, was settled above the second, from its record."""
     takeover: Takeover | None = None
-    """The takeover; None as in `takeover`, and also if voting has ended, and on narrowed boards."""
+    """None if it takes a majority, if fewer than two models have a rank, and on boards imported or without a record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,44 +155,45 @@ class FamilyRatings:
 
 
 def compute_statistics(
-    cast: BoardVotes,
+    board_votes: BoardVotes,
     before: Statistics | None,
     reference: int | None = None,
-    ever: int | None = None,
+    models_ever: int | None = None,
 ) -> Statistics:
     """Computes a board's statistics; the Elo of `before` is kept while the votes hardly grow.
 
-    `reference` is the code of the reference; `ever` the number of models that the board ever had, None if orders are
-    not settled.
+    `reference` is the code of the reference. `models_ever` is the number of models that the board ever had, None if
+    orders are not settled.
     """
-    fit = bradley_terry(win_matrix(cast.votes))
-    bounds = intervals(fit, cast.votes, "picture")
+    fit = bradley_terry(win_matrix(board_votes.votes))
+    bounds = intervals(fit, board_votes.votes, "picture")
     reach = (bounds.high - bounds.low) / 2
-    votes = len(cast.votes)
+    votes = len(board_votes.votes)
     ranked = trusted_models(fit, reach)
-    keeps = (
+    is_elo_recent = (
         before is not None
-        and before.codes == cast.codes
+        and before.codes == board_votes.codes
         and abs(votes - before.elo_votes) < GROWTH * votes
     )
+    against = None
+    if reference in board_votes.codes:
+        against = against_reference(board_votes, board_votes.codes.index(reference))
     return Statistics(
-        codes=cast.codes,
+        codes=board_votes.codes,
         votes=votes,
         clusters=bounds.clusters,
         reach=reach,
         for_new_voters=bounds.for_new_voters,
         ranks=rank_sets(fit, bounds, ranked),
-        lack_of_fit=lack_of_fit(fit, cast.votes, "picture"),
-        elo=before.elo if before and keeps else elo_orders(cast.votes, ORDERS, SEED),
-        elo_votes=before.elo_votes if before and keeps else votes,
-        crowd=cast.crowd,
-        overturn=_overturn(fit, cast, ranked),
-        left_effects=_left_effects(cast),
-        against=against_reference(cast, cast.codes.index(reference))
-        if reference in cast.codes
-        else None,
-        of=cast,
-        look=_look(fit, bounds, cast, before, ever),
+        lack_of_fit=lack_of_fit(fit, board_votes.votes, "picture"),
+        elo=before.elo if before and is_elo_recent else elo_orders(board_votes.votes, ORDERS, SEED),
+        elo_votes=before.elo_votes if before and is_elo_recent else votes,
+        crowd=board_votes.crowd,
+        overturn=_overturn(fit, board_votes, ranked),
+        left_effects=_left_effects(board_votes),
+        against=against,
+        board_votes=board_votes,
+        look=_look(fit, bounds, board_votes, before, models_ever),
     )
 
 
@@ -203,55 +204,66 @@ def trusted_models(fit: Strengths, reach: Floats) -> np.ndarray:
 
 
 def _look(
-    fit: Strengths, bounds: Intervals, cast: BoardVotes, before: Statistics | None, ever: int | None
+    fit: Strengths,
+    bounds: Intervals,
+    board_votes: BoardVotes,
+    before: Statistics | None,
+    models_ever: int | None,
 ) -> Look | None:
     """Looks at the orders of all pairs, anew only every LOOK_EVERY votes or among other models."""
-    tells = cast.items_known and (bounds.for_new_voters or cast.judged)
-    if ever is None or not tells:
+    can_settle = board_votes.items_known and (bounds.for_new_voters or board_votes.judged)
+    if models_ever is None or not can_settle:
         return None
-    last = before.look if before and before.codes == cast.codes else None
-    is_due = last is None or last.votes // LOOK_EVERY != len(cast.votes) // LOOK_EVERY
-    return look(fit, bounds, cast.votes, ever, judged=cast.judged) if is_due else last
-
-
-def _overturn(fit: Strengths, cast: BoardVotes, ranked: np.ndarray) -> Overturn | None:
-    """Returns the votes that overturn the first place among the models with a rank."""
-    places = np.flatnonzero(ranked)
-    codes = cast.codes
-    grid = np.ix_(places, places)
-    change = fragility(bradley_terry(fit.wins[grid]), cast.ties()[grid])
-    return change and Overturn(
-        codes[places[change.leader]], codes[places[change.rival]], change.votes
+    last = before.look if before and before.codes == board_votes.codes else None
+    is_due = last is None or last.votes // LOOK_EVERY != len(board_votes.votes) // LOOK_EVERY
+    return (
+        look(fit, bounds, board_votes.votes, models_ever, judged=board_votes.judged)
+        if is_due
+        else last
     )
 
 
-def _by_voter(cast: BoardVotes, votes: Votes) -> list[Codes]:
+def _overturn(fit: Strengths, board_votes: BoardVotes, ranked: np.ndarray) -> Overturn | None:
+    """Returns the votes that overturn the first place among the models with a rank."""
+    places = np.flatnonzero(ranked)
+    codes = board_votes.codes
+    grid = np.ix_(places, places)
+    change = fragility(bradley_terry(fit.wins[grid]), board_votes.ties()[grid])
+    if change is None:
+        return None
+    return Overturn(
+        leader=codes[places[change.leader]],
+        rival=codes[places[change.rival]],
+        votes=change.votes,
+    )
+
+
+def _by_voter(board_votes: BoardVotes, votes: Votes) -> list[Codes]:
     """Returns the voters of some of a board's votes as clusters; empty if the board has too few voters."""
-    return [cluster_codes(votes, "voter")] if are_several(cast.votes.voters) else []
+    return [cluster_codes(votes, "voter")] if are_several(board_votes.votes.voters) else []
 
 
-def _left_effects(cast: BoardVotes) -> Floats:
+def _left_effects(board_votes: BoardVotes) -> Floats:
     """Returns the design effects for each model and for all votes, since a voter may prefer a side."""
-    decided = np.flatnonzero(cast.votes.outcome != Outcome.TIE)
-    votes = cast.votes.take(decided)
-    left = cast.left[decided]
-    models = len(cast.codes)
+    decided = np.flatnonzero(board_votes.votes.outcome != Outcome.TIE)
+    votes = board_votes.votes.take(decided)
+    left = board_votes.left[decided]
+    models = len(board_votes.codes)
+    # Each vote is in three shares: of either model, and of all votes, which have the place after the models.
     cells = np.concatenate([votes.a, votes.b, np.full(len(votes), models)])
-    voters = [np.tile(codes, 3) for codes in _by_voter(cast, votes)]
+    voters = [np.tile(codes, 3) for codes in _by_voter(board_votes, votes)]
     return design_effects(np.tile(left, 3), cells, models + 1, voters)
 
 
-def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
+def against_reference(board_votes: BoardVotes, reference: int) -> AgainstReference:
     """Returns the shares won against the model at place `reference`."""
-    met = ((cast.votes.a == reference) | (cast.votes.b == reference)) & (
-        cast.votes.outcome != Outcome.TIE
-    )
-    votes = cast.votes.take(np.flatnonzero(met))
-    models = len(cast.codes)
-    lost = votes.a == reference  # side a won
+    decided = _decided_battles(board_votes.votes, reference)
+    votes = board_votes.votes.take(np.flatnonzero(decided))
+    models = len(board_votes.codes)
+    lost = votes.a == reference  # The winner is side a.
     model = np.where(lost, votes.b, votes.a)
-    clusters = [cluster_codes(votes, "picture"), *_by_voter(cast, votes)]
-    families, family = np.unique(cast.family[met], return_inverse=True)
+    clusters = [cluster_codes(votes, "picture"), *_by_voter(board_votes, votes)]
+    families, family = np.unique(board_votes.family[decided], return_inverse=True)
     cell = family * models + model
     cells = len(families) * models
     rates = clustered_shares(~lost, cell, cells, clusters)
@@ -261,41 +273,44 @@ def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
     return AgainstReference(design_effects(~lost, model, models, clusters), of_families)
 
 
-def shares_of(cast: BoardVotes, model: int, group: Codes, groups: int) -> list[Share]:
+def shares_of(board_votes: BoardVotes, model: int, group: Codes, groups: int) -> list[Share]:
     """Returns the shares of its decided battles that the model at this place won, by the group of each vote."""
-    decided = ((cast.votes.a == model) | (cast.votes.b == model)) & (
-        cast.votes.outcome != Outcome.TIE
-    )
-    votes = cast.votes.take(np.flatnonzero(decided))
-    cell = group[decided]
+    decided = _decided_battles(board_votes.votes, model)
+    votes = board_votes.votes.take(np.flatnonzero(decided))
     won = votes.a == model  # The winner is side a.
-    clusters = [cluster_codes(votes, "picture"), *_by_voter(cast, votes)]
-    return clustered_shares(won, cell, groups, clusters)
+    clusters = [cluster_codes(votes, "picture"), *_by_voter(board_votes, votes)]
+    return clustered_shares(won, group[decided], groups, clusters)
+
+
+def _decided_battles(votes: Votes, model: int) -> np.ndarray:
+    """Returns the mask of a model's battles that have a winner; `model` is its place."""
+    return ((votes.a == model) | (votes.b == model)) & (votes.outcome != Outcome.TIE)
 
 
 def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:
     """Returns the ratings at the end of each day, from the wins since the day before (days x models x models)."""
-    ratings = [_largest_group(bradley_terry(total)) for total in np.cumsum(wins, axis=0)]
+    ratings = [_comparable_ratings(bradley_terry(total)) for total in np.cumsum(wins, axis=0)]
     return History(tuple(days), tuple(codes), np.array(ratings).reshape(len(days), len(codes)))
 
 
-def family_ratings(cast: BoardVotes) -> tuple[FamilyRatings, ...]:
+def family_ratings(board_votes: BoardVotes) -> tuple[FamilyRatings, ...]:
     """Returns the models' ratings in each family, with intervals as on the board."""
     return tuple(
-        _family(cast.votes.take(cast.family == family), int(family))
-        for family in np.unique(cast.family)
+        _family(board_votes.votes.take(board_votes.family == family), int(family))
+        for family in np.unique(board_votes.family)
     )
 
 
 def _family(votes: Votes, family: int) -> FamilyRatings:
     fit = bradley_terry(win_matrix(votes))
-    ratings = _largest_group(fit)
+    ratings = _comparable_ratings(fit)
     bounds = intervals(fit, votes, "picture")
     reach = (bounds.high - bounds.low) / 2
     played = (fit.wins + fit.wins.T).sum(1).astype(np.int64)
     return FamilyRatings(family, ratings, ratings - reach, ratings + reach, played)
 
 
-def _largest_group(fit: Strengths) -> Floats:
+def _comparable_ratings(fit: Strengths) -> Floats:
+    """Returns the ratings of the largest group of comparable models; NaN for others, and below the floor."""
     enough = (fit.wins + fit.wins.T).sum(1) >= FLOOR
     return np.where(enough & (fit.components == 0), fit.ratings, np.nan)

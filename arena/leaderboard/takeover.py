@@ -16,14 +16,16 @@ _GROWTH = 0.01
 """The share that the votes must grow by before the number is computed anew."""
 
 
-def takeover(cast: BoardVotes, statistics: Statistics, before: Takeover | None) -> Takeover | None:
+def takeover(
+    board_votes: BoardVotes, statistics: Statistics, before: Takeover | None
+) -> Takeover | None:
     """Returns the takeover of a board; None while fewer than two models have a rank, or if it takes a majority."""
-    if before and abs(len(cast.votes) - before.votes) < _GROWTH * before.votes:
+    if before and abs(len(board_votes.votes) - before.votes) < _GROWTH * before.votes:
         return before
     ranked = np.flatnonzero(~np.isnan(statistics.ranks.low))
-    fit = bradley_terry(win_matrix(cast.votes)[np.ix_(ranked, ranked)])
+    fit = bradley_terry(win_matrix(board_votes.votes)[np.ix_(ranked, ranked)])
     fewest = fewest_new_voters(fit, EACH)
-    if fewest is None or EACH * fewest.voters > len(cast.votes):
+    if fewest is None or EACH * fewest.voters > len(board_votes.votes):
         return None
     pair = np.random.default_rng(0)
     votes = EACH * fewest.voters
@@ -31,7 +33,7 @@ def takeover(cast: BoardVotes, statistics: Statistics, before: Takeover | None) 
     b = (a + pair.integers(1, len(ranked), votes)) % len(ranked)
     as_others = pair.random(votes) < fit.chances[a, b]
     chose_a = (a == fewest.rival) | (b != fewest.rival) & as_others
-    honest = cast.votes.take(np.flatnonzero(cast.votes.outcome != Outcome.TIE))
+    honest = board_votes.votes.take(np.flatnonzero(board_votes.votes.outcome != Outcome.TIE))
     assert honest.voters is not None
     voter = np.unique(honest.voters, return_inverse=True)[1]
     newest = int(voter.max(initial=-1)) + 1 + np.arange(votes) // EACH
@@ -42,10 +44,10 @@ def takeover(cast: BoardVotes, statistics: Statistics, before: Takeover | None) 
         voter=np.concatenate([voter, newest]),
     )
     return Takeover(
-        leader=cast.codes[int(ranked[np.nanargmax(fit.ratings)])],
-        rival=cast.codes[int(ranked[fewest.rival])],
+        leader=board_votes.codes[int(ranked[np.nanargmax(fit.ratings)])],
+        rival=board_votes.codes[int(ranked[fewest.rival])],
         voters=fewest.voters,
         is_noticed=fewest.voters >= FEWEST
-        and stands_out(whole, len(cast.codes), int(ranked[fewest.rival])),
-        votes=len(cast.votes),
+        and stands_out(whole, len(board_votes.codes), int(ranked[fewest.rival])),
+        votes=len(board_votes.votes),
     )

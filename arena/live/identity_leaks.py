@@ -5,6 +5,7 @@ topic: a palm tree, a Google logo and a llama in a picture do not identify the s
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from arena.cache import Cache
 
@@ -36,26 +37,38 @@ _KIND = rf"(?:{_SORT}[ -]){{0,4}}(?:model|assistant|chat-?bot|ai|vlm|llm|mllm|sy
 _MADE = r"(?:trained|made|created|developed|built|designed|fine-?tuned|powered|provided|released)"
 _SELF = r"I(?: am|['\u2019]m)"
 _TALKING = r"you(?: are|['\u2019]re) (?:talking|chatting|speaking) (?:to|with)"
-_OTHERS = (
+_FOREIGN_I_AM = (
     r"je suis|je m['\u2019]appelle|soy|me llamo|ich bin|ich hei\u00dfe|mein name ist|eu sou|\u044f"
 )
 _WE = r"we(?: are|['\u2019]re)"
-_I_AM = rf"(?:\b(?:{_SELF}|{_WE}|I was|my name is|call me|{_TALKING}|{_OTHERS})\b|我是|我叫|我的名字是|저는|私は)"
+_I_AM = rf"(?:\b(?:{_SELF}|{_WE}|I was|my name is|call me|{_TALKING}|{_FOREIGN_I_AM})\b|我是|我叫|我的名字是|저는|私は)"
 _CALLED = r"(?:[\w'-]{1,40}[\s,]{1,3}){0,4}?(?:called|named|based on|version of)"
 _BETWEEN = rf"(?:(?:{_CALLED}|the|an?|just|actually|also|now)\s){{0,3}}"
 _NEAR = rf"[\s,:\"'\u201c\u2014*_`-]{{0,8}}{_BETWEEN}[\"'\u201c*_`]{{0,4}}"
 _BY = rf"\b{_MADE}\b[^.!?\n]{{0,30}}\b(?:by|at|from) (?:the )?(?:{_MAKERS})\b"
-_ALWAYS = (
+_MAKER_PATTERNS = (
     rf"\b(?:{_SELF}|I was|I(?:['\u2019]ve| have) been)\b[^.!?\n]{{0,60}}{_BY}",
     rf"\bas (?:an?|the) {_KIND}[\s,]+(?:(?:that|which|I) was )?{_BY}",
     rf"\bmy (?:creators?|developers?|makers?)[\s,]+(?:(?:at|is|are|from) )?(?:{_MAKERS})\b",
     rf"\b(?:{_MAKERS}) (?:has )?{_MADE} me\b",
     rf"我[^。\n]{{0,20}}由(?:{_MAKERS})[^。\n]{{0,12}}(?:开发|训练|研发|推出|创建)",
 )
+"""Patterns of a speaker that names its maker, whatever the names of the models here."""
 _PART = 1_000
+"""The characters of an answer in which one search looks for the start of a match, since `re` blocks all other work."""
 _SPAN = 400
-"""_PART, _SPAN: the characters of an answer searched at once, and a match's reach beyond them, since `re` blocks all
-other work."""
+"""The characters after a part that its match may reach into, and the most of an answer that is only a name."""
+_NOTHING = "(?!)"
+"""A pattern that never matches."""
+
+
+class _Patterns(NamedTuple):
+    """The patterns of answers that reveal one of some models."""
+
+    speaker: re.Pattern[str]
+    """Finds a speaker that names itself."""
+    bare_name: re.Pattern[str]
+    """Matches an answer that is only a model's name."""
 
 
 def names_itself(text: str, models: Sequence[str]) -> bool:
@@ -67,12 +80,13 @@ def names_itself(text: str, models: Sequence[str]) -> bool:
     names = tuple(models)
     if not _mentions(line.lower(), names):
         return False
-    speaks, bare = _CACHE.get(names, lambda: _patterns(names))
-    if len(line) <= _SPAN and bare.fullmatch(line):
+    patterns = _CACHE.get(names, lambda: _patterns(names))
+    if len(line) <= _SPAN and patterns.bare_name.fullmatch(line):
         return True
     for start in range(0, len(line), _PART):
-        match = speaks.search(line, start, start + _PART + _SPAN)
-        if match and match.start() < start + _PART:
+        end = start + _PART
+        match = patterns.speaker.search(line, start, end + _SPAN)
+        if match and match.start() < end:  # a later one is whole in the next part only
             return True
     return False
 
@@ -82,18 +96,20 @@ def _mentions(text: str, names: Sequence[str]) -> bool:
     return any(stem in text for stem in _STEMS) or any(name.lower() in text for name in names)
 
 
-_CACHE: Cache[tuple[re.Pattern[str], re.Pattern[str]]] = Cache(8)
+_CACHE: Cache[_Patterns] = Cache(8)
 
 
-def _patterns(models: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Returns the pattern of a speaker that names itself, and the pattern of a bare name."""
+def _patterns(models: tuple[str, ...]) -> _Patterns:
     names = "|".join([*(re.escape(name) for name in models if len(name) > 2), _MODELS])
-    bare = "|".join(re.escape(name) for name in models if not name.isalpha()) or "(?!)"
+    bare_names = "|".join(re.escape(name) for name in models if not name.isalpha()) or _NOTHING
     patterns = (
-        *_ALWAYS,
+        *_MAKER_PATTERNS,
         rf"{_I_AM}{_NEAR}(?:{names})(?![a-z0-9_])",
         rf"\b(?:as|{_SELF}) (?:an?|the) (?:{_MAKERS}|{names})(?:['\u2019]s)?(?:[- ]{_MADE})?[ -]{_KIND}",
         rf"\bas (?:{names}), I\b",
     )
-    speaks = "|".join(f"(?:{pattern})" for pattern in patterns)
-    return re.compile(speaks, re.IGNORECASE), re.compile(rf"\W*(?:{bare})\W*", re.IGNORECASE)
+    any_pattern = "|".join(f"(?:{pattern})" for pattern in patterns)
+    return _Patterns(
+        speaker=re.compile(any_pattern, re.IGNORECASE),
+        bare_name=re.compile(rf"\W*(?:{bare_names})\W*", re.IGNORECASE),
+    )

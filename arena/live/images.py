@@ -103,7 +103,7 @@ class OwnImages:
 
     def path(self, voter: int, token: str) -> Path | None:
         """Returns the path of a visitor's image; None for another visitor's and for a deleted one."""
-        return self._there(_mine(voter, token))
+        return self._there(_is_own(voter, token))
 
     def attach(
         self, voter: int, tokens: Sequence[str], battle: int, keep: bool
@@ -112,7 +112,7 @@ class OwnImages:
         with self._database.write() as connection:
             for position, token in enumerate(tokens):
                 waiting = OWN_IMAGE.update().where(
-                    _mine(voter, token), OWN_IMAGE.c.battle_id.is_(None)
+                    _is_own(voter, token), OWN_IMAGE.c.battle_id.is_(None)
                 )
                 if not connection.execute(
                     waiting.values(battle_id=battle, position=position, kept=keep)
@@ -122,11 +122,11 @@ class OwnImages:
 
     def of_battle(self, voter: int, battle: int) -> tuple[str, ...]:
         """Returns the tokens of a battle's images in order, including deleted ones."""
-        mine = select(OWN_IMAGE.c.token).where(
+        query = select(OWN_IMAGE.c.token).where(
             OWN_IMAGE.c.battle_id == battle, OWN_IMAGE.c.voter_id == voter
         )
         with self._database.read() as connection:
-            return tuple(connection.scalars(mine.order_by(OWN_IMAGE.c.position)))
+            return tuple(connection.scalars(query.order_by(OWN_IMAGE.c.position)))
 
     def files(self, voter: int, tokens: Sequence[str]) -> tuple[bytes, ...]:
         """Returns the files of a visitor's images in this order. Raises OwnImageError when one is gone."""
@@ -174,19 +174,20 @@ class OwnImages:
         values |= {"sha256": picture.sha256, "suffix": picture.suffix}
         path = self._folder / f"{token}.{picture.suffix}"
         with self._database.write() as connection:
-            here = select(func.count()).where(
+            stored = select(func.count()).where(
                 OWN_IMAGE.c.gone_at.is_(None), OWN_IMAGE.c.kept.is_(False)
             )
-            mine = here.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
-            if connection.execute(mine).scalar_one() >= MOST_WAITING:
+            waiting = stored.where(OWN_IMAGE.c.voter_id == voter, OWN_IMAGE.c.battle_id.is_(None))
+            if connection.execute(waiting).scalar_one() >= MOST_WAITING:
                 raise OwnImageError(
-                    "You have {} images here that no battle uses. Remove some first.", MOST_WAITING
+                    "You have {} images here that no battle uses. Remove some first.",
+                    MOST_WAITING,
                 )
-            if connection.execute(here).scalar_one() >= MOST_TOGETHER:
+            if connection.execute(stored).scalar_one() >= MOST_TOGETHER:
                 raise OwnImageError(
                     "There are too many images here right now. Try again in an hour."
                 )
-            brought = 0 if network is None else self._days.more(connection, network, "images")
+            brought = 0 if network is None else self._days.count_one(connection, network, "images")
             if brought > MOST_OF_NETWORK:
                 raise LimitError(
                     "Your network has added all its images for today. You can add more "
@@ -220,10 +221,11 @@ class OwnImages:
 
         It deletes them again afterwards, in case one was still being written.
         """
-        here = select(OWN_IMAGE).where(OWN_IMAGE.c.gone_at.is_(None), which)
-        mine = here if with_kept else here.where(OWN_IMAGE.c.kept.is_(False))
+        query = select(OWN_IMAGE).where(OWN_IMAGE.c.gone_at.is_(None), which)
+        if not with_kept:
+            query = query.where(OWN_IMAGE.c.kept.is_(False))
         with self._database.read() as connection:
-            rows = connection.execute(mine).all()
+            rows = connection.execute(query).all()
         paths = [self._path(row) for row in rows]
         for path in paths:
             path.unlink(missing_ok=True)
@@ -236,7 +238,7 @@ class OwnImages:
         return len(rows)
 
 
-def _mine(voter: int, token: str) -> ColumnElement[bool]:
+def _is_own(voter: int, token: str) -> ColumnElement[bool]:
     return (
         (OWN_IMAGE.c.token == token)
         & (OWN_IMAGE.c.voter_id == voter)
@@ -255,7 +257,8 @@ def _moves(data: bytes) -> bool:
     position = 13 + _colours(data[10])
     frames = 0
     while (kind := data[position : position + 1]) in (b"!", b","):
-        frames += kind == b","
+        if kind == b",":
+            frames += 1
         if frames == 2:
             return True
         flags = int.from_bytes(data[position + 9 : position + 10])

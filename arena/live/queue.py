@@ -122,14 +122,14 @@ class GenerationQueue:
     async def check_room(self, network: str | None = None) -> None:
         """Raises LiveError when too many wait, of this network or of all, or while no questions are allowed."""
         await asyncio.to_thread(self._check)
-        mine = 0 if network is None else self._of(network)
-        if mine >= MOST_OF_NETWORK:
+        own_waiting = 0 if network is None else self._of(network)
+        if own_waiting >= MOST_OF_NETWORK:
             raise LiveError(
                 "{} others on your network are waiting for answers. Please come back in a "
                 "few minutes.",
-                mine,
+                own_waiting,
             )
-        if self.waiting >= (MOST_WAITING if mine or network is None else 2 * MOST_WAITING):
+        if self.waiting >= (MOST_WAITING if own_waiting or network is None else 2 * MOST_WAITING):
             raise LiveError(
                 "{} others are waiting for answers. Please come back in a few minutes.",
                 self.waiting,

@@ -206,14 +206,14 @@ class LiveStore(ChoiceStore[LiveBattle]):
             cut_a, cut_b = answered.cut
             values |= {"thinking_a": thinking_a, "thinking_b": thinking_b}
             values |= {"cut_a": cut_a, "cut_b": cut_b}
-            this = (TURN.c.battle_id == battle) & (TURN.c.number == number)
-            connection.execute(update(TURN).where(this).values(values))
-            mine = update(BATTLE).where(BATTLE.c.id == battle)
+            is_turn = (TURN.c.battle_id == battle) & (TURN.c.number == number)
+            connection.execute(update(TURN).where(is_turn).values(values))
+            update_battle = update(BATTLE).where(BATTLE.c.id == battle)
             if number == 1:
                 model_a, model_b = _codes(connection, answered.models)
-                connection.execute(mine.values(model_a=model_a, model_b=model_b))
+                connection.execute(update_battle.values(model_a=model_a, model_b=model_b))
             if answered.replaced:
-                connection.execute(mine.values(draw=None, draw_probability=None))
+                connection.execute(update_battle.values(draw=None, draw_probability=None))
         self._database.release(_held(battle))
 
     def end(self, battle: int, reason: str) -> None:
@@ -239,8 +239,8 @@ class LiveStore(ChoiceStore[LiveBattle]):
 
     def unfinished(self, voter: int) -> LiveBattle | None:
         """Returns the voter's last battle if it waits for a choice, for answers or for its reveal."""
-        mine = (BATTLE.c.voter_id == voter) & (BATTLE.c.began_at > now() - MOST_AGE)
-        query = select(BATTLE).where(IS_LIVE, mine).order_by(BATTLE.c.id.desc()).limit(1)
+        is_recent = (BATTLE.c.voter_id == voter) & (BATTLE.c.began_at > now() - MOST_AGE)
+        query = select(BATTLE).where(IS_LIVE, is_recent).order_by(BATTLE.c.id.desc()).limit(1)
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
             if row is None or row.revealed_at is not None or row.ended is not None:
@@ -332,8 +332,8 @@ def _battle(connection: Connection, row: Row) -> LiveBattle:
 
 def _turns(connection: Connection, battle: int) -> tuple[tuple[LiveTurn, ...], int]:
     """Returns the turns of a battle, and the number of answered ones."""
-    mine = select(TURN).where(TURN.c.battle_id == battle).order_by(TURN.c.number)
-    rows = connection.execute(mine).all()
+    query = select(TURN).where(TURN.c.battle_id == battle).order_by(TURN.c.number)
+    rows = connection.execute(query).all()
     turns = tuple(
         LiveTurn(
             question=row.question,

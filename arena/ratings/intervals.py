@@ -31,7 +31,7 @@ ALONE = 0.5
 FEW = 5
 """The fewest clusters of a model with a reliable spread; with fewer, the curvature may widen the interval."""
 MANY = 100
-"""The clusters of a model from which on Student's quantile is the normal's (within 1.3%)."""
+"""The fewest clusters of a model for which Student's quantile is taken as the normal's (within 1.3%)."""
 OF_ITEMS: frozenset[Cluster] = frozenset({"picture", "item", "family"})
 """Clusters of items; intervals by these also consider voters."""
 BLOCK = 4096

@@ -15,10 +15,10 @@ from arena.ratings.intervals import LEVEL, NORMAL, Bounds, Intervals, student_qu
 from arena.ratings.votes import Codes, Floats
 
 STEP = 0.005
-"""The step of the grid that integrates the studentised range, in standard errors."""
 END = 9.0
+"""STEP, END: the step and the end of the grid that integrates the studentised range, in standard errors."""
 NEARLY_NORMAL = 2000.0
-"""The degrees of freedom from which on Student's quantile is the normal's, even far out."""
+"""The fewest degrees of freedom for which Student's quantile is taken as the normal's, even far out."""
 
 
 def sets_around(ranks: Codes, sets: Bounds) -> Bounds:
@@ -38,11 +38,13 @@ def rank_sets(fit: Strengths, intervals: Intervals, among: np.ndarray | None = N
     for number in np.unique(members[members > 1]).tolist():
         of_size = members == number
         reach[of_size] = _student_reach(intervals.freedom[of_size], range_quantile(number))
-    own = intervals.covariance.diagonal()
-    variance = np.maximum(own[:, None] + own[None, :] - 2 * intervals.covariance, 0)
+    variances = intervals.covariance.diagonal()
+    variance = variances[:, None] + variances[None, :] - 2 * intervals.covariance
+    variance = np.maximum(variance, 0)
     gap = fit.ratings[:, None] - fit.ratings[None, :]
-    least = np.maximum(reach[:, None], reach[None, :])
-    above = (gap > 0) & (gap > least * np.sqrt(variance)) & rivals
+    # A pair's gap has to be beyond chance for the model with the longer reach.
+    pair_reach = np.maximum(reach[:, None], reach[None, :])
+    above = (gap > 0) & (gap > pair_reach * np.sqrt(variance)) & rivals
     return Bounds(
         low=np.where(numbered, 1.0 + above.sum(0), np.nan),
         high=np.where(numbered, members - above.sum(1), np.nan).astype(np.float64),
@@ -56,11 +58,12 @@ def range_quantile(models: int) -> float:
     The range of independent normals is below w with probability n * integral of phi(z) (Phi(z) - Phi(z - w))^(n-1).
     """
     normal = NormalDist()
-    places = np.arange(-END, END, STEP)
-    density = np.exp(-(places**2) / 2) / np.sqrt(2 * np.pi)
-    below = np.array([normal.cdf(place) for place in places.tolist()])
+    grid = np.arange(-END, END, STEP)
+    density = np.exp(-(grid**2) / 2) / np.sqrt(2 * np.pi)
+    below = np.array([normal.cdf(z) for z in grid.tolist()])
+    # Bisects the range w, in steps of the grid.
     low = 0
-    high = len(places) - 1
+    high = len(grid) - 1
     while high - low > 1:
         steps = (low + high) // 2
         shifted = np.concatenate([np.zeros(steps), below[:-steps]])
@@ -73,14 +76,18 @@ def range_quantile(models: int) -> float:
 
 
 def _student_reach(freedom: Floats, normal: float) -> Floats:
-    """Returns the reach for variances that already include the intervals' Student's quantile."""
-    several = freedom < NEARLY_NORMAL
-    if not several.any():
+    """Returns the standard errors for models of these degrees of freedom, as `normal` is for infinitely many.
+
+    The variances were widened for the intervals, by the ratio of Student's quantile to the normal's. So Student's
+    quantile, as far out as `normal` is, is divided by that ratio.
+    """
+    has_student = freedom < NEARLY_NORMAL
+    if not has_student.any():
         return np.full(len(freedom), normal)
     from scipy.special import stdtrit
 
-    of_few = np.where(several, freedom, NEARLY_NORMAL)
+    student_freedom = np.where(has_student, freedom, NEARLY_NORMAL)
     tail = 1 - NormalDist().cdf(normal)
-    far = -stdtrit(of_few, tail)
-    near = student_quantile(of_few + 1)
-    return np.where(several, NORMAL * far / near, normal)
+    student = -stdtrit(student_freedom, tail)
+    interval_student = student_quantile(student_freedom + 1)
+    return np.where(has_student, NORMAL * student / interval_student, normal)

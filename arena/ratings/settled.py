@@ -22,7 +22,7 @@ import numpy as np
 from arena.ratings.bradley_terry import Strengths
 from arena.ratings.clusters import cluster_codes, effective_number
 from arena.ratings.intervals import FEW, OF_ITEMS, Intervals
-from arena.ratings.votes import ELO, Floats, Votes, summed
+from arena.ratings.votes import ELO, Codes, Floats, Votes, summed
 
 OrderState = Literal["settled", "open", "contradicted"]
 ORDER_WORDS: Mapping[str, str] = {
@@ -85,44 +85,55 @@ def look(
     fit: Strengths,
     intervals: Intervals,
     votes: Votes,
-    ever: int,
+    models_ever: int,
     alpha: float = ALPHA,
     judged: bool = False,
 ) -> Look:
     """Compares every two models of a fit to these votes, with intervals by clusters of items.
 
-    `ever` is the number of models that the board ever had, including withdrawn ones; `judged`: a judge model cast the
-    votes, so no other voters are in question. Raises ValueError for fewer models than the votes have or intervals by
-    other clusters, and `VotesError` if the votes do not name their items.
+    `models_ever` is the number of models that the board ever had, including withdrawn ones; `judged`: a judge model
+    cast the votes, so no other voters are in question. Raises ValueError for fewer models than the votes have or
+    intervals by other clusters, and `VotesError` if the votes do not name their items.
     """
     if intervals.cluster not in OF_ITEMS:
         raise ValueError(
             f"orders settle by intervals clustered by item, these are by {intervals.cluster}"
         )
     items = cluster_codes(votes, intervals.cluster)
-    size = int(items.max(initial=-1)) + 1
-    sides = np.concatenate([votes.a, votes.b]).astype(np.int64) * size + np.tile(items, 2)
-    cells, on_cell = np.unique(sides, return_counts=True)
-    model = cells // max(1, size)
-    on_items = np.bincount(model, minlength=votes.models)
-    squares = summed(model, on_cell.astype(np.float64) ** 2, votes.models)
-    if ever < np.count_nonzero(on_items):
-        raise ValueError(
-            f"{np.count_nonzero(on_items)} models have votes, but only {ever} were ever shown"
-        )
-    played = np.bincount(votes.a, minlength=votes.models) + np.bincount(
-        votes.b, minlength=votes.models
+    models = np.concatenate([votes.a, votes.b]).astype(np.int64)
+    played = np.bincount(models, minlength=votes.models)
+    with_votes = np.count_nonzero(played)
+    if models_ever < with_votes:
+        raise ValueError(f"{with_votes} models have votes, but only {models_ever} were ever shown")
+    ready = _are_ready(models, np.tile(items, 2), played) & (judged or _are_several(votes))
+    variances = intervals.covariance.diagonal()
+    variance = variances[:, None] + variances[None, :] - 2 * intervals.covariance
+    variance /= ELO.points**2  # from rating points to log odds
+    comparable = fit.comparable & (variance > 0) & ~np.eye(votes.models, dtype=bool)
+    variance = np.where(comparable, variance, 1)
+    gap = np.where(comparable, fit.strengths[:, None] - fit.strengths[None, :], 0)
+    pairs_ever = max(1, models_ever * (models_ever - 1) // 2)
+    progress = gap / np.sqrt(variance) / boundary(variance, pairs_ever, alpha)
+    return Look(
+        votes=len(votes),
+        progress=progress,
+        settled=(progress > 1) & ready[:, None] & ready[None, :],
     )
-    ready = (played >= LEAST_VOTES) & (on_items >= LEAST_ITEMS)
-    ready &= played.astype(np.float64) ** 2 >= FEW * squares
-    ready &= judged or _are_several(votes)
-    own = intervals.covariance.diagonal()
-    variance = (own[:, None] + own[None, :] - 2 * intervals.covariance) / ELO.points**2
-    known = fit.comparable & (variance > 0) & ~np.eye(votes.models, dtype=bool)
-    variance = np.where(known, variance, 1)
-    gap = np.where(known, fit.strengths[:, None] - fit.strengths[None, :], 0)
-    progress = gap / np.sqrt(variance) / boundary(variance, max(1, ever * (ever - 1) // 2), alpha)
-    return Look(len(votes), progress, (progress > 1) & ready[:, None] & ready[None, :])
+
+
+def _are_ready(models: Codes, items: Codes, played: Codes) -> np.ndarray:
+    """Returns the mask of models with enough votes, on enough items that are busy enough.
+
+    `models` and `items` are those of each vote, first for sides a, then for sides b; `played` is each model's votes.
+    """
+    item_codes = int(items.max(initial=-1)) + 1
+    model_items, number = np.unique(models * item_codes + items, return_counts=True)
+    model = model_items // max(1, item_codes)
+    number_of_items = np.bincount(model, minlength=len(played))
+    squares = summed(model, number.astype(np.float64) ** 2, len(played))
+    # Equally busy items that would be worth as much: the square of all votes over the sum of squares (Kish 1965).
+    are_spread = played.astype(np.float64) ** 2 >= FEW * squares
+    return (played >= LEAST_VOTES) & (number_of_items >= LEAST_ITEMS) & are_spread
 
 
 def _are_several(votes: Votes) -> bool:
@@ -136,8 +147,11 @@ def _are_several(votes: Votes) -> bool:
 def recorded(latest: Look, record: Sequence[Settlement]) -> tuple[Settlement, ...]:
     """Returns the record with the orders that this look settles for the first time; no order is ever removed."""
     known = {(settlement.above, settlement.below) for settlement in record}
-    pairs = (pair for pair in map(tuple, np.argwhere(latest.settled).tolist()) if pair not in known)
-    return (*record, *(Settlement(above, below, latest.votes) for above, below in pairs))
+    extended = list(record)
+    for above, below in np.argwhere(latest.settled).tolist():
+        if (above, below) not in known:
+            extended.append(Settlement(above, below, latest.votes))
+    return tuple(extended)
 
 
 def orders(

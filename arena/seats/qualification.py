@@ -93,9 +93,9 @@ class Qualification:
             )
 
     def _tries(self, seat: Seat) -> dict[int, list[bool | None]]:
-        mine = select(SEAT_TRY.c.attempt, SEAT_TRY.c.is_right).where(SEAT_TRY.c.seat_id == seat.id)
+        query = select(SEAT_TRY.c.attempt, SEAT_TRY.c.is_right).where(SEAT_TRY.c.seat_id == seat.id)
         with self._database.read() as connection:
-            return grouped(connection.execute(mine))
+            return grouped(connection.execute(query))
 
     def question(
         self,
@@ -150,13 +150,13 @@ class Qualification:
 
     def stored_answer(self, seat: Seat, attempt: int, number: int) -> Row | None:
         """Returns the row of an answer; None if that question was not answered."""
-        mine = (
+        is_answer = (
             (SEAT_TRY.c.seat_id == seat.id)
             & (SEAT_TRY.c.attempt == attempt)
             & (SEAT_TRY.c.number == number)
         )
         with self._database.read() as connection:
-            return connection.execute(select(SEAT_TRY).where(mine)).one_or_none()
+            return connection.execute(select(SEAT_TRY).where(is_answer)).one_or_none()
 
     # For operators
 
@@ -165,11 +165,13 @@ class Qualification:
         spec = campaign.spec.qualify
         if spec is None or campaign.ended_at is not None:
             return []
-        mine = (SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id) & (
+        is_of_campaign = (SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id) & (
             SEAT_ENTRY.c.campaign_id == campaign.id
         )
-        marks = select(SEAT_TRY.c.seat_id, SEAT_TRY.c.attempt, SEAT_TRY.c.is_right).where(mine)
-        unread = select(SEAT_TRY).where(mine, SEAT_TRY.c.is_right.is_(None))
+        marks = select(SEAT_TRY.c.seat_id, SEAT_TRY.c.attempt, SEAT_TRY.c.is_right).where(
+            is_of_campaign
+        )
+        unread = select(SEAT_TRY).where(is_of_campaign, SEAT_TRY.c.is_right.is_(None))
         with self._database.read() as connection:
             marks_of = grouped((row.seat_id, row[1:]) for row in connection.execute(marks))
             rows = connection.execute(unread.order_by(SEAT_TRY.c.at)).all()
@@ -187,14 +189,14 @@ class Qualification:
 
     def judge(self, answer: UnreadAnswer, is_right: bool, note: Note) -> bool:
         """Stores an operator's judgement of an answer; False if it has one already."""
-        mine = (
+        is_answer = (
             (SEAT_TRY.c.seat_id == answer.seat)
             & (SEAT_TRY.c.attempt == answer.attempt)
             & (SEAT_TRY.c.number == answer.number)
             & SEAT_TRY.c.is_right.is_(None)
         )
         with self._database.write() as connection:
-            judged = connection.execute(update(SEAT_TRY).where(mine).values(is_right=is_right))
+            judged = connection.execute(update(SEAT_TRY).where(is_answer).values(is_right=is_right))
             if judged.rowcount:
                 note(connection)
         return bool(judged.rowcount)
@@ -202,11 +204,11 @@ class Qualification:
     def last_answers(self, campaign: Campaign) -> dict[int, datetime]:
         """Returns the time of each seat's last answer."""
         tries = select(SEAT_TRY.c.seat_id, func.max(SEAT_TRY.c.at).label("at"))
-        mine = (SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id) & (
+        is_of_campaign = (SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id) & (
             SEAT_ENTRY.c.campaign_id == campaign.id
         )
         with self._database.read() as connection:
-            rows = connection.execute(tries.where(mine).group_by(SEAT_TRY.c.seat_id))
+            rows = connection.execute(tries.where(is_of_campaign).group_by(SEAT_TRY.c.seat_id))
             return {row.seat_id: row.at for row in rows}
 
 

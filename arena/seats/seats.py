@@ -123,7 +123,7 @@ class SeatStore:
         most = campaign.spec.platform.most_of_network
         taken = 0
         if network and most is not None:
-            taken = self._days.more(connection, network, "seats", campaign=str(campaign.id))
+            taken = self._days.count_one(connection, network, "seats", campaign=str(campaign.id))
         if most is not None and taken > most:
             raise CampaignLinkError(
                 "Your network has opened {} links to this campaign today, which is the "
@@ -184,8 +184,8 @@ class SeatStore:
                     self._database.insert(SEAT_EVENT).values(values).on_conflict_do_nothing()
                 )
                 if kind == "withdrew":
-                    mine = update(SEAT).where(SEAT.c.id == seat.id)
-                    connection.execute(mine.values(confirmation="rejected"))
+                    update_seat = update(SEAT).where(SEAT.c.id == seat.id)
+                    connection.execute(update_seat.values(confirmation="rejected"))
                     bump_counter(connection, CONFIRMATIONS)
             return _seats(connection, seat.campaign, SEAT.c.id == seat.id)[0]
 
@@ -196,11 +196,11 @@ class SeatStore:
 
     def participants(self, campaign: Campaign) -> dict[str, str]:
         """Returns the platform's own list of participants, with the status of each."""
-        mine = select(PARTICIPANT.c.person, PARTICIPANT.c.status).where(
+        query = select(PARTICIPANT.c.person, PARTICIPANT.c.status).where(
             PARTICIPANT.c.campaign_id == campaign.id
         )
         with self._database.read() as connection:
-            return {person: status for person, status in connection.execute(mine)}
+            return {person: status for person, status in connection.execute(query)}
 
     def bring_participants(
         self,
@@ -253,8 +253,8 @@ def _confirmation(seat: Seat, listed: Mapping[str, str]) -> Confirmation:
 def _first_confirmation(connection: Connection, campaign: Campaign, person: str) -> Confirmation:
     """Returns the confirmation of an arriving worker; a missing row in an existing list means nothing yet."""
     platform = campaign.spec.platform
-    mine = (PARTICIPANT.c.campaign_id == campaign.id) & (PARTICIPANT.c.person == person)
-    status = connection.scalar(select(PARTICIPANT.c.status).where(mine))
+    is_participant = (PARTICIPANT.c.campaign_id == campaign.id) & (PARTICIPANT.c.person == person)
+    status = connection.scalar(select(PARTICIPANT.c.status).where(is_participant))
     known: Confirmation = "pending" if platform.must_confirm else "confirmed"
     if status is None:
         return known

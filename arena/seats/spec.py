@@ -86,7 +86,7 @@ class ChecksSpec(SpecPart):
     share: Annotated[float, Field(strict=False), number(0.01, 0.5)] = 0.1
     """The share of checks for a seat's pieces: at least one check, outside the quota."""
     fail: Annotated[int, whole(1, 50)] = 2
-    """The failed checks from which on somebody else gets a worker's pieces."""
+    """The number of failed checks at which somebody else gets a worker's pieces."""
 
 
 class PlatformSpec(SpecPart):

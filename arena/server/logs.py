@@ -9,7 +9,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from threading import Lock
 from typing import TextIO
@@ -88,24 +88,28 @@ class _StderrLog(io.TextIOBase):
         self._log = logging.getLogger("stderr")
         self._turn = Lock()
         self._rest = ""
-        self._traceback: list[str] = []
+        self._lines: list[str] = []
 
     def write(self, text: str, /) -> int:
         with self._turn:
             *lines, self._rest = (self._rest + text).split("\n")
-            records = [record for line in lines for record in self._ended_by(line)]
-        for record in records:
+            records = [self._record_ended_by(line) for line in lines]
+        for record in filter(None, records):
             self._log.error("%s", record)
         return len(text)
 
-    def _ended_by(self, line: str) -> Iterator[str]:
-        """Yields the record that a line completes, if any."""
-        self._traceback.append(line)
-        if not line.startswith((" ", "Traceback ")) or len(self._traceback) == _MOST_LINES:
-            record = "\n".join(self._traceback).strip()
-            self._traceback.clear()
-            if record:
-                yield record
+    def _record_ended_by(self, line: str) -> str:
+        """Returns the record that a line completes, which may be empty; "" while a traceback goes on.
+
+        The lines of a traceback are indented, except its first and its last, which has the error and ends it.
+        """
+        self._lines.append(line)
+        goes_on = line.startswith((" ", "Traceback "))
+        if goes_on and len(self._lines) < _MOST_LINES:
+            return ""
+        record = "\n".join(self._lines).strip()
+        self._lines.clear()
+        return record
 
     def flush(self) -> None:
         """Does nothing: a record waits for the end of its line."""

@@ -180,8 +180,8 @@ def _addition(
     if not isinstance(results, SequenceNode) or results.flow_style:
         raise ModelCardError(f"The card's model-index has an unusual form. {_BY_HAND}")
     lines = _LINE.findall(front)
-    place = results.value[-1].end_mark.line
-    place += results.value[-1].end_mark.column > 0
+    end = results.value[-1].end_mark
+    place = end.line if end.column == 0 else end.line + 1
     while place > 0 and lines[place - 1].lstrip()[:1] in ("", "#"):
         place -= 1
     first = lines[results.value[0].start_mark.line]

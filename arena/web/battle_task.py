@@ -79,15 +79,15 @@ class BattleTask(SeatTask):
         self.work.take(seat, token, form.get("answer", ""), self.terms)
 
     def undo(self, seat: Seat, token: str) -> None:
-        self.work.mine(seat, token)
+        self.work.held_battle(seat, token)
         self.work.store.undo(seat.voter, token)
 
     def finish(self, seat: Seat, token: str) -> None:
-        self.work.mine(seat, token)
+        self.work.held_battle(seat, token)
         self.work.store.reveal(seat.voter, token)
 
     def skip(self, seat: Seat, token: str, reason: SkipReason) -> None:
-        self.work.mine(seat, token)
+        self.work.held_battle(seat, token)
         self.work.store.skip(seat.voter, token, reason)
 
     def exam_names(self, source: str) -> Sequence[str]:

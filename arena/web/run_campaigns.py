@@ -29,6 +29,8 @@ PARTICIPANTS = "/run/participants"
 MOST_LIST = 5_000_000
 """Most bytes of a platform's list of participants."""
 _MOST_NAME = 200
+_UNNAMED_LIST = "list"
+"""The name of a list of participants without one, in errors."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class CampaignActs:
     async def reject(self, campaign: str, request: Request) -> Response:
         """Takes an item out of a project."""
         sent = await sent_form(request)
+        # An item of the list, else the number that was typed for an older one.
         number = sent.fields.get("number") or sent.fields.get("older", "")
         why = sent.fields.get("why", "").strip()
 
@@ -123,17 +126,19 @@ class CampaignActs:
                     if isinstance(value, str)
                 }
                 file = form.get("file")
-                is_file = isinstance(file, UploadFile)
-                content = await file.read() if is_file else b""
-                name = file.filename or "list" if is_file else "list"
+                content = b""
+                file_name = _UNNAMED_LIST
+                if isinstance(file, UploadFile):
+                    content = await file.read()
+                    file_name = file.filename or _UNNAMED_LIST
         except HTTPException as error:
             return PlainTextResponse(error.detail, status_code=400, headers=NO_STORE)
         sent = SentForm(PARTICIPANTS, texts)
         campaign = texts.get("campaign", "")
 
         def act(operator: str) -> str:
-            with temporary_file(content, "list") as path, row_errors(name):
-                records = read_records(path, PAGE, name=name)
+            with temporary_file(content, "list") as path, row_errors(file_name):
+                records = read_records(path, PAGE, name=file_name)
                 return self._admin_of(campaign).bring_participants(operator, campaign, records)
 
         return await run_in_threadpool(self.page.do, request, sent, act)

@@ -10,9 +10,9 @@ from arena.templates import plural
 from arena.web.backup_status import ago, is_late
 
 LITTLE_DISK = 0.1
-"""The free share of a disk from which down an operator has to make room."""
+"""The largest free share of a disk that counts as almost full."""
 MUCH_MONEY = 0.9
-"""The used share of a budget from which up an operator is told."""
+"""The smallest used share of a budget that an operator is told of."""
 _DAYS = f"in the last {FRESH.days} days"
 
 
@@ -35,14 +35,14 @@ def needs(dashboard: Dashboard, boards: Sequence[BoardHealth]) -> list[Need]:
     """Returns an operator's tasks, the most urgent first."""
     return [
         *_unsafe(dashboard),
-        *_failing(dashboard, boards),
+        *_failing_boards(dashboard, boards),
         *_money(dashboard),
-        *_stopped(dashboard),
+        *_failing_models(dashboard),
         *_waiting(dashboard),
     ]
 
 
-def is_little(dashboard: Dashboard) -> bool:
+def is_disk_almost_full(dashboard: Dashboard) -> bool:
     """Whether little of the disk is free."""
     return dashboard.free_bytes <= LITTLE_DISK * dashboard.disk_bytes
 
@@ -50,15 +50,16 @@ def is_little(dashboard: Dashboard) -> bool:
 def _unsafe(dashboard: Dashboard) -> Iterator[Need]:
     for entry in dashboard.checklist:
         if entry.is_urgent and not entry.is_there:
-            yield Need(entry.what, entry.told, "setup")
-    if is_little(dashboard):
+            yield Need(entry.what, entry.details, "setup")
+    if is_disk_almost_full(dashboard):
         share = dashboard.free_bytes / dashboard.disk_bytes
         yield Need("Disk almost full", f"{share:.0%} is free. Make room.", "copy")
     if dashboard.copy is not None and is_late(dashboard.copy, dashboard.read_at):
         yield Need("The copy is late", copy_text(dashboard), "copy")
 
 
-def _failing(dashboard: Dashboard, boards: Sequence[BoardHealth]) -> Iterator[Need]:
+def _failing_boards(dashboard: Dashboard, boards: Sequence[BoardHealth]) -> Iterator[Need]:
+    """Yields boards that can't be computed, those of campaigns too."""
     for board in boards:
         if board.problem:
             yield Need(f"Board {board.source}", f"can't be computed. {board.problem}.", "boards")
@@ -87,7 +88,8 @@ def _money(dashboard: Dashboard) -> Iterator[Need]:
             yield Need(f"Money for {name.lower()}", spent, "money")
 
 
-def _stopped(dashboard: Dashboard) -> Iterator[Need]:
+def _failing_models(dashboard: Dashboard) -> Iterator[Need]:
+    """Yields stopped jobs of the site's judge, failing live models, and a pause of live battles."""
     jobs = [job for job in dashboard.stopped if dashboard.read_at - job.begun <= FRESH]
     if jobs:
         title = f"{plural(len(jobs), 'scoring job')} stopped"

@@ -8,7 +8,7 @@ from arena.admin.actions import OperatorAction
 from arena.admin.campaigns import CampaignStanding
 from arena.admin.dashboard import FRESH, Dashboard
 from arena.admin.flagged import FlaggedVoter
-from arena.admin.moderation import found_items
+from arena.admin.moderation import find_items
 from arena.admin.projects import NO_CEILING
 from arena.budget import Total
 from arena.drawings import counts_drawing, svg
@@ -25,7 +25,7 @@ from arena.web.backup_status import ago
 from arena.web.leaderboard_view import counted_voters, votes_shown
 from arena.web.project_view import projects_html
 from arena.web.run_forms import NOTHING_SENT, Notice, SentForm
-from arena.web.run_needs import copy_text, is_little, needs
+from arena.web.run_needs import copy_text, is_disk_almost_full, needs
 
 HTML = macros("run.html")
 PARTS = macros("parts.html")
@@ -131,7 +131,7 @@ def _health(inputs: RunInputs) -> dict[str, str]:
     return {
         "votes": _votes(dashboard),
         "boards": boards,
-        "copy": HTML.copy(dashboard, copy_text(dashboard), is_little(dashboard)),
+        "copy": HTML.copy(dashboard, copy_text(dashboard), is_disk_almost_full(dashboard)),
         "queues": HTML.queues(queues, _stopped(dashboard)),
         "money": _table(money_heads, amounts, "No budget."),
         "live": HTML.live(dashboard, failures),
@@ -148,15 +148,13 @@ def _work(inputs: RunInputs) -> dict[str, str]:
     projects = projects_html(
         dashboard.projects, dashboard.links, inputs.address, in_bank - hidden, inputs.sent
     )
-    matches = [
-        item for item in found_items(dashboard.bank, inputs.wanted) if item.key not in hidden
-    ]
+    matches = [item for item in find_items(dashboard.bank, inputs.wanted) if item.key not in hidden]
     first = matches[:MOST_FOUND]
     flagged = [_flagged(voter) for voter in dashboard.flagged]
     return {
         "campaigns": HTML.campaigns(campaigns, inputs.sent),
         "projects": projects,
-        "official": HTML.official(dashboard, _counted(dashboard.counted.rule)),
+        "official": HTML.official(dashboard, _counted_voters(dashboard.counted.rule)),
         "flagged": HTML.flagged(flagged, dashboard.all_flagged, hidden),
         "items": HTML.items(inputs.wanted, first, len(matches) - len(first), dashboard.hidden),
         "images": HTML.images(dashboard.uploads),
@@ -166,8 +164,8 @@ def _work(inputs: RunInputs) -> dict[str, str]:
     }
 
 
-def _counted(rule: CountRule) -> str | None:
-    """Return the voters of the official board; None if it has everyone's votes."""
+def _counted_voters(rule: CountRule) -> str | None:
+    """Returns the voters of the counted board, in words; None if there is only everyone's board."""
     return None if rule == "everyone" else counted_voters(rule)
 
 
@@ -179,8 +177,14 @@ def _table(heads: Sequence[str], rows: Iterable[Iterable[object]], nothing: str)
 
 def _amounts(total: Total) -> list[str]:
     """Returns the cells of a budget's row, in dollars."""
-    *amounts, limit = (f"${millionths / 1e6:,.2f}" for millionths in total)
-    return [*amounts, "each project's own" if total.ceiling == NO_CEILING else limit]
+    limit = _dollars(total.ceiling)
+    if total.ceiling == NO_CEILING:
+        limit = "each project's own"
+    return [_dollars(total.today), _dollars(total.spent), _dollars(total.held), limit]
+
+
+def _dollars(millionths: int) -> str:
+    return f"${millionths / 1e6:,.2f}"
 
 
 def _origin(setting: SettingRead) -> str:
@@ -211,25 +215,30 @@ def _votes(dashboard: Dashboard) -> str:
     return HTML.votes(summary, svg(drawing, "votes-by-day"), folded(table))
 
 
-def _campaign(
-    standing: CampaignStanding, dashboard: Dashboard, address: str
-) -> tuple[CampaignStanding, str, str]:
-    """Returns a campaign, its link, and its progress as a table."""
+class CampaignPart(NamedTuple):
+    """A campaign with its link for all, if any, and its progress as a table."""
+
+    standing: CampaignStanding
+    link: str
+    progress: str
+
+
+def _campaign(standing: CampaignStanding, dashboard: Dashboard, address: str) -> CampaignPart:
     path = dashboard.links.get(standing.campaign.name)
     workers = ", ".join(f"{number:,} {state}" for state, number in sorted(standing.states.items()))
     settled = f"{standing.settled} of {standing.neighbours}" if standing.neighbours else _UNSEEN
     width = _UNSEEN if standing.half_width is None else f"{plus_minus(standing.half_width)} points"
+    workers_row = ("Workers", workers or "none yet")
     rows = [
         ("Votes", _campaign_votes(standing)),
         ("Pairs of answers with all their votes", f"{standing.full:,} of {standing.tuples:,}"),
-        ("Workers", workers or "none yet"),
+        workers_row,
         ("Neighbours on the board with a clear lead", settled),
         ("Average 95% interval", width),
     ]
     # Without the votes' numbers, only the workers are known.
-    progress = rows[2:3] if standing.problem else rows
-    link = f"{address}{path}" if path else ""
-    return standing, link, _table(("Progress", "So far"), progress, "")
+    progress = _table(("Progress", "So far"), [workers_row] if standing.problem else rows, "")
+    return CampaignPart(standing, f"{address}{path}" if path else "", progress)
 
 
 def _campaign_votes(standing: CampaignStanding) -> str:
@@ -279,14 +288,22 @@ class Reason(NamedTuple):
     since: str
 
 
-def _flagged(voter: FlaggedVoter) -> tuple[FlaggedVoter, list[Reason], str]:
-    """Returns a voter, the reasons of the flags, and which of the votes count."""
+class FlaggedPart(NamedTuple):
+    """A flagged voter with the reasons of the flags."""
+
+    voter: FlaggedVoter
+    reasons: Sequence[Reason]
+    state: str
+    """The votes that count, in words."""
+
+
+def _flagged(voter: FlaggedVoter) -> FlaggedPart:
     state = "counted: one weak reason"
     if voter.flags[0].left_out:
         state = "left off the boards"
     elif any(flag.reason in OF_CROWD for flag in voter.flags):
         state = "counted, except votes about one model"
-    return voter, list(map(_reason, voter.flags)), state
+    return FlaggedPart(voter, list(map(_reason, voter.flags)), state)
 
 
 def _reason(flag: FlagRow) -> Reason:

@@ -36,7 +36,7 @@ from scoring.benchmarks.choice_blind import (
     over_splits,
     sighted_file,
 )
-from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, check_pairs, decided
+from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, check_pairs, decide_rows
 from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, steps_sheet
 from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.benchmarks.submission import ServerSubmission
@@ -60,7 +60,7 @@ from scoring.multiple_choice.extract import (
 from scoring.multiple_choice.metrics import (
     NARROWEST,
     ChoiceTables,
-    Compared,
+    ComparisonTable,
     Node,
     picture_problems,
 )
@@ -73,11 +73,11 @@ from scoring.multiple_choice.reader import (
     read_questions,
 )
 from scoring.multiple_choice.types import (
+    BY_LIKELIHOOD,
     CHOICE_WORDS,
     JUDGE_UNREAD,
     PASS,
     PROTOCOL_WORDS,
-    WEIGHED,
     Answered,
     ChoiceQuestion,
     Clue,
@@ -125,7 +125,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         """The tables of a report; without a question file, the questions that its edition has more are missing."""
 
     @abstractmethod
-    def compare(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[Compared]:
+    def compare(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[ComparisonTable]:
         """McNemar's comparisons of two reports on the same questions."""
 
     def called(self, questions: Sequence[ChoiceQuestion]) -> str:
@@ -182,7 +182,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         if circular:
             line = f"{line}, {plural(len(circular), 'question')} with rotated passes"
         if file.chosen_by == "likelihood":
-            line = f"{line}, {WEIGHED}"
+            line = f"{line}, {BY_LIKELIHOOD}"
         lines = [f"{line}; {known:,} can be scored" if known else line]
         if any(question.split for question in questions):
             lines.append(f"Splits: {counted}")
@@ -190,7 +190,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
         if file.chosen_by == "likelihood":
-            return failures(decided(file.rows, "strict", file.chosen_by), "strict")
+            return failures(decide_rows(file.rows, "strict", file.chosen_by), "strict")
         return no_answers(file.rows)
 
     def no_answer_notes(self, report: ChoiceReport) -> tuple[str, ...]:
@@ -233,7 +233,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> ChoiceReport:
         wanted = while_wanted(opened.file.rows, opened.wanted, opened.name)
-        rows = decided(wanted, head["protocol"], opened.file.chosen_by)
+        rows = decide_rows(wanted, head["protocol"], opened.file.chosen_by)
         missing = None
         if opened.questions is not None:
             answered = {row.question.index: row.question for row in rows}
@@ -258,7 +258,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         return (*opened.file.problems, *problems, *_picture_problems(report.rows))
 
     def stamped(self, report: ChoiceReport, spec: JudgeSpec, address: str) -> ChoiceReport:
-        used = {language(row.question) for row in report.rows if row.decision.open}
+        used = {language(row.question) for row in report.rows if row.decision.is_open}
         prompts = ", ".join(
             f"{name} {prompt_digest(name)}" for name in get_args(Language) if name in used
         )
@@ -276,13 +276,14 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
                 is_read=lambda decision: decision.rule not in JUDGE_UNREAD,
             )
             for row in report.rows
-            if row.decision.open
+            if row.decision.is_open
         ]
 
     def graded(self, report: ChoiceReport, outcomes: Sequence[Decision]) -> ChoiceReport:
         left = iter(outcomes)
         rows = tuple(
-            replace(row, decision=next(left)) if row.decision.open else row for row in report.rows
+            replace(row, decision=next(left)) if row.decision.is_open else row
+            for row in report.rows
         )
         return replace(
             report,
@@ -338,8 +339,8 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
                 name = f"{sheet.name}-{safe_name(scores.split or 'no split')}"
                 title = f"{scores.split or 'No split'}: {sheet.title}"
                 sheets.append(replace(sheet, name=name, title=title, place="folded"))
-        if tables.success.n and report.chosen_by == "text":
-            sheets.append(steps_sheet(tables.success))
+        if tables.steps.n and report.chosen_by == "text":
+            sheets.append(steps_sheet(tables.steps))
         if tables.letters:
             sheets.append(letter_sheet(tables.letters))
         if lines := failure_lines(report.rows, report.protocol):
@@ -387,7 +388,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             readings = {report.protocol: report.rows}
             for name in PROTOCOL_WORDS:
                 if name != report.protocol:
-                    readings[name] = decided(report.rows, name, report.chosen_by)
+                    readings[name] = decide_rows(report.rows, name, report.chosen_by)
             return differences_csv(readings)
 
         makers: dict[str, Callable[[], bytes]] = {
@@ -402,7 +403,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             makers[submission.name] = lambda: submission.content
         first, *others = self.sheets(report)
         if report.chosen_by == "likelihood":
-            first = replace(first, title=f"{first.title} ({WEIGHED})")
+            first = replace(first, title=f"{first.title} ({BY_LIKELIHOOD})")
         return LazyFiles(makers | sheet_files(stem, [first, *others]))
 
     def submission(self, report: ChoiceReport) -> ServerSubmission | None:
@@ -502,7 +503,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     def checks(self, report: ChoiceReport) -> Sequence[str]:
         if report.chosen_by == "likelihood":
             return []
-        read = self.tabulated(report).success
+        read = self.tabulated(report).steps
         rules = read.rate("letter", "content", "none")
         judged = read.rate("judge")
         if rules is None:
@@ -511,7 +512,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             return [f"Rules read {rules:.1f}% of {read.n:,} answers."]
         return [f"Rules read {rules:.1f}% of {read.n:,} answers, the judge {judged:.1f}%."]
 
-    def comparisons(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[Compared]:
+    def comparisons(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[ComparisonTable]:
         """McNemar's comparison of two models, or of a model under two settings, by ability. Raises ComparisonError."""
         if (first.benchmark, first.protocol) != (second.benchmark, second.protocol):
             raise ComparisonError(

@@ -21,7 +21,10 @@ RULE_FAILURES: Mapping[Rule, str] = {
 
 
 def no_answers(rows: Iterable[Answered]) -> Mapping[str, str]:
-    """The reason why a prediction is no answer of a model, by index; "" for an answer, and for an option's text."""
+    """The reasons why predictions are no answers, by index, from their texts alone; "" for an answer.
+
+    An option's own text is an answer, even one that reads like a failure.
+    """
     return {
         str(row.question.index): no_answer(row.prediction, row.question.options.values())
         for row in rows
@@ -30,9 +33,10 @@ def no_answers(rows: Iterable[Answered]) -> Mapping[str, str]:
 
 @remembered
 def failures(rows: Sequence[Decided], protocol: Protocol) -> Mapping[str, str]:
-    """The reason why a prediction is no answer of a model, by index; "" for an answer.
+    """The reasons why predictions are no answers of a model, by index; "" for an answer.
 
-    Under `strict` the reason comes from the decisions, under a paper's protocol from the text.
+    Under `strict` they come from the decisions, under a paper's protocol from the texts. A tie of likelihoods always
+    comes from the decision: its text is empty.
     """
     by_rule = {str(row.question.index): RULE_FAILURES.get(row.decision.rule, "") for row in rows}
     if protocol == "strict":
@@ -45,20 +49,22 @@ def failure_lines(rows: Sequence[Decided], protocol: Protocol) -> list[ScoreLine
     """The scores of predictions that are no answers, by the reason; the papers count undecided ones as wrong."""
     reasons = failures(rows, protocol)
     failed = grouped((reasons[str(row.question.index)], row) for row in rows)
-    wrong = undecided_is_wrong(protocol)
+    is_undecided_wrong = undecided_is_wrong(protocol)
     lines = []
     for reason, failed_rows in failed.items():
         if reason:
-            rights = [False if row.right is None and wrong else row.right for row in failed_rows]
+            outcomes = [row.right for row in failed_rows]
+            if is_undecided_wrong:
+                outcomes = [bool(outcome) for outcome in outcomes]
             pictures = [row.question.picture for row in failed_rows]
-            lines.append(share_line(reason, rights, pictures))
+            lines.append(share_line(reason, outcomes, pictures))
     return lines
 
 
 def scored_answer(
     base: Decided, answered: Decided, right: bool | None, groups: tuple[str, ...]
 ) -> ScoredAnswer:
-    """A question by its first row, with the answer of another row, or of the same."""
+    """A question as the row `base` shows it, with the answer in `answered`, which may be another pass of it."""
     question = base.question
     letter = answered.decision.letter
     truth = question.answer

@@ -45,10 +45,10 @@ class ChoiceReport:
     @property
     def left(self) -> int:
         """Answers that the rules leave to a judge."""
-        return sum(row.decision.open for row in self.rows)
+        return sum(row.decision.is_open for row in self.rows)
 
 
-def decided(
+def decide_rows(
     rows: Iterable[Answered], protocol: Protocol, chosen_by: ChosenBy = "text"
 ) -> tuple[Decided, ...]:
     """The rows with their letters; letters chosen by likelihood are the same under every protocol."""
@@ -58,6 +58,7 @@ def decided(
 
 
 def _decision(row: Answered, protocol: Protocol, chosen_by: ChosenBy) -> Decision:
+    """The letter of a row. By likelihood, an empty cell is a tie, and text without an option is read under `strict`."""
     if chosen_by == "text":
         return extract(row.prediction, row.question.options, protocol)
     letter = row.prediction.strip()
@@ -70,7 +71,7 @@ def _decision(row: Answered, protocol: Protocol, chosen_by: ChosenBy) -> Decisio
 
 def under_protocol(report: ChoiceReport, protocol: Protocol) -> ChoiceReport:
     """The file under another protocol, by its rules alone."""
-    rows = decided(report.rows, protocol, report.chosen_by)
+    rows = decide_rows(report.rows, protocol, report.chosen_by)
     return replace(report, protocol=protocol, judge=None, rows=rows)
 
 
@@ -83,26 +84,29 @@ def check_pairs(first: Sequence[Decided], second: Sequence[Decided], worded_alik
 
     `worded_alike` is False for languages and modes, which word a question differently.
     """
-    known = {row.question.index: row.question for row in first}
-    shared = [row.question for row in second if row.question.index in known and row.question.answer]
+    questions = {row.question.index: row.question for row in first}
+    shared = [
+        row.question for row in second if row.question.index in questions and row.question.answer
+    ]
     if not shared:
         raise ComparisonError(
             "The files have no question with a right answer in common. Choose two files of one question set."
         )
-    others = [
-        question.index for question in shared if question.answer != known[question.index].answer
+    other_answers = [
+        question.index for question in shared if question.answer != questions[question.index].answer
     ]
-    _check_none(others, "different right answers")
+    _refuse(other_answers, "different right answers")
     if worded_alike:
-        others = [
+        other_contents = [
             question.index
             for question in shared
-            if _content(question) != _content(known[question.index])
+            if _content(question) != _content(questions[question.index])
         ]
-        _check_none(others, "different questions")
+        _refuse(other_contents, "different questions")
 
 
-def _check_none(indices: Sequence[int], words: str) -> None:
+def _refuse(indices: Sequence[int], words: str) -> None:
+    """Raises ComparisonError if there are any indices; `words` say what the files have at them."""
     if indices:
         more = f" and {len(indices) - 1:,} more" if len(indices) > 1 else ""
         raise ComparisonError(

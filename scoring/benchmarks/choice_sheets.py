@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from arena.sheets import Column, Sheet
-from scoring.multiple_choice.metrics import Compared, LetterCount, Success
+from scoring.multiple_choice.metrics import ComparisonTable, LetterCount, StepCounts
 from scoring.multiple_choice.types import PROTOCOL_WORDS, Protocol
 from scoring.report import ScoreLine
 
@@ -13,7 +13,7 @@ CHANGE = 0.05
 """Smallest change of a mean, in percentage points, that a what-if lists."""
 
 
-def steps_sheet(read: Success) -> Sheet:
+def steps_sheet(read: StepCounts) -> Sheet:
     """The number of answers read by each step of the extraction (MMBench, Table 2)."""
     rows = [
         {"step": step, "answers": times, "share": times / read.n}
@@ -57,7 +57,7 @@ def letter_sheet(counts: Sequence[LetterCount]) -> Sheet:
 
 
 def comparison_sheets(
-    first: str, second: str, comparisons: Sequence[Compared], note: str
+    first: str, second: str, comparisons: Sequence[ComparisonTable], note: str
 ) -> list[Sheet]:
     """Two models' outcomes on the same questions, with McNemar's exact p."""
     columns = (

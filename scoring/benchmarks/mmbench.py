@@ -41,16 +41,16 @@ from scoring.multiple_choice.circular_eval import (
 from scoring.multiple_choice.extract import language
 from scoring.multiple_choice.metrics import (
     ChoiceTables,
-    Compared,
     Comparison,
+    ComparisonTable,
     Node,
     Scored,
     SplitScores,
-    compared_by,
+    compare_groups,
+    count_steps,
+    file_splits,
     letter_counts,
     missing_problem,
-    parts_of,
-    success,
     undecided_is_wrong,
 )
 from scoring.multiple_choice.reader import Problem
@@ -190,7 +190,7 @@ class _Gaps:
     def _of_edition(self, questions: Sequence[ChoiceQuestion], file: str) -> tuple[Problem, ...]:
         bases = {question.index for question in questions if question.index < PASS}
         problems = []
-        for split, split_text, members in parts_of(questions, file, _SPLIT, _WHOLE_FILE):
+        for split, split_text, members in file_splits(questions, file, _SPLIT, _WHOLE_FILE):
             present = {question.index % PASS for question in members}
             is_sized = split_text is not None or self.edition == "CCBench"
             known = size(self.edition, split_text or "", len(present)) if is_sized else None
@@ -331,7 +331,7 @@ def comparison(
         group = ability(question)
         return L1_OF.get(group, ""), group, question.named_category
 
-    return compared_by(outcomes(first), outcomes(second), names)
+    return compare_groups(outcomes(first), outcomes(second), names)
 
 
 def _base(rows: Iterable[Decided]) -> list[Decided]:
@@ -379,20 +379,22 @@ class MMBench(MultipleChoice):
                 _split_scores(name, scored, is_complete, report.protocol, gaps) for name in names
             ),
             problems=(*gaps.problems, *problems, *_unknown(questions)),
-            success=success(row.decision for row in rows),
+            steps=count_steps(row.decision for row in rows),
             letters=letter_counts(rows),
             without_answer=len(rows) - len(scored),
             missing=gaps.missing,
             partial=gaps.partial,
         )
 
-    def compare(self, first: ChoiceReport, second: ChoiceReport) -> list[Compared]:
+    def compare(self, first: ChoiceReport, second: ChoiceReport) -> list[ComparisonTable]:
         """Comparisons over base rows, and over whole questions if both files are circular."""
         reports = (first, second)
-        comparisons = [Compared("base rows", comparison(first.rows, second.rows, circular=False))]
+        comparisons = [
+            ComparisonTable("base rows", comparison(first.rows, second.rows, circular=False))
+        ]
         if all(self.tabulated(report).splits[-1].circular for report in reports):
             whole = comparison(first.rows, second.rows, circular=True)
-            comparisons.append(Compared("whole questions", whole))
+            comparisons.append(ComparisonTable("whole questions", whole))
         return comparisons
 
     def called(self, questions: Sequence[ChoiceQuestion]) -> str:

@@ -35,16 +35,16 @@ from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.multiple_choice.metrics import (
     NARROWEST,
     ChoiceTables,
-    Compared,
     Comparison,
+    ComparisonTable,
     SplitScores,
-    Success,
-    compared_by,
+    StepCounts,
+    compare_groups,
+    count_steps,
+    file_splits,
     fractions_csv,
     letter_counts,
     missing_problem,
-    parts_of,
-    success,
 )
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import (
@@ -231,7 +231,7 @@ def _gaps_of_split(
     """The samples that a file lacks of its published splits, or of the smallest that fits if it names none."""
     gaps: dict[str, Counter[str]] = {}
     problems = []
-    for split, split_text, members in parts_of(questions, file, _SPLIT, ALL):
+    for split, split_text, members in file_splits(questions, file, _SPLIT, ALL):
         times = Counter(question.named_category for question in members)
         known = sizes(_fitting(times, split_text))
         if known is None:
@@ -342,7 +342,7 @@ def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Com
 
     first_rows = {row.question.index: row for row in first}
     second_rows = {row.question.index: row for row in second}
-    return compared_by(first_rows, second_rows, names, META_TASKS)
+    return compare_groups(first_rows, second_rows, names, META_TASKS)
 
 
 _OVERLAP = "Means over subtasks; a subtask counts in every image type and capability it has."
@@ -375,7 +375,7 @@ def overall_sheet(scores: MMTBenchScores) -> Sheet:
     return Sheet("overall", "Overall, compared with guessing", pd.DataFrame(rows), columns, note)
 
 
-def success_sheet(title: str, read: Success) -> Sheet:
+def success_sheet(title: str, read: StepCounts) -> Sheet:
     """The share of answers read after each step, beside Table A17, in percent."""
     own = SuccessRow(
         model=title,
@@ -431,21 +431,23 @@ class MMTBench(MultipleChoice):
             protocol=report.protocol,
             splits=(*parts, everything),
             problems=(*problems, *_unknown(scored)),
-            success=success(row.decision for row in rows),
+            steps=count_steps(row.decision for row in rows),
             letters=letter_counts(rows),
             without_answer=len(rows) - len(scored),
             missing=tuple(report.missing or ()),
             partial=any(problem.blocks == "whole" for problem in problems),
         )
 
-    def compare(self, first: ChoiceReport, second: ChoiceReport) -> list[Compared]:
+    def compare(self, first: ChoiceReport, second: ChoiceReport) -> list[ComparisonTable]:
         """Comparisons over all questions, and over the 28 subtasks with several images (Figure 3)."""
         several = subtasks_of_several_images()
         first_rows = [row for row in first.rows if row.question.category in several]
         second_rows = [row for row in second.rows if row.question.category in several]
         return [
-            Compared("all questions", comparison(first.rows, second.rows)),
-            Compared("subtasks that take several images", comparison(first_rows, second_rows)),
+            ComparisonTable("all questions", comparison(first.rows, second.rows)),
+            ComparisonTable(
+                "subtasks that take several images", comparison(first_rows, second_rows)
+            ),
         ]
 
     def recognises(self, rows: Sequence[Answered], file: str) -> bool:
@@ -475,7 +477,7 @@ class MMTBench(MultipleChoice):
     def sheets(self, report: ChoiceReport) -> Sequence[Sheet]:
         return (
             *super().sheets(report),
-            success_sheet(report.title, self.tabulated(report).success),
+            success_sheet(report.title, self.tabulated(report).steps),
         )
 
     def totals(self, report: ChoiceReport) -> Sequence[Total]:

@@ -10,7 +10,7 @@ from arena.drawings import Drawing, GridCell, grid_drawing
 from arena.inference.offline import RunResult
 from arena.types import grouped
 from scoring.benchmarks.mmt_bench import subtasks
-from scoring.multiple_choice.metrics import Comparison, Pair, compared, holm
+from scoring.multiple_choice.metrics import Comparison, Pair, compare_outcomes, holm
 from scoring.multiple_choice.types import Decided, Mode
 from scoring.report import ScoreLine, csv_bytes, difference
 
@@ -93,11 +93,11 @@ def _difference(
     read = [(pair, picture) for pair, picture in pairs_with_pictures if None not in pair]
     if not read:
         none = ScoreLine(name, 0, 0, None, None, None, 0.0, 0.0)
-        return ModeDifference(first, other, compared(name, ()), none)
+        return ModeDifference(first, other, compare_outcomes(name, ()), none)
     pairs = [pair for pair, _ in read]
     pictures = [picture for _, picture in read]
     values = [float(bool(other_right)) - float(bool(right)) for right, other_right in pairs]
-    counts = compared(name, pairs, pictures)
+    counts = compare_outcomes(name, pairs, pictures)
     return ModeDifference(first, other, counts, difference(name, values, pictures, 1.0))
 
 

@@ -233,7 +233,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
 
     def final_note(self, report: SpecReport) -> str:
         rules = [case.rule for case in spec_of_report(report).rule]
-        if report.protocol != "strict" or not any(rule.truth_decides for rule in rules):
+        if report.protocol != "strict" or not any(rule.truth_reasons for rule in rules):
             return ""
         return (
             "An answer unlike the right one counts as wrong, even if it means the same: no judge reads "

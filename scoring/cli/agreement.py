@@ -9,7 +9,7 @@ from typing import Annotated, get_args
 from typer import Argument, BadParameter, Context, Option, Typer
 from typer.core import TyperCommand
 
-from arena.cli.output_paths import check_unread
+from arena.cli.output_paths import refuse_overwriting
 from arena.imports.poll_files import read_poll
 from arena.interval_text import BRACKETS
 from arena.plots import plots_page
@@ -18,7 +18,7 @@ from scoring.cli import progress
 from scoring.people.agreement import Scores, people_agreement
 from scoring.people.agreement_files import (
     agreement_json,
-    noted,
+    note_unmatched_rows,
     read_answers,
     read_scores,
 )
@@ -42,7 +42,8 @@ class MetricNames(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-def _metrics(names: str) -> str:
+def _checked_metrics(names: str) -> str:
+    """The option's names, separated by commas. Raises BadParameter for an unknown one."""
     for name in filter(None, names.split(",")):
         if name not in METRICS:
             raise BadParameter(f"{name!r} isn't a metric. Choose from {', '.join(METRICS)}.")
@@ -64,13 +65,13 @@ def agreement(
     metrics: Annotated[
         str,
         Option(
-            callback=_metrics,
+            callback=_checked_metrics,
             metavar="NAME...",
             help=f"text metrics to compute, from {', '.join(METRICS)}",
         ),
     ] = ",".join(INSTALLED),
 ) -> Iterator[str]:
-    check_unread((out / name for name in FILES), *files, answers, scores)
+    refuse_overwriting((out / name for name in FILES), *files, answers, scores)
     chosen = tuple(name for name in METRICS if name in metrics.split(","))
     poll = read_poll(files)
     if not poll.choices and not poll.verdicts:
@@ -81,16 +82,12 @@ def agreement(
     other_scores: Mapping[str, Scores] = {}
     if answers:
         new_answers = read_answers(answers)
-        poll = noted(
-            replace(poll, answers={**poll.answers, **new_answers}), [*new_answers], answers.name
-        )
+        poll = replace(poll, answers={**poll.answers, **new_answers})
+        poll = note_unmatched_rows(poll, [*new_answers], answers.name)
     if scores:
         other_scores = read_scores(scores, {*chosen, *(verdict.judge for verdict in poll.verdicts)})
-        poll = noted(
-            poll,
-            [key for scores_by_answer in other_scores.values() for key in scores_by_answer],
-            scores.name,
-        )
+        scored = [key for scores_by_answer in other_scores.values() for key in scores_by_answer]
+        poll = note_unmatched_rows(poll, scored, scores.name)
     result = people_agreement(poll, other_scores, chosen)
     people = result.people
     measures = measure_sheet(result)
@@ -105,5 +102,5 @@ def agreement(
         "measures.csv": as_csv(measures),
         "measures.html": plots_page(TITLE, [plot]),
     }
-    summary = progress.written({name: text.encode() for name, text in texts.items()}, out)
+    summary = progress.write_files({name: text.encode() for name, text in texts.items()}, out)
     yield f"\n{summary}"

@@ -16,7 +16,7 @@ from arena.server.hub_token import catalogue_keys
 from arena.settings import Settings
 from arena.templates import plural
 from arena.types import Answerer, ModelCard
-from scoring.benchmarks.choice_report import decided
+from scoring.benchmarks.choice_report import decide_rows
 from scoring.benchmarks.likelihood_answers import offline_likelihood
 from scoring.benchmarks.mode_answers import mode_benchmarks, quote_lines
 from scoring.benchmarks.mode_comparison import (
@@ -203,7 +203,7 @@ class _ModelRun(NamedTuple):
                 for question in mode_benchmark.questions
                 if str(question.index) in answers
             ]
-            rows[mode_benchmark.mode] = decided(answered_questions, "strict")
+            rows[mode_benchmark.mode] = decide_rows(answered_questions, "strict")
         if len(benchmarks) > 1:
             changed: Mapping[Mode, frozenset[int]] = {
                 benchmark.mode: benchmark.changed for benchmark in benchmarks

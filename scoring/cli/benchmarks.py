@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option, Typer
 
-from arena.cli.output_paths import check_unread, output_file
+from arena.cli.output_paths import output_file, refuse_overwriting
 from arena.io.tables import ANSWERS, read_records
 from arena.settings import Settings
 from arena.sheets import as_text
@@ -163,7 +163,7 @@ def _in_form(
     if form not in FORMS:
         raise BadParameter(f"{form!r} isn't a form. Choose {either(FORMS)}.", param_hint="--as")
     if out is not None:
-        check_unread([out], *sources, questions)
+        refuse_overwriting([out], *sources, questions)
     if form == "tsv":
         if questions is None or out is None:
             raise BadParameter(

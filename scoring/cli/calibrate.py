@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 from typer import Argument, Option, Typer
 
-from arena.cli.output_paths import check_unread, output_file
+from arena.cli.output_paths import output_file, refuse_overwriting
 from arena.interval_text import BRACKETS
 from arena.io.strict_json import RowsError
 from arena.settings import Settings
@@ -67,7 +67,7 @@ def run(
     budget: progress.Dollars = None,
 ) -> Iterator[str]:
     if out:
-        check_unread([out], *files, marks)
+        refuse_overwriting([out], *files, marks)
     if examples or judge:
         ablation = _Ablation(files, marks, examples, judge)
         yield from ablation.run(base_url, yes, budget, out)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from arena.cli.output_paths import check_unread, output_file
+from arena.cli.output_paths import output_file, refuse_overwriting
 from arena.interval_text import BRACKETS
 from arena.io.images import Picture, PictureError, read_picture
 from arena.io.named_files import named_file
@@ -112,7 +112,7 @@ def proposes(
     budget: progress.Dollars = None,
 ) -> Iterator[str]:
     """Propose kinds of error by rules and by a judge that sees the pictures. Proposals aren't people's labels."""
-    check_unread([out], file, drawn)
+    refuse_overwriting([out], file, drawn)
     serving = progress.CommandJudge(Settings.from_env(), judge, base_url, False, yes, budget)
     answers = _answers(file, protocol)
     errors = _errors(file, answers).by_item
@@ -171,7 +171,7 @@ def gives_shares(
 ) -> Iterator[str]:
     """Print the share of each kind of error: of the sample, as in the paper, and weighted to all errors."""
     if doubted:
-        check_unread([doubted], labels, file, proposals)
+        refuse_overwriting([doubted], labels, file, proposals)
     known = _errors(file, _answers(file, protocol))
     usable_labels = yield from _labelled(labels, known)
     shares = error_shares(usable_labels, known)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from arena.cli.output_paths import check_unread, output_file
+from arena.cli.output_paths import output_file, refuse_overwriting
 from arena.interval_text import BRACKETS
 from arena.io.strict_json import RowsError
 from arena.sheets import as_csv
@@ -89,7 +89,7 @@ def aligns(
 ) -> Iterator[str]:
     """Print how often an extractor chooses what people choose, and how the others differ."""
     if out:
-        check_unread([out], readings, *files)
+        refuse_overwriting([out], readings, *files)
     extracted = extracted_files(files)
     reading_file = read_readings(
         readings, {key: () for audit in extracted for key in audit.options}

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from typer import Option
 
 from arena.budget import BudgetError, RunBudget
-from arena.cli.output_paths import check_unread, output_folder
+from arena.cli.output_paths import output_folder, refuse_overwriting
 from arena.database import Database
 from arena.inference.endpoint import Endpoint
 from arena.interval_text import BRACKETS
@@ -267,14 +267,14 @@ def finished(
     """
     benchmark = benchmark_of(report)
     files = benchmark.files(report)
-    summary = written(files, folder, read)
+    summary = write_files(files, folder, read)
     ungraded = benchmark.ungraded(report)
     if ungraded:
         yield ungraded
     yield from lines
     if compare and not ungraded:
         tables = yield from compare()
-        written(tables, folder)
+        write_files(tables, folder)
         summary = _file_count(len(files) + len(tables), folder)
     yield f"\n{summary}"
     if ungraded:
@@ -311,14 +311,14 @@ def sheet_lines(sheets: Iterable[Sheet]) -> Iterator[str]:
             yield from as_text(sheet)
 
 
-def check_unread_files(report: AnyReport, folder: Path, read: Iterable[Path | None]) -> None:
+def refuse_overwriting_files(report: AnyReport, folder: Path, read: Iterable[Path | None]) -> None:
     """Raises OutputError if a report's files would be written over one that was read: a draft's have the same names."""
-    check_unread((folder / name for name in benchmark_of(report).files(report)), *read)
+    refuse_overwriting((folder / name for name in benchmark_of(report).files(report)), *read)
 
 
-def written(files: Mapping[str, bytes], folder: Path, read: Iterable[Path | None] = ()) -> str:
+def write_files(files: Mapping[str, bytes], folder: Path, read: Iterable[Path | None] = ()) -> str:
     """Writes files to a folder. Raises OutputError, before any is written, if one is among those that were read."""
-    check_unread((folder / name for name in files), *read)
+    refuse_overwriting((folder / name for name in files), *read)
     folder.mkdir(parents=True, exist_ok=True)
     for name in files:
         (folder / name).write_bytes(files[name])

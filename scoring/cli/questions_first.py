@@ -126,7 +126,7 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
     draft = replace(draft, asked=upload.asked)
     size = f"{plural(len(draft.rows), 'question')}, {plural(draft.runs, 'run')}"
     yield f"{chosen.name}: {size}, {draft.protocol} protocol."
-    progress.check_unread_files(draft, request.out, request.read)
+    progress.refuse_overwriting_files(draft, request.out, request.read)
     return (yield from serving.judged(draft, spec))
 
 

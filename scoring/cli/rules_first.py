@@ -13,7 +13,7 @@ from scoring.cli.score_request import ScoreRequest
 from scoring.jobs.report_pictures import wanted_pictures
 from scoring.jobs.uploads import UploadedFile
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.opening import joined, question_stamp
+from scoring.questions.opening import open_joined_file, question_stamp
 from scoring.registry import BENCHMARKS, open_upload
 
 
@@ -52,7 +52,7 @@ class _Beside:
     def opened(self, path: Path) -> OpenedFile:
         if self._path is None and self._benchmark.key in BENCHMARKS:
             key = self._benchmark.key
-            file, match = joined(self._library, path, ANSWERS, benchmark=key, hides=False)
+            file, match = open_joined_file(self._library, path, ANSWERS, benchmark=key, hides=False)
             if file is not None:
                 return file
             if match.unclear:

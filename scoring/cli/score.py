@@ -17,7 +17,7 @@ from scoring.cli.score_request import NO_FILE, ScoreRequest, option_lines, read_
 from scoring.cli.visit_bench import compare
 from scoring.jobs.service import question_sets
 from scoring.questions.library import QuestionLibrary, offer_specs
-from scoring.questions.opening import joined, whole_file
+from scoring.questions.opening import open_joined_file, whole_file
 from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
 from scoring.report import QuestionSet
 from scoring.specs.files import SPEC_ENDINGS
@@ -88,14 +88,18 @@ def score(
     settings = Settings.from_env()
     offer_specs(settings.questions)
     source = _benchmark_named(benchmark) if benchmark else _recognised(file, settings)
-    opened = source if isinstance(source, OpenedFile) else None
-    record = source.benchmark if isinstance(source, OpenedFile) else source
+    if isinstance(source, OpenedFile):
+        opened = source
+        scored_benchmark = source.benchmark
+    else:
+        opened = None
+        scored_benchmark = source
     request = ScoreRequest(
         answers=file,
         opened=opened,
         questions=questions,
         against=against,
-        options=read_options(record, option or ()),
+        options=read_options(scored_benchmark, option or ()),
         protocol=protocol,
         title=title,
         out=out,
@@ -106,7 +110,7 @@ def score(
         yes=yes,
         budget=budget,
     )
-    yield from WAYS[record.way](record, request)
+    yield from WAYS[scored_benchmark.way](scored_benchmark, request)
 
 
 def _benchmark_named(benchmark: str) -> Benchmark[Any]:
@@ -117,7 +121,7 @@ def _benchmark_named(benchmark: str) -> Benchmark[Any]:
             way = f"python -m scoring benchmarks {benchmark} --as spec --out NAME.yaml"
             raise ChoicesError(f"{benchmark} is {translated.form}. Make it a spec first: {way}")
         return own_benchmark(translated.spec)
-    # not sealed items: a report's files here hold the judge's replies, which may quote a sealed reference
+    # sealed items have no way here: the files of a report hold the judge's replies, which may quote a sealed reference
     known = [key for key, known_benchmark in BENCHMARKS.items() if known_benchmark.way in WAYS]
     if benchmark not in known:
         names = ", ".join(known)
@@ -129,21 +133,27 @@ def _benchmark_named(benchmark: str) -> Benchmark[Any]:
 
 
 def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark[Any]:
-    """Opened file, or its benchmark; free answers must be MM-Vet's by their ids, or answer a known question."""
+    """The opened file, or its benchmark if it has no questions.
+
+    Such a file is MM-Vet's only if its first row or one of the known questions says so. Raises BadParameter, RowsError
+    and ChoicesError.
+    """
     if file is None:
         raise BadParameter(NO_FILE, param_hint="FILE")
-    beside = joined(QuestionLibrary(settings.questions), file, ANSWERS, hides=False)
-    if beside.file is not None:
-        return beside.file
-    if beside.match.unclear:
+    joined = open_joined_file(QuestionLibrary(settings.questions), file, ANSWERS, hides=False)
+    if joined.file is not None:
+        return joined.file
+    if joined.match.unclear:
         whole = whole_file(file, ANSWERS)
         if whole is None:
-            text = f"{beside.match.unclear} Choose with --benchmark NAME and --questions FILE."
+            text = f"{joined.match.unclear} Choose with --benchmark NAME and --questions FILE."
             raise ChoicesError(f"{file.name}: {text}")
         return whole
     recognised_as = recognised(file, _question_sets, "with --benchmark", ANSWERS)
-    is_free = isinstance(recognised_as, Benchmark) and recognised_as.way == "questions first"
-    if is_free and not answers_any(file, _question_sets(), ANSWERS):
+    needs_questions = (
+        isinstance(recognised_as, Benchmark) and recognised_as.way == "questions first"
+    )
+    if needs_questions and not answers_any(file, _question_sets(), ANSWERS):
         raise unrecognised(file, "with --benchmark")
     return recognised_as
 

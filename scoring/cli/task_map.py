@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option, Typer
 
-from arena.cli.output_paths import check_unread
+from arena.cli.output_paths import refuse_overwriting
 from arena.inference.adapter_process import TrainingSettings
 from arena.io.tables import COMMAND_LINE
 from arena.types import Device
@@ -48,7 +48,7 @@ def task_map(
     ] = None,
 ) -> Iterator[str]:
     """Map the adapters' tasks: distances, clusters, Newick, and a page that shows them."""
-    check_unread((out / name for name in FILES), beside)
+    refuse_overwriting((out / name for name in FILES), beside)
     other = read_distances(beside, limits=COMMAND_LINE) if beside else None
     new_map = vector_map(adapters, vector)
     tree = task_tree(new_map, linkage)
@@ -76,7 +76,7 @@ def task_map(
     if other:
         yield from _comparison_lines(new_map, tree, other, cut)
     pages = {**files, "task-map.html": document_html(page)}
-    yield progress.written({name: text.encode() for name, text in pages.items()}, out)
+    yield progress.write_files({name: text.encode() for name, text in pages.items()}, out)
 
 
 def _cluster_lines(tree: TaskTree, cut: int) -> Iterator[str]:

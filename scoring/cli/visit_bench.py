@@ -7,12 +7,12 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option, Typer
 
-from arena.cli.output_paths import check_unread
+from arena.cli.output_paths import refuse_overwriting
 from arena.cli.rate import Aliases, Named
 from arena.database import Database
 from arena.formats.base import Battles
 from arena.formats.registry import read
-from arena.formats.visit_battles import results
+from arena.formats.visit_battles import verdict_winners
 from arena.imports.ranked_votes import aliases_of, ranked
 from arena.io.tables import ANSWERS, RowsError
 from arena.settings import Settings
@@ -85,7 +85,7 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
             boards = boards_of(report)
     yield from _printed(boards)
     files = {**benchmark.files(report), **_tables(boards)}
-    yield progress.written(files, request.out, request.read)
+    yield progress.write_files(files, request.out, request.read)
     if ungraded_sentence:
         raise progress.NothingGradedError(ungraded_sentence)
 
@@ -119,12 +119,12 @@ def board(
     alias: Aliases = None,
 ) -> Iterator[str]:
     """Make a board from a file of votes or battles: people's, or one judge's."""
-    check_unread((out / name for name in TABLES), file)
+    refuse_overwriting((out / name for name in TABLES), file)
     battles = ranked(read(file), named, aliases_of(alias or ()))
     _one_kind(battles, file.name)
     yield from battles.notices
     if battles.format == "visit-battles":
-        yield from _steady(results(line.row) for line in battles.lines())
+        yield from _steady(verdict_winners(line.row) for line in battles.lines())
     matches = list(played_of(battles))
     if not matches:
         raise progress.NothingGradedError(
@@ -134,7 +134,7 @@ def board(
         automatic_board(matches, multi) for multi in sorted({match.multi for match in matches})
     ]
     yield from _printed(boards)
-    yield progress.written(_tables(boards), out)
+    yield progress.write_files(_tables(boards), out)
 
 
 @app.command("visit-withdraw")

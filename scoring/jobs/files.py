@@ -39,7 +39,7 @@ from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import QuestionMatch
-from scoring.questions.opening import NO_FILE, JoinedFile, joined, whole_file
+from scoring.questions.opening import NO_FILE, JoinedFile, open_joined_file, whole_file
 from scoring.registry import (
     BENCHMARKS,
     benchmark_of,
@@ -336,7 +336,7 @@ class FileReader:
             )
         if own is not None:
             return JoinedFile(_opened(arrived, own, goes_on), QuestionMatch())
-        return joined(
+        return open_joined_file(
             self.library,
             arrived.path,
             name=arrived.name,

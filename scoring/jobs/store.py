@@ -345,16 +345,14 @@ class Jobs:
         return job_of(row) if row else None
 
     def of_owner(self, owner: str) -> tuple[Job, ...]:
-        query = select_jobs().where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
-        with self._database.read() as connection:
-            return tuple(map(job_of, connection.execute(query)))
+        theirs = select_jobs().where(JOB.c.owner == owner)
+        return self._jobs(theirs.order_by(JOB.c.created.desc(), JOB.c.link))
 
     def stopped(self, most: int) -> tuple[Job, ...]:
         """Returns the jobs of the operator's judge that stopped last, for the operator."""
         theirs = and_(JOB.c.state == "failed", JOB.c.own_key.is_(False))
-        query = select_jobs().where(theirs).order_by(JOB.c.queued.desc(), JOB.c.link).limit(most)
-        with self._database.read() as connection:
-            return tuple(map(job_of, connection.execute(query)))
+        last = select_jobs().where(theirs).order_by(JOB.c.queued.desc(), JOB.c.link).limit(most)
+        return self._jobs(last)
 
     def ahead(self, link: str) -> int:
         """Returns the number of jobs that wait before a job, of its kind: with an own key or the operator's judge."""
@@ -369,10 +367,9 @@ class Jobs:
             return connection.execute(select(func.count()).where(before)).scalar_one()
 
     def waiting(self) -> int:
+        count = select(func.count()).where(JOB.c.state == "waiting")
         with self._database.read() as connection:
-            return connection.execute(
-                select(func.count()).where(JOB.c.state == "waiting")
-            ).scalar_one()
+            return connection.execute(count).scalar_one()
 
     def report(self, name: str) -> AnyReport | None:
         """Returns the report of a link, or of a slug while it is published, as anybody may read it; else None."""
@@ -396,10 +393,10 @@ class Jobs:
         return self._reports.get((column.name, link), parsed)[0]
 
     def size(self, link: str) -> int:
-        """Returns the letters of the draft or report under a link; 0 without any."""
-        letters = func.length(JOB.c.draft) + func.length(func.coalesce(JOB.c.report, ""))
+        """Returns the characters of the draft or report under a link; 0 without any."""
+        characters = func.length(JOB.c.draft) + func.length(func.coalesce(JOB.c.report, ""))
         with self._database.read() as connection:
-            return connection.scalar(select(letters).where(JOB.c.link == link)) or 0
+            return connection.scalar(select(characters).where(JOB.c.link == link)) or 0
 
     def draft(self, link: str) -> tuple[AnyReport, JudgeSpec] | None:
         """Returns a job's draft and its judge; None for a job that rules alone made, or if there is no job."""
@@ -470,12 +467,8 @@ class Jobs:
         """Renews a server's leases and returns the jobs it still holds; the others were cancelled or lost."""
         held = (JOB.c.holder == holder) & JOB.c.link.in_(links) & JOB.c.state.in_(_ACTIVE)
         with self._database.write() as connection:
-            renewed = (
-                update(JOB)
-                .where(held)
-                .values(self._held_by(connection, holder))
-                .returning(JOB.c.link)
-            )
+            lease = self._held_by(connection, holder)
+            renewed = update(JOB).where(held).values(lease).returning(JOB.c.link)
             return frozenset(connection.scalars(renewed))
 
     def held(self, holder: str, link: str) -> Job | None:
@@ -517,8 +510,11 @@ class Jobs:
     def judged(self, own_key: bool) -> tuple[Job, ...]:
         """Returns the jobs that are judged now, with their owners' keys or with the operator's judge."""
         theirs = and_(JOB.c.state == "judging", JOB.c.own_key.is_(own_key))
+        return self._jobs(select_jobs().where(theirs))
+
+    def _jobs(self, query: Select) -> tuple[Job, ...]:
         with self._database.read() as connection:
-            return tuple(map(job_of, connection.execute(select_jobs().where(theirs))))
+            return tuple(map(job_of, connection.execute(query)))
 
     def _give_back(self, connection: Connection, condition: ColumnElement[bool]) -> None:
         for own_key, state in ((False, "waiting"), (True, "needs_key")):
@@ -538,7 +534,7 @@ class Jobs:
         return {"holder": holder, "until": present(connection) + self._lease}
 
     def _count(self, connection: Connection, network: str | None, kind: Kind, words: str) -> None:
-        if network and self._days.more(connection, network, kind) > MOST_OF_NETWORK:
+        if network and self._days.count_one(connection, network, kind) > MOST_OF_NETWORK:
             raise JobError(
                 f"Your network has used its {MOST_OF_NETWORK} {words} for today. Come back tomorrow."
             )

@@ -147,8 +147,8 @@ class Submissions:
             for place, response in enumerate(report.responses)
         )
         instances = tuple(
-            replace(instance, reference=instance.reference and _USUAL_ANSWER)
-            if instance.item in blind
+            replace(instance, reference=_USUAL_ANSWER)
+            if instance.item in blind and instance.reference
             else instance
             for instance in report.instances
         )

@@ -21,7 +21,7 @@ AT_ONCE = 4
 """Visitors whose judges are tried out at one time; one of each network."""
 SECONDS = 60.0
 """For all calls of a trial."""
-LEFT_SECONDS = 10.0
+ABANDONED_SECONDS = 10.0
 """A trial ends when its page has not asked for so long; pages ask every second or two."""
 _PACE = RateLimits(attempts=2, timeout=20.0, patience=10.0)
 TrialState = Literal["none", "runs", "over"]
@@ -39,7 +39,7 @@ class TrialRuns(TrialError):
 
 @dataclass(eq=False)
 class _Trial:
-    judge: str
+    judge_digest: str
     network: str | None
     outcome: "Future[JudgeSpec]"
     asked_at: float = field(default_factory=time.monotonic)
@@ -63,10 +63,10 @@ class Trials:
 
         Raises TrialRuns until it is over, TrialError if all places are taken, and the trial's own error, once.
         """
-        judge = _digest(address, model)
+        judge_digest = _digest(address, model)
         with self._lock:
             trial = self._trials.get(owner)
-            if trial is None or trial.judge != judge:
+            if trial is None or trial.judge_digest != judge_digest:
                 self._begin(owner, address, model, network)
             else:
                 trial.asked_at = time.monotonic()
@@ -78,7 +78,7 @@ class Trials:
         """Returns the state of the trial of a visitor's judge."""
         with self._lock:
             trial = self._trials.get(owner)
-        if trial is None or trial.judge != _digest(address, model):
+        if trial is None or trial.judge_digest != _digest(address, model):
             return "none"
         trial.asked_at = time.monotonic()
         return "over" if trial.outcome.done() else "runs"
@@ -96,7 +96,7 @@ class Trials:
             raise TrialError(f"{AT_ONCE} other judges are being tested. Press again in a minute.")
         if self._loop is None or not self._loop.is_running():
             raise TrialError("The server is starting or stopping. Press again in a moment.")
-        outcome = asyncio.run_coroutine_threadsafe(self._tried(owner, address, model), self._loop)
+        outcome = asyncio.run_coroutine_threadsafe(self._run(owner, address, model), self._loop)
         self._trials[owner] = _Trial(_digest(address, model), network, outcome)
         finished = [visitor for visitor, trial in self._trials.items() if trial.outcome.done()]
         for visitor in finished[: max(0, len(finished) - _MOST_KEPT)]:
@@ -113,26 +113,27 @@ class Trials:
             del self._trials[owner]
             raise
 
-    async def _tried(self, owner: str, address: Endpoint, model: str) -> JudgeSpec:
-        work = asyncio.ensure_future(probe(address, model, _PACE, self._fetcher))
+    async def _run(self, owner: str, address: Endpoint, model: str) -> JudgeSpec:
+        """Runs a trial. Raises JudgeError, also when its time is over or its page has gone."""
+        probing = asyncio.ensure_future(probe(address, model, _PACE, self._fetcher))
         try:
             async with asyncio.timeout(SECONDS):
-                while not work.done() and not self._is_left(owner):
-                    await asyncio.wait({work}, timeout=1.0)
-                if not work.done():
+                while not probing.done() and not self._is_abandoned(owner):
+                    await asyncio.wait({probing}, timeout=1.0)
+                if not probing.done():
                     raise JudgeFailed(f"The test of {model} stopped because its page was closed.")
-                return work.result()
+                return probing.result()
         except TimeoutError as error:
             raise JudgeFailed(
                 f"The test of {model} took over {SECONDS:g} seconds. Choose another judge, or try again later."
             ) from error
         finally:
-            work.cancel()
+            probing.cancel()
 
-    def _is_left(self, owner: str) -> bool:
+    def _is_abandoned(self, owner: str) -> bool:
         with self._lock:
             trial = self._trials.get(owner)
-        return trial is None or time.monotonic() - trial.asked_at > LEFT_SECONDS
+        return trial is None or time.monotonic() - trial.asked_at > ABANDONED_SECONDS
 
 
 def _digest(address: Endpoint, model: str) -> str:

@@ -27,6 +27,8 @@ _PIECE = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\]){0,80}\]|.", re.DOTALL)
 """An escape, a class of signs, or a sign of a pattern."""
 _TIMES = re.compile(r"(?:(?P<maybe>[?*]|\{0,?\d*\})|\+|\{[\d,]+\})[?+]?")
 """A quantifier of the piece or group before it."""
+_DEPTH_CHANGES = {"(": 1, ")": -1}
+"""The pieces that open and close groups."""
 
 
 class _Rule(NamedTuple):
@@ -110,7 +112,7 @@ def _parts(rule: str) -> list[str]:
     parts = [""]
     depth = 0
     for piece in _PIECE.findall(rule):
-        depth += (piece == "(") - (piece == ")")
+        depth += _DEPTH_CHANGES.get(piece, 0)
         if piece == "|" and not depth:
             parts.append("")
         else:
@@ -148,7 +150,7 @@ def _group(part: str) -> str:
     depth = 0
     end = 0
     for piece in _PIECE.findall(part):
-        depth += (piece == "(") - (piece == ")")
+        depth += _DEPTH_CHANGES.get(piece, 0)
         end += len(piece)
         if not depth:
             break

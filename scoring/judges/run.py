@@ -352,7 +352,7 @@ class _Run(Generic[T]):
             is_read = task.is_read(end.value)
             self._note(new, is_read)
             if fresh:
-                await self._tried(is_read)
+                await self._count_task(is_read)
             return end.value, fresh
         except JudgeFailed:
             await self._trial.drop()
@@ -361,7 +361,7 @@ class _Run(Generic[T]):
             await self._trial.drop()
             return task.refused(str(error)), fresh
 
-    async def _tried(self, is_read: bool) -> None:
+    async def _count_task(self, is_read: bool) -> None:
         """Counts a task as read or unread. Raises JudgeUnreadable if none of the first tasks was read."""
         if is_read:
             await self._trial.end()

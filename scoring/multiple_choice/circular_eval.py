@@ -5,7 +5,6 @@ and the last ones ("all of the above") may stay in place. If the options do not 
 other such questions.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -78,7 +77,7 @@ def missing_passes(
     """Yields the missing passes of questions with some passes, if the question file has only base rows."""
     if not is_circular(answered) or is_circular(questions.values()):
         return
-    for base, missing in _missing(_by_base(answered, attrgetter("index"))).items():
+    for base, missing in _missing_numbers(_by_base(answered, attrgetter("index"))).items():
         for number, question in enumerate(rotations(questions[base]), 1):
             if number in missing:
                 yield question
@@ -98,19 +97,19 @@ def circles(
     missing_numbers: Mapping[int, Iterable[int]]
     if missing is None:
         questions = {base: [row.question for row in passes] for base, passes in by_base.items()}
-        missing_numbers = _missing(questions)
+        missing_numbers = _missing_numbers(questions)
     else:
         missing_numbers = grouped(
             (question.index % PASS, question.index // PASS) for question in missing
         )
-    circles = []
+    all_circles = []
     for base, passes in sorted(by_base.items()):
         numbers = tuple(sorted({*missing_numbers.get(base, ())}))
         results = [row.right for row in passes]
         is_settled = undecided_wrong and None in results
         outcome = _outcome(results, is_incomplete=bool(numbers) and not is_settled)
-        circles.append(Circle(base, tuple(passes), numbers, outcome))
-    return tuple(circles)
+        all_circles.append(Circle(base, tuple(passes), numbers, outcome))
+    return tuple(all_circles)
 
 
 def _by_base(rows: Iterable[T], index: Callable[[T], int]) -> Mapping[int, Sequence[T]]:
@@ -127,7 +126,9 @@ def _outcome(passes: Sequence[bool | None], is_incomplete: bool) -> Outcome:
     return "undecided" if None in passes else "right"
 
 
-def _missing(questions: Mapping[int, Sequence[ChoiceQuestion]]) -> Mapping[int, set[int]]:
+def _missing_numbers(
+    questions: Mapping[int, Sequence[ChoiceQuestion]],
+) -> Mapping[int, set[int]]:
     """Numbers of each question's missing passes, as far as the existing passes show them.
 
     Questions with options that do not rotate all have the same number of passes, by their number of options: the
@@ -135,7 +136,7 @@ def _missing(questions: Mapping[int, Sequence[ChoiceQuestion]]) -> Mapping[int, 
     """
     missing = {}
     unrotated: dict[int, set[int]] = {}
-    most: Counter[int] = Counter()
+    most_passes: dict[int, int] = {}
     for base, passes in questions.items():
         numbers = _missing_in_rotation(passes)
         if numbers is not None:
@@ -144,10 +145,11 @@ def _missing(questions: Mapping[int, Sequence[ChoiceQuestion]]) -> Mapping[int, 
         missing[base] = set()
         unrotated[base] = {question.index // PASS for question in passes}
         options = len(passes[0].options)
-        most[options] = max(most[options], min(max(unrotated[base]) + 1, MOST_PASSES))
+        passes_shown = min(max(unrotated[base]) + 1, MOST_PASSES)
+        most_passes[options] = max(most_passes.get(options, 0), passes_shown)
     for base, present in unrotated.items():
         options = len(questions[base][0].options)
-        missing[base] = set(range(most[options])) - present
+        missing[base] = set(range(most_passes[options])) - present
     return missing
 
 
@@ -162,8 +164,10 @@ def _missing_in_rotation(passes: Sequence[ChoiceQuestion]) -> set[int] | None:
         tail = texts[0][rotating:]
         turn = [[*head[shift:], *head[:shift], *tail] for shift in range(rotating)]
         if all(options in turn for options in texts):
-            is_whole = len(present) >= rotating and all(options in texts for options in turn)
-            return set() if is_whole else set(range(rotating)) - present
+            is_full_turn = len(present) >= rotating and all(options in texts for options in turn)
+            if is_full_turn:  # nothing is missing, whatever numbers the passes have
+                return set()
+            return set(range(rotating)) - present
     return None
 
 
@@ -176,12 +180,14 @@ def gaps(circles: Sequence[Circle], unscored: Iterable[ChoiceQuestion] = ()) -> 
 
     `unscored` passes are in the file, but have no right answer that can be used.
     """
-    present = grouped((question.index % PASS, question.index // PASS) for question in unscored)
+    unscored_numbers = grouped(
+        (question.index % PASS, question.index // PASS) for question in unscored
+    )
     return tuple(
         Problem(
             circle.question.row,
             circle.index,
-            _gap(circle, present.get(circle.index, ())),
+            _gap(circle, unscored_numbers.get(circle.index, ())),
             "circular",
         )
         for circle in circles
@@ -196,10 +202,10 @@ def _gap(circle: Circle, unscored: Collection[int]) -> str:
     lacks = []
     mends = []
     if absent:
-        lacks.append(f"lacks {_passes(absent)}")
+        lacks.append(f"lacks {_passes_text(absent)}")
         mends.append("add them")
     if without_answer:
-        lacks.append(f"has no usable right answer in {_passes(without_answer)}")
+        lacks.append(f"has no usable right answer in {_passes_text(without_answer)}")
         mends.append("correct it")
     mend = " and ".join(mends).capitalize()
     return (
@@ -249,7 +255,7 @@ def _mismatch(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
     return ""
 
 
-def _passes(numbers: Sequence[int]) -> str:
+def _passes_text(numbers: Sequence[int]) -> str:
     """Passes by their numbers, in words."""
     names = [
         "its base row" if number == 0 else f"pass {number}" for number in numbers[:_MOST_LISTED]

@@ -84,7 +84,7 @@ def extraction(
 ) -> Generator[Ask, Reply, Decision]:
     """Extracts one letter, asking a judge if the rules are not sure; the caller raises a judge's failure."""
     decision = extract(prediction, question.options, protocol)
-    if not decision.open:
+    if not decision.is_open:
         return decision
     return (yield from judged_letter(question, prediction, decision, protocol, spec))
 

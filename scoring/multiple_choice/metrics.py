@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -28,7 +27,7 @@ from scoring.report import ScoreLine, csv_bytes
 _MOST_LISTED = 20
 NARROWEST = "category"
 """Level of the narrowest groups of multiple choice."""
-_IN_CSV = ("l2", NARROWEST)
+_CSV_LEVELS = ("l2", NARROWEST)
 S = TypeVar("S", bound="SplitScores")
 
 
@@ -56,7 +55,7 @@ def undecided_is_wrong(protocol: Protocol) -> bool:
 
 
 @dataclass(frozen=True)
-class Success:
+class StepCounts:
     """Number of answers read by each extraction step (MMBench, Table 2; MMT-Bench, Table A17)."""
 
     n: int
@@ -65,33 +64,37 @@ class Success:
     """Answers read as "none of the options" by rules or judge: refusals."""
 
     def rate(self, *steps: Step) -> float | None:
+        """The share of answers read by any of these steps, in percent; None without answers."""
         return 100 * sum(self.by_step.get(step, 0) for step in steps) / self.n if self.n else None
 
     @property
     def refused(self) -> float | None:
+        """The share of refusals, in percent; None without answers."""
         return 100 * self.none / self.n if self.n else None
 
 
-def success(decisions: Iterable[Decision]) -> Success:
+def count_steps(decisions: Iterable[Decision]) -> StepCounts:
     """The number of decisions by step."""
-    times: Counter[Step] = Counter()
-    refused = 0
+    counts: Counter[Step] = Counter()
+    refusals = 0
     for decision in decisions:
-        is_none = decision.letter == NONE and decision.step != "fallback"
-        times["none" if is_none else decision.step] += 1
-        refused += is_none
-    return Success(times.total(), dict(times), refused)
+        if decision.letter == NONE and decision.step != "fallback":
+            counts["none"] += 1
+            refusals += 1
+        else:
+            counts[decision.step] += 1
+    return StepCounts(counts.total(), dict(counts), refusals)
 
 
 def missing_problem(
-    count: int, total: int, whole: str, known: Sequence[ChoiceQuestion] | None
+    count: int, total: int, whole: str, questions: Sequence[ChoiceQuestion] | None
 ) -> Problem:
-    """The problem that `count` questions have no answer; `known` are these questions, None without a question file."""
-    if known is None:
+    """The problem that `count` questions have no answer: these `questions`; None without a question file."""
+    if questions is None:
         which = "To see which, compare the column index with the benchmark's question file."
     else:
-        ids = ", ".join(str(question.index) for question in known[:_MOST_LISTED])
-        others = len(known) - _MOST_LISTED
+        ids = ", ".join(str(question.index) for question in questions[:_MOST_LISTED])
+        others = len(questions) - _MOST_LISTED
         if others > 0:
             ids = f"{ids} and {others:,} more. All are in the file -missing.csv"
         which = f"Add index {ids}."
@@ -99,13 +102,22 @@ def missing_problem(
     return Problem(0, None, text, "whole")
 
 
-def parts_of(
-    questions: Sequence[ChoiceQuestion], file: str, published: re.Pattern[str], whole: str
-) -> Iterator[tuple[str, str | None, Sequence[ChoiceQuestion]]]:
-    """Yields a file's splits, the text with the name of a published split, and the questions.
+class FileSplit(NamedTuple):
+    """A split of a file of answers."""
 
-    The text is the split, or the file's name; "" if neither has a published name, and None if only other splits have
-    one. If no split has a published name, all questions are one split, `whole`.
+    name: str
+    published_text: str | None
+    """The text with the name of a published split: the split's name or the file's. "" if neither has one, None if only
+    other splits of the file have one."""
+    questions: Sequence[ChoiceQuestion]
+
+
+def file_splits(
+    questions: Sequence[ChoiceQuestion], file: str, published: re.Pattern[str], whole: str
+) -> Iterator[FileSplit]:
+    """Yields a file's splits; `published` matches the name of a published one.
+
+    If no split has a published name, all questions are one split, `whole`.
     """
     splits = grouped((question.split, question) for question in questions)
     is_unnamed = not any(map(published.search, splits))
@@ -114,27 +126,27 @@ def parts_of(
     for split, members in splits.items():
         may_be_file = is_unnamed or not split
         if published.search(split):
-            text: str | None = split
+            published_text: str | None = split
         elif may_be_file and published.search(file):
-            text = file
+            published_text = file
         else:
-            text = "" if is_unnamed else None
-        yield split, text, members
+            published_text = "" if is_unnamed else None
+        yield FileSplit(split, published_text, members)
 
 
 def picture_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
     """The number of questions that share a picture or, without picture names in the file, that may share one."""
-    base = [question for question in questions if question.index < PASS]
-    known = [question.picture for question in base if question.picture]
-    if known:
-        text = shared_pictures(known)
+    base_rows = [question for question in questions if question.index < PASS]
+    pictures = [question.picture for question in base_rows if question.picture]
+    if pictures:
+        text = shared_pictures(pictures)
         return (Problem(0, None, text, "nothing"),) if text else ()
     times = Counter(
-        (question.text, *question.options.values(), question.answer) for question in base
+        (question.text, *question.options.values(), question.answer) for question in base_rows
     )
     repeated = sum(count for count in times.values() if count > 1)
     text = (
-        f"{repeated:,} of {len(base):,} questions have the text, options and answer of another. If they share a "
+        f"{repeated:,} of {len(base_rows):,} questions have the text, options and answer of another. If they share a "
         "picture, intervals are too narrow. Add a column image_id."
     )
     return (Problem(0, None, text, "nothing"),) if repeated else ()
@@ -176,7 +188,7 @@ class ChoiceTables(Generic[S]):
     splits: tuple[S, ...]
     """One per split, followed by one of all."""
     problems: tuple[Problem, ...]
-    success: Success
+    steps: StepCounts
     letters: tuple[LetterCount, ...]
     without_answer: int
     """Rows without a known right answer: extracted, not scored."""
@@ -189,7 +201,7 @@ class ChoiceTables(Generic[S]):
         """The public toolkit's `_acc.csv`: fractions, one line per split."""
         trees = {scores.split or "none": scores.tree for scores in self.splits}
         keys = [("overall", "Overall")]
-        for level in _IN_CSV:
+        for level in _CSV_LEVELS:
             names = {node.line.name for tree in trees.values() for node in tree.find(level)}
             keys.extend((level, name) for name in sorted(names))
         rows = []
@@ -209,11 +221,11 @@ def fractions_csv(
     return csv_bytes(["split", *heads], cells, "utf-8")
 
 
-class Compared(NamedTuple):
-    """Two models on the same questions."""
+class ComparisonTable(NamedTuple):
+    """Comparisons of two models on the same questions: overall, then by group."""
 
     over: str
-    """Description of these questions."""
+    """These questions, in words."""
     lines: tuple["Comparison", ...]
 
 
@@ -234,9 +246,12 @@ Scored = Decided | Circle
 """A scored unit, right, wrong or neither: an answer, or a question with all its passes."""
 Pair = tuple[bool | None, bool | None]
 """Two models' outcomes on a question."""
+_SIGNS: Mapping[Pair, int] = {(True, False): 1, (False, True): -1}
 
 
-def compared(name: str, pairs: Iterable[Pair], pictures: Iterable[str] | None = None) -> Comparison:
+def compare_outcomes(
+    name: str, pairs: Iterable[Pair], pictures: Iterable[str] | None = None
+) -> Comparison:
     """McNemar's comparison of paired outcomes; a pair with an unscored side is left out.
 
     `pictures` has the picture of each question as a text, "" if unknown: questions about one picture change sides
@@ -244,9 +259,11 @@ def compared(name: str, pairs: Iterable[Pair], pictures: Iterable[str] | None = 
     """
     pairs = list(pairs)
     times = Counter(pairs)
+    picture_names = list(pictures) if pictures else [""] * len(pairs)
     sums: Counter[str | int] = Counter()
-    for place, (pair, picture) in enumerate(zip(pairs, pictures or repeat(""), strict=False)):
-        sums[picture or place] += _SIGNS.get(pair, 0)
+    for place, (pair, picture) in enumerate(zip(pairs, picture_names, strict=True)):
+        cluster = picture or place  # without a known picture, a question is a cluster by itself
+        sums[cluster] += _SIGNS.get(pair, 0)
     return Comparison(
         name,
         times[True, True],
@@ -257,7 +274,7 @@ def compared(name: str, pairs: Iterable[Pair], pictures: Iterable[str] | None = 
     )
 
 
-def compared_by(
+def compare_groups(
     first: Mapping[int, Scored],
     second: Mapping[int, Scored],
     names: Callable[[ChoiceQuestion], Iterable[str]],
@@ -275,18 +292,21 @@ def compared_by(
         question = row.question
         for name in dict.fromkeys(("Overall", *filter(None, names(question)))):
             groups.setdefault(name, []).append((pair, question.picture))
-    return tuple(
-        compared(name, *zip(*outcomes, strict=True))
-        for name, outcomes in groups.items()
-        if outcomes
-    )
-
-
-_SIGNS: Mapping[Pair, int] = {(True, False): 1, (False, True): -1}
+    comparisons = []
+    for name, outcomes in groups.items():
+        if outcomes:
+            pairs = [pair for pair, _ in outcomes]
+            pictures = [picture for _, picture in outcomes]
+            comparisons.append(compare_outcomes(name, pairs, pictures))
+    return tuple(comparisons)
 
 
 def _mcnemar(sums: Sequence[int]) -> float:
-    """The probability of a sum at least as far from 0, if each summand had either sign with equal probability."""
+    """The probability of a sum at least as far from 0, if each summand had either sign with equal probability.
+
+    chances[t] is the probability that the negative summands total t. The sum is then `whole` - 2 t, and as likely as
+    its opposite.
+    """
     chances = np.ones(1)
     for size, count in Counter(map(abs, sums)).items():
         logs = [
@@ -300,18 +320,17 @@ def _mcnemar(sums: Sequence[int]) -> float:
         spread[::size] = np.exp(logs)
         chances = np.convolve(chances, spread)
     whole = len(chances) - 1
-    fewer = (whole - abs(sum(sums))) // 2
-    return min(1.0, 2 * math.fsum(chances[: fewer + 1].tolist()))
+    smaller_total = (whole - abs(sum(sums))) // 2
+    return min(1.0, 2 * math.fsum(chances[: smaller_total + 1].tolist()))
 
 
 def holm(p: Sequence[float]) -> list[float]:
     """Each p by Holm's (1979) step-down correction, in the given order."""
     order = np.argsort(p, kind="stable")
-    steps = np.minimum(
-        np.maximum.accumulate((len(p) - np.arange(len(p))) * np.asarray(p, float)[order]), 1
-    )
+    ascending = np.asarray(p, float)[order]
+    multiplied = (len(p) - np.arange(len(p))) * ascending
     corrected = np.empty(len(p))
-    corrected[order] = steps
+    corrected[order] = np.minimum(np.maximum.accumulate(multiplied), 1)
     return corrected.tolist()
 
 
@@ -326,9 +345,9 @@ class Difference:
 def differences(rows: Sequence[Decided], others: Sequence[Decided]) -> tuple[Difference, ...]:
     """Rows with a different letter under another protocol, with both decisions."""
     decisions = {row.question.index: row.decision for row in others}
-    differences = []
+    differing = []
     for row in rows:
         other = decisions.get(row.question.index)
         if other is not None and other.letter != row.decision.letter:
-            differences.append(Difference(row, other))
-    return tuple(differences)
+            differing.append(Difference(row, other))
+    return tuple(differing)

@@ -27,7 +27,7 @@ from scoring.multiple_choice.phrases import (
     FILLERS,
     NOT,
     UNSURE,
-    Begun,
+    PatternWithStarts,
     places_of,
     words,
     words_of,
@@ -408,7 +408,7 @@ class AnswerText:
     def has_other_letters(self) -> bool:
         return not self.text.isascii() and _OTHER_LETTER.search(self.text) is not None
 
-    def matches(self, phrase: Begun) -> Iterator[re.Match[str]]:
+    def matches(self, phrase: PatternWithStarts) -> Iterator[re.Match[str]]:
         """Yields every match in the masked text, as `finditer` does."""
         if self.has_other_letters:
             yield from phrase.pattern.finditer(self.masked)

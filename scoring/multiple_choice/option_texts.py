@@ -10,10 +10,10 @@ from scoring.text_lists import listed_texts, named_texts
 
 LIST_COLUMNS = ("options", "choices")
 _LABEL = r"(?:\(([A-Z])\)|([A-Z])[.):：、])"
-_LINE = re.compile(rf"\s*{_LABEL}\s*(.*)", re.DOTALL)
-_WORDS = re.compile(r"[^A-Za-z]")
+_LABELLED = re.compile(rf"\s*{_LABEL}\s*(.*)", re.DOTALL)
+_NOT_A_LETTER = re.compile(r"[^A-Za-z]")
 _HEADING = re.compile(r"(?:options|choices|选项|選項)\s{0,9}[:：]", re.IGNORECASE)
-_IN_LINE = re.compile(rf"(?:(?<=^)|(?<=[\s,;，；]))(?:{_LABEL})(?=\s|$)")
+_LABEL_IN_LINE = re.compile(rf"(?:^|(?<=[\s,;，；])){_LABEL}(?=\s|$)")
 
 
 def listed_options(cell: JSON) -> Sequence[str] | None:
@@ -43,14 +43,17 @@ def _are_plain(cells: Iterable[object]) -> bool:
     return all(isinstance(cell, str | int | float) for cell in cells)
 
 
-def name_letters(options: Iterable[str]) -> bool:
-    """Whether options name options ("both A and B", "C"), so that the public toolkit does not rotate them."""
+def do_name_letters(options: Iterable[str]) -> bool:
+    """Whether options name options ("both A and B", "C"), so that the public toolkit does not rotate them.
+
+    As in the toolkit, a text names options if it is a part of the alphabet, such as "C", "AB" or nothing.
+    """
     texts = [*options]
-    letters = LETTERS[: len(texts)]
+    letters = {*LETTERS[: len(texts)]}
     if any(text in LETTERS for text in texts):
         return True
     for text in texts:
-        names = {word for word in _WORDS.split(text) if word and word in letters}
+        names = {word for word in _NOT_A_LETTER.split(text) if word in letters}
         if len(names) > 1:
             return True
     return False
@@ -59,12 +62,22 @@ def name_letters(options: Iterable[str]) -> bool:
 def _unlabelled(texts: Sequence[str]) -> Sequence[str]:
     """Texts without the letters before them, if each has its own: "A. cat", "(B) dog"."""
     bare = []
-    for letter, text in zip(LETTERS, texts, strict=False):
-        label = _LINE.fullmatch(text)
-        if label is None or (label[1] or label[2]) != letter:
+    for place, text in enumerate(texts):
+        label = _LABELLED.fullmatch(text)
+        if label is None or _letter(label) != _next_letter(place):
             return texts
         bare.append(label[3].strip())
     return bare
+
+
+def _letter(label: re.Match[str]) -> str:
+    """The letter of a label, in either of its forms: "(A)" or "A."."""
+    return label[1] or label[2]
+
+
+def _next_letter(count: int) -> str:
+    """The letter that follows this many; "" after Z."""
+    return LETTERS[count : count + 1]
 
 
 def options_in_text(question: str) -> Mapping[str, str]:
@@ -80,12 +93,11 @@ def _on_lines(question: str) -> Mapping[str, str]:
     best: dict[str, str] = {}
     run: dict[str, str] = {}
     for text in question.splitlines():
-        label = _LINE.fullmatch(text)
-        letter = (label[1] or label[2]) if label else ""
-        if label and letter == "A":
+        label = _LABELLED.fullmatch(text)
+        if label and _letter(label) == "A":
             run = {"A": label[3].strip()}
-        elif label and run and letter == LETTERS[len(run) : len(run) + 1]:
-            run[letter] = label[3].strip()
+        elif label and run and _letter(label) == _next_letter(len(run)):
+            run[_letter(label)] = label[3].strip()
         elif text.strip():
             run = {}
         if len(run) > 1 and all(run.values()):
@@ -100,24 +112,27 @@ def _after_heading(question: str) -> Mapping[str, str]:
         return {}
     line = next(iter(question[headings[-1].end() :].strip().splitlines()), "")
     labels = []
-    for label in _IN_LINE.finditer(line):
-        if (label[1] or label[2]) == LETTERS[len(labels) : len(labels) + 1]:
+    for label in _LABEL_IN_LINE.finditer(line):
+        if _letter(label) == _next_letter(len(labels)):
             labels.append(label)
+    if len(labels) < 2:
+        return {}
     ends = [*(label.start() for label in labels[1:]), len(line)]
     texts = [
         line[label.end() : end].strip(" ,;，；") for label, end in zip(labels, ends, strict=True)
     ]
-    if len(texts) < 2 or labels[0].start() or not all(texts):
+    if not all(texts):
         return {}
-    return dict(zip(LETTERS, texts, strict=False))
+    has_text_before = labels[0].start() > 0
+    return {} if has_text_before else dict(zip(LETTERS, texts, strict=False))
 
 
 def is_reworded(
     known: ChoiceQuestion, written: Mapping[str, str], options: Mapping[str, str]
 ) -> bool:
-    """Whether a row of answers shows another question, hint or fewer options than the question file.
+    """Whether a row of answers shows another question or hint than the question file, or fewer options.
 
-    `written`: its cells "question" and "hint"; empty ones show nothing.
+    `written` has its cells "question" and "hint". An empty one shows nothing.
     """
     published = {"question": known.text, "hint": known.hint}
     for column, text in written.items():

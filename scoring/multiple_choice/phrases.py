@@ -39,7 +39,7 @@ def words_of(lower: str) -> frozenset[str]:
     return frozenset(words)
 
 
-class Begun(NamedTuple):
+class PatternWithStarts(NamedTuple):
     """A pattern with the words that its matches begin with, for texts without letters other than A to Z.
 
     Trying the pattern only at these words takes a tenth of the time of a search.
@@ -122,8 +122,9 @@ _FRAME_WORDS = words(
     select selected opt vote settle go going went say it this that which therefore thus hence so correct finally
     not"""
 )
-FRAMES = Begun(_FRAMES, _FRAME_WORDS | STATED_BY, STATED_PARTS)
+FRAMES = PatternWithStarts(_FRAMES, _FRAME_WORDS | STATED_BY, STATED_PARTS)
 FRAME_WORDS = _FRAME_WORDS | STATED_WORDS | {"汉", "外"}
+"""Words as `words_of` gives them; a text without any of them has no frame."""
 _CALLED = one_of(
     "is, was, seems, appears, looks, would be, must be, should be, has to be, to be, being"
 )
@@ -149,7 +150,7 @@ _NUMBERED = """first 1st 一, second 2nd 二, third 3rd 三, fourth 4th 四, fif
 ORDINALS = {
     word: place for place, names in enumerate(_NUMBERED.split(",")) for word in names.split()
 }
-"""Index from 0 of "the second option"."""
+"""Place of an option, from 0, by the word for it in "the second option" or 第二个."""
 ORDINAL = re.compile(
     rf"\s*(?:the\s+)?\b({'|'.join(word for word in ORDINALS if word.isascii())}|last)\s+"
     r"(?:option|choice|answer|alternative|one)\b(?!\s+(?:from|in|is|on|of the (?:row|pic|image)))"
@@ -192,12 +193,14 @@ NOT = re.compile(
     + r"\b|\b(?:cannot|if|unless|or)\b|n't\b|不|非|没|或",
     re.IGNORECASE,
 )
+"""Words of a sentence in which a named option may be denied or supposed."""
 PLAIN_NOT = re.compile(
     r"\b"
     + one_of("not, never, except, neither, nor, no longer, rather than, instead of, unlike")
     + r"\b|n't\b",
     re.IGNORECASE,
 )
+"""Words that deny a letter named later in the same clause; words that only suppose it are left out."""
 _UNSURE = re.compile(
     r"\b"
     + one_of(
@@ -211,7 +214,7 @@ _UNSURE = re.compile(
     + r"\b|n't\b|不|没|非|无|未|除|别|或|还是|如果|虽|但|而是|像|似",
     re.IGNORECASE,
 )
-UNSURE = Begun(
+UNSURE = PatternWithStarts(
     _UNSURE,
     words(
         """not never no nor neither none nothing without cannot unlike except instead rather excluding exclude excluded
@@ -292,14 +295,15 @@ ORDERS = re.compile(
 ORDER_WORDS = words(
     "output print return extract reply respond emit write give system user human instruction 外"
 )
-"""Words of these orders; "answer", which most texts contain, counts only before "only"."""
+"""Words of these orders, but for "answer only": most texts contain "answer"."""
 SPEAK_WORDS = words(
     """your ignore disregard forget override bypass skip overlook never you extractor grader judge evaluator scorer
     parser matcher chatgpt gpt assistant system ai output print return extract reply respond answer emit write give
     example question user im human instruction note message hint notes messages hints instructions for count treat
     accept consider regard mark grade score match most similar new updated dear hey hi hello attention extraction 汉"""
 )
-ADDRESSES = Begun(_ADDRESSES, SPEAK_WORDS, frozenset("<"))
+"""Words as `words_of` gives them; a text without any of them neither addresses its reader nor gives an order."""
+ADDRESSES = PatternWithStarts(_ADDRESSES, SPEAK_WORDS, frozenset("<"))
 """Text that addresses an extractor, a judge or a chat."""
 
 # Refusals: text that chooses none of the options.
@@ -410,8 +414,8 @@ COUNTED = re.compile(
     r"\s?(?:option\s|choice\s)?(?:number\s|no\.\s?|\#\s?)(\d{1,2})(?![\w%])(?![.,]\d)", re.I
 )
 """An option's number in a statement."""
-PLACES = re.compile(
+PLACE_WORDS = re.compile(
     r"\d|\b(?:first|second|third|fourth|fifth|last|one|two|three|four|five|option|1st|2nd|3rd)\b|[一二三四五六七八九]|第",
     re.IGNORECASE,
 )
-"""Words of an option with which a number may be its content instead of its place."""
+"""Numbers and places in an option's text. With one, a number in an answer may mean that text, not an option's place."""

@@ -18,9 +18,9 @@ from arena.types import grouped
 from scoring.multiple_choice.coordinates import Unit
 from scoring.multiple_choice.option_texts import (
     LIST_COLUMNS,
+    do_name_letters,
     is_reworded,
     listed_options,
-    name_letters,
     options_in_text,
 )
 from scoring.multiple_choice.pictures import picture_cell, pictures
@@ -29,7 +29,7 @@ from scoring.multiple_choice.types import (
     LETTERS,
     MODES,
     PASS,
-    USUAL,
+    USUAL_LETTERS,
     Answered,
     ChoiceQuestion,
     ChosenBy,
@@ -396,7 +396,7 @@ class _Reader:
             split=self._same(record, ("split",)),
             hint=self._text(record, ("hint",)) or "",
             row=record.row,
-            one_pass="g_index" in self._columns and name_letters(options.values()),
+            one_pass="g_index" in self._columns and do_name_letters(options.values()),
         )
 
     def _rotated(self, index: int, options: Mapping[str, str]) -> ChoiceQuestion | None:
@@ -522,9 +522,9 @@ def spelled(columns: Iterable[str]) -> dict[str, str]:
 
 def option_columns(columns: Container[str]) -> list[str]:
     """Columns named A, B, ... I, and after a complete A to I those that follow without a gap: a lone X is no option."""
-    letters = [letter for letter in USUAL if letter in columns]
-    if len(letters) == len(USUAL):
-        for letter in LETTERS[len(USUAL) :]:
+    letters = [letter for letter in USUAL_LETTERS if letter in columns]
+    if len(letters) == len(USUAL_LETTERS):
+        for letter in LETTERS[len(USUAL_LETTERS) :]:
             if letter not in columns:
                 break
             letters.append(letter)

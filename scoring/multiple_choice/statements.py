@@ -22,7 +22,7 @@ from scoring.multiple_choice.phrases import (
     ORDERS,
     ORDINAL,
     ORDINALS,
-    PLACES,
+    PLACE_WORDS,
     PLAIN_NOT,
     RIGHT,
     SPEAK_WORDS,
@@ -352,7 +352,7 @@ def _ordinal_at(answer: AnswerText, place: int) -> Reference | None:
 def _counted_at(answer: AnswerText, place: int) -> Reference | None:
     """The option referred to by its number, "option number 2", if no option's text has a number."""
     match = COUNTED.match(answer.text, place)
-    if not match or any(map(PLACES.search, answer.options.values())):
+    if not match or any(map(PLACE_WORDS.search, answer.options.values())):
         return None
     number = int(match[1]) - 1
     letters = list(answer.options)

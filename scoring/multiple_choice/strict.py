@@ -33,7 +33,7 @@ from scoring.multiple_choice.phrases import (
     NOT,
     ORDINALS,
     PLACE_ALONE,
-    PLACES,
+    PLACE_WORDS,
     REFUSALS,
     SAME,
     SECOND_THOUGHTS,
@@ -48,7 +48,7 @@ from scoring.multiple_choice.statements import (
     speaks,
     taken_back,
 )
-from scoring.multiple_choice.types import USUAL, Clue, Decision, Rule, none_of
+from scoring.multiple_choice.types import USUAL_LETTERS, Clue, Decision, Rule, none_of
 from scoring.multiple_choice.wrappers import Inner, inner_text, without_list
 
 ENDS = 4_000
@@ -284,11 +284,12 @@ def _initial(letter: str, span: str, options: Mapping[str, str]) -> Clue:
     initials = {label: text[:1].upper() for label, text in texts.items()}
     meant = [label for label, initial in initials.items() if initial == letter]
     is_usual = bool({texts[label] for label in meant} & ABBREVIATED)
-    if letter == USUAL[len(options) : len(options) + 1] and not is_usual:
-        meant = []  # the next label
+    next_label = USUAL_LETTERS[len(options) : len(options) + 1]  # "" after the last
+    if letter == next_label and not is_usual:
+        meant = []
     if not meant:
         return Clue(Rule.OUTSIDE, none_of(options), span)
-    may_be_label = letter in USUAL[:_LABELS] and not is_usual
+    may_be_label = letter in USUAL_LETTERS[:_LABELS] and not is_usual
     sure = len(meant) == 1 and not may_be_label and not options.keys() & {*initials.values()}
     return Clue(Rule.EXACT, meant[0], span) if sure else Clue(Rule.CONFLICT, None, span)
 
@@ -345,7 +346,7 @@ def _meaning_none(answer: AnswerText, is_nobody: bool) -> list[str]:
 def _place_alone(answer: AnswerText) -> Clue | None:
     """A whole answer with an option's place, as "the second", if no option is about places or numbers."""
     match = PLACE_ALONE.fullmatch(answer.text.strip(" .。!\"'")) if len(answer.text) < 60 else None
-    if not match or any(map(PLACES.search, answer.options.values())):
+    if not match or any(map(PLACE_WORDS.search, answer.options.values())):
         return None
     letters = list(answer.options)
     word = "last" if match["end"] else (match["word"] or match["han"] or "").lower()
@@ -594,4 +595,4 @@ def _letters(answer: AnswerText, start: int = 0) -> set[str]:
     """Letters that stand alone from here on, as options do; a letter after I only if it is an option."""
     masked = answer.masked[start:]
     letters = {masked[place] for place in _letter_places(masked)}
-    return {letter for letter in letters if letter in USUAL or letter in answer.options}
+    return {letter for letter in letters if letter in USUAL_LETTERS or letter in answer.options}

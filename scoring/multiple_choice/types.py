@@ -10,8 +10,8 @@ from pydantic import StrictBool, StrictInt
 
 LETTERS = ascii_uppercase
 """Letters that options may have."""
-USUAL = LETTERS[:9]
-"""Letters of which files may skip some; later letters follow without a gap."""
+USUAL_LETTERS = LETTERS[:9]
+"""The usual letters of options. A file may lack some of these columns; later ones are options only without a gap."""
 NONE = "Z"
 """"None of the options" in a decision, whatever letter a benchmark uses for it: see `none_of`."""
 NO_CATEGORY = "(no category)"
@@ -46,10 +46,10 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 ChosenBy = Literal["text", "likelihood"]
 """The way in which a model's options were chosen. text: by the model's text. likelihood: the option with the highest
 mean log-likelihood of its tokens after the question, as for Kosmos-2 in MMBench (Tables 4 to 6)."""
-WEIGHED = "options chosen by likelihood, not by generated text"
+BY_LIKELIHOOD = "options chosen by likelihood, not by generated text"
 CHOICE_WORDS: Mapping[ChosenBy, str] = {
     "text": "options read from generated text",
-    "likelihood": f"{WEIGHED} (the highest mean log-likelihood of an option's tokens)",
+    "likelihood": f"{BY_LIKELIHOOD} (the highest mean log-likelihood of an option's tokens)",
 }
 
 Step = Literal["letter", "content", "none", "judge", "fallback", "failed", "undecided"]
@@ -179,7 +179,7 @@ class Decision:
         return STEPS[self.rule]
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         """Whether the rules leave the answer to a judge, and no judge has read it."""
         return self.rule in (
             Rule.SPEAKS,
@@ -190,9 +190,9 @@ class Decision:
         )
 
     @property
-    def left_open(self) -> bool:
+    def was_open(self) -> bool:
         """Whether the rules left the answer to a judge, read or not."""
-        return self.open or self.rule in JUDGED
+        return self.is_open or self.rule in JUDGED
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def read_scores(
     return scores
 
 
-def noted(poll: Poll, keys: Sequence[tuple[str, str]], file: str) -> Poll:
+def note_unmatched_rows(poll: Poll, keys: Sequence[tuple[str, str]], file: str) -> Poll:
     """The poll with a notice of a file's rows, by (item, model), that match no vote. Raises RowsError if none does."""
     contests = [*poll.choices]
     contests += [

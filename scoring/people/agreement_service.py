@@ -97,12 +97,12 @@ class AgreementService:
             if cached is not None and poll == cached.poll:
                 agreement = cached.agreement
             else:
-                agreement = people_agreement(poll, scorer=self._scored)
+                agreement = people_agreement(poll, scorer=self._score_answers)
             fresh = _CachedPoll(time.monotonic(), poll, agreement)
             self._polls_by_source[source] = fresh
             return fresh
 
-    def _scored(self, name: MetricName, candidates: Sequence[Candidate]) -> Scores:
+    def _score_answers(self, name: MetricName, candidates: Sequence[Candidate]) -> Scores:
         """Scores of the answers, computing only new ones: a score depends on the answer and its reference alone."""
         keys = {candidate: (name, _digest(candidate)) for candidate in candidates}
         new = [candidate for candidate in candidates if keys[candidate] not in self._scores]

@@ -16,7 +16,7 @@ from arena.ratings.agreement import Estimate, share
 from arena.ratings.shares import Share
 from arena.ratings.votes import Codes
 from arena.types import grouped
-from scoring.multiple_choice.metrics import Comparison, compared, holm
+from scoring.multiple_choice.metrics import Comparison, compare_outcomes, holm
 from scoring.people.error_shares import merged
 from scoring.people.errors import KEYS, NO_ERRORS, ErrorKey, Label, kind_table
 from scoring.people.measures import alpha
@@ -168,7 +168,7 @@ def compare_errors(first: Iterable[Label], second: Iterable[Label]) -> ErrorComp
     ]
     table = kind_table(pairs)
     tests: dict[ErrorKey, Comparison] = {
-        key: compared(key, [(kind == key, other == key) for kind, other in pairs])
+        key: compare_outcomes(key, [(kind == key, other == key) for kind, other in pairs])
         for key in KEYS
         if any(key in pair for pair in pairs)
     }

@@ -58,10 +58,10 @@ def distance_sheet(
     title: str,
     rows: Iterable[Measured],
     dollars: Mapping[str, float] | None = None,
-    **how: Any,
+    place: Place = "main",
 ) -> Sheet:
     """A sheet with a row for each of the measures; `dollars` is the cost of MM-Vet's 218 answers by judge."""
-    cells = [_distance(row, dollars or {}) for row in rows]
+    cells = [_distance_cells(row, dollars or {}) for row in rows]
     columns = [Column("measured", "Measured")]
     if any(row["beside"] != PEOPLE for row in cells):
         columns.append(Column("beside", "Beside"))
@@ -79,10 +79,10 @@ def distance_sheet(
     if dollars:
         columns.append(Column("dollars", "Dollars for 218 answers", "score", places=2))
     note = NO_INTERVAL if any(row["delta_low"] is None for row in cells) else ""
-    return Sheet(name, title, pd.DataFrame(cells), tuple(columns), note, **how)
+    return Sheet(name, title, pd.DataFrame(cells), tuple(columns), note, place)
 
 
-def _distance(row: Measured, dollars: Mapping[str, float]) -> dict[str, Any]:
+def _distance_cells(row: Measured, dollars: Mapping[str, float]) -> dict[str, Any]:
     interval = row.measures.delta_interval
     return {
         "measured": row.name,
@@ -110,10 +110,10 @@ def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
     rows: list[dict[str, Any]] = []
     for judge in judges:
         row = {"measured": judge.name, "capability": "", "unscored": judge.unscored}
-        rows.append(row | _mean(judge.mean))
+        rows.append(row | _mean_cells(judge.mean))
         for group, mean in judge.group_means.items():
             row = {"measured": judge.name, "capability": capability_words(group)}
-            rows.append(row | _mean(mean))
+            rows.append(row | _mean_cells(mean))
     columns = [Column("measured", "Judge")]
     notes = []
     if any(row["capability"] for row in rows):
@@ -138,13 +138,13 @@ def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
     return Sheet("means", "What people would have given", frame, tuple(columns), " ".join(notes))
 
 
-def _mean(mean: CorrectedMean | None) -> dict[str, float | None]:
+def _mean_cells(mean: CorrectedMean | None) -> dict[str, float | None]:
     if mean is None:
         return {}
     return {
         "judge": 100 * mean.judge,
-        **_percent("corrected", mean.alone if mean.is_whole else mean.corrected),
-        **_percent("alone", mean.alone),
+        **_percent_cells("corrected", mean.corrected),
+        **_percent_cells("alone", mean.alone),
         "marks": mean.marks,
         "worth": mean.worth,
     }
@@ -157,7 +157,7 @@ def difference_sheet(differences: Mapping[str, CorrectedMean]) -> Sheet:
             "model": title,
             "questions": mean.marks,
             "judge": 100 * mean.judge,
-            **_percent("people", mean.corrected),
+            **_percent_cells("people", mean.corrected),
         }
         for title, mean in differences.items()
     ]
@@ -189,9 +189,9 @@ def _delta_sheet(name: str, title: str, deltas: Mapping[str, float], place: Plac
     return Sheet(name, title, pd.DataFrame(rows), columns, place=place)
 
 
-def _percent(key: str, mean: Interval) -> dict[str, float | None]:
+def _percent_cells(key: str, mean: Interval) -> dict[str, float | None]:
     """A mean in percent, with its interval unless every answer is marked."""
-    value, low, high = (100 * end for end in mean)
-    if low == high:
+    value, low, high = (100 * number for number in mean)
+    if low == high:  # every answer is marked, which leaves nothing to estimate
         return estimate_cells(key, value, None, None)
     return estimate_cells(key, value, low, high)

@@ -67,7 +67,7 @@ class Marking:
     def open(self, owner: str, link: str, kind: MarkKind) -> Campaign:
         """The campaign in which people see an owner's report, created by the first call. Raises MarkError."""
         self.job_of(owner, link)
-        if existing := self.opened(link, kind):
+        if existing := self.find_campaign(link, kind):
             return existing
         material = self.material(kind, link)
         if material is None or not material.plan:
@@ -82,7 +82,7 @@ class Marking:
         except CampaignError:  # made by another request meanwhile
             return self._campaigns.get(name)
 
-    def opened(self, link: str, kind: MarkKind) -> Campaign | None:
+    def find_campaign(self, link: str, kind: MarkKind) -> Campaign | None:
         """A report's campaign, if it was created."""
         return self._campaigns.find(campaign_name(kind, link))
 

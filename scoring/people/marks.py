@@ -24,7 +24,7 @@ from scoring.people.store import Mark
 from scoring.registry import benchmark_of
 from scoring.report import Report
 
-PER = 218
+PRICED_ANSWERS = 218
 """Answers for which a judge's cost is shown: MM-Vet's number."""
 MOST_JUDGES = 8
 """Other reports of the same answers to compare with."""
@@ -47,7 +47,7 @@ class MarkResults(NamedTuple):
     differences: Mapping[str, CorrectedMean]
     """Other models' corrected mean less this model's, by the title of their report by the same judge."""
     dollars: Mapping[str, float]
-    """Cost of judging PER answers, by judge, where the price is known."""
+    """Cost of judging PRICED_ANSWERS answers, by judge, where the price is known."""
 
     @property
     def marked(self) -> int:
@@ -67,15 +67,17 @@ def mark_results(marking: Marking, job: Job, report: Report, beside: bool = True
     judged = [(job, own)]
     if beside:
         judged += _others(marking, job, own)
-    files = _named([file for _, file in judged])
+    files = _with_distinct_names([file for _, file in judged])
     dollars = {}
     for (judged_job, _), file in zip(judged, files, strict=True):
         if judged_job.quote.dollars and own.answers:
-            dollars[file.name] = judged_job.quote.dollars * PER / len(own.answers)
+            dollars[file.name] = judged_job.quote.dollars * PRICED_ANSWERS / len(own.answers)
     is_random = not any(mark.is_brought for mark in marks)
     strata = _strata(marking, marks) if is_random else None
     try:
-        calibration = calibrate(files, _person_marks(marks, 1), _person_marks(marks, 2), strata)
+        calibration = calibrate(
+            files, _person_marks(marks, round=1), _person_marks(marks, round=2), strata
+        )
     except MarksError:
         calibration = None
     return MarkResults(
@@ -124,8 +126,11 @@ def _judged_job(marking: Marking, job: Job, benchmark: str) -> JudgedFile | None
 
 
 def _differences(marking: Marking, job: Job, own: JudgedFile) -> dict[str, CorrectedMean]:
-    """People's corrected mean of each other model less this model's, question by question, by the report's title."""
-    own_scores = _scored(marking, job, own)
+    """People's corrected mean of each other model less this model's, question by question, by the report's title.
+
+    Of several reports with one title, the newest that can be compared counts.
+    """
+    own_scores = _marked_questions(marking, job, own)
     differences = {}
     for other in marking.jobs.of_owner(job.owner):
         if len(differences) == MOST_JUDGES:
@@ -135,37 +140,49 @@ def _differences(marking: Marking, job: Job, own: JudgedFile) -> dict[str, Corre
         file = _judged_job(marking, other, job.benchmark)
         if file is None or file.name != own.name:
             continue
-        other_scores = _scored(marking, other, file)
+        other_scores = _marked_questions(marking, other, file)
         items = sorted(own_scores.keys() & other_scores.keys())
-        first = _marked([own_scores[item] for item in items])
-        second = _marked([other_scores[item] for item in items])
-        if len(np.intersect1d(first.marked, second.marked)) >= LEAST_OF_GROUP:
-            differences[other.title] = difference(second, first)
+        own_marks = _marked_scores([own_scores[item] for item in items])
+        other_marks = _marked_scores([other_scores[item] for item in items])
+        if len(np.intersect1d(own_marks.marked, other_marks.marked)) >= LEAST_OF_GROUP:
+            differences[other.title] = difference(other_marks, own_marks)
     return differences
 
 
-def _scored(marking: Marking, job: Job, file: JudgedFile) -> dict[str, tuple[float, float | None]]:
-    """The judge's score and the median mark (None: unmarked), by question, where the judge gave a score."""
-    marks = _person_marks(marking.store.of_report("marks", job.link, job.owner, file.answers), 1)
+class _ScoredQuestion(NamedTuple):
+    """A judge's score of a question, beside people's."""
+
+    score: float
+    median_mark: float | None
+    """None if nobody marked it."""
+
+
+def _marked_questions(marking: Marking, job: Job, file: JudgedFile) -> dict[str, _ScoredQuestion]:
+    """The questions that the judge scored, by id, with people's marks of the first round."""
+    stored_marks = marking.store.of_report("marks", job.link, job.owner, file.answers)
+    marks = _person_marks(stored_marks, round=1)
     marks_by_answer = grouped((mark.item, mark.score) for mark in marks)
-    scores = {}
+    questions = {}
     for key, judged in file.answers.items():
         if judged.score is not None:
             mark = median(marks_by_answer[key]) if key in marks_by_answer else None
-            scores[judged.question.id] = (judged.score, mark)
-    return scores
+            questions[judged.question.id] = _ScoredQuestion(judged.score, mark)
+    return questions
 
 
-def _marked(answers: Sequence[tuple[float, float | None]]) -> MarkedScores:
-    """Pairs of score and mark as arrays."""
-    places = [place for place, (_, mark) in enumerate(answers) if mark is not None]
-    marks = [mark for _, mark in answers if mark is not None]
-    return MarkedScores(
-        np.array([score for score, _ in answers]), np.array(places, int), np.array(marks)
-    )
+def _marked_scores(questions: Sequence[_ScoredQuestion]) -> MarkedScores:
+    """The scores and marks of questions as arrays."""
+    scores = [question.score for question in questions]
+    places = []
+    marks = []
+    for place, question in enumerate(questions):
+        if question.median_mark is not None:
+            places.append(place)
+            marks.append(question.median_mark)
+    return MarkedScores(np.array(scores), np.array(places, int), np.array(marks))
 
 
-def _named(files: Sequence[JudgedFile]) -> list[JudgedFile]:
+def _with_distinct_names(files: Sequence[JudgedFile]) -> list[JudgedFile]:
     """The files with distinct names: a repeated name gets its number."""
     times: Counter[str] = Counter()
     renamed = []
@@ -177,6 +194,7 @@ def _named(files: Sequence[JudgedFile]) -> list[JudgedFile]:
 
 
 def _person_marks(marks: Sequence[Mark], round: int) -> list[PersonMark]:
+    """People's grades of a round; in round 2 a person marks an answer for the second time."""
     return [
         PersonMark(mark.answer, mark.marker, mark.score)
         for mark in marks

@@ -20,7 +20,7 @@ def open_rows(report: AnyReport) -> Sequence[Decided]:
     """The rows that a report's rules leave to a judge, whether a judge read them or not; none without letters."""
     if not isinstance(report, ChoiceReport):
         return ()
-    return [row for row in report.rows if row.decision.left_open]
+    return [row for row in report.rows if row.decision.was_open]
 
 
 def open_answers(report: AnyReport) -> Sequence[ScoredAnswer]:

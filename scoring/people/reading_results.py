@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from scoring.benchmarks.choice_report import ChoiceReport, decided
+from scoring.benchmarks.choice_report import ChoiceReport, decide_rows
 from scoring.jobs.store import Job
 from scoring.multiple_choice.types import PASS, Decided
 from scoring.people.mark_files import CANNOT
@@ -160,7 +160,7 @@ def _extractors(read: _ReadReport) -> Iterator[tuple[str, Mapping[AnswerKey, Dec
     if read.report.judge:
         yield read.report.judge.model, read.rows
     if read.report.protocol != "strict":
-        strict = decided(read.rows.values(), "strict")
+        strict = decide_rows(read.rows.values(), "strict")
         yield STRICT_RULES, dict(zip(read.rows, strict, strict=True))
 
 

@@ -65,12 +65,12 @@ def _published_file(report: AnyReport) -> str:
     return ""
 
 
-def _known_file(benchmark: str, stamp: QuestionStamp) -> str:
-    record = BENCHMARKS[benchmark]
+def _known_file(key: str, stamp: QuestionStamp) -> str:
+    benchmark = BENCHMARKS[key]
     is_same = stamp.is_published and not stamp.reworded
-    if not (isinstance(record, FileBenchmark) and is_same):
+    if not (isinstance(benchmark, FileBenchmark) and is_same):
         return ""
-    for file in record.question_files:
+    for file in benchmark.question_files:
         if file.md5 == stamp.md5 and file.answers == "there":
             return file.name
     return ""

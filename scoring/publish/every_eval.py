@@ -21,7 +21,7 @@ from scoring.benchmarks.mm_vet import MMVet, prompt_digest
 from scoring.multiple_choice.extract import PROMPTS, language
 from scoring.publish.editions import HubBenchmark, edition_of
 from scoring.publish.hub_files import NOBODY_ELSE, PublishError, is_open, judge_name, scored_at
-from scoring.publish.refusals import refusals, stopped
+from scoring.publish.refusals import refusals, stopping_refusals
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport, JudgeStamp, Report, ScoreLine
 from scoring.specs.report import SpecReport, report_items, ruled_rows
@@ -60,10 +60,10 @@ class Evaluation:
 
 def every_eval_zip(report: AnyReport, about: Evaluation) -> bytes:
     """Returns a report's record and rows in folders as the shared store has them. Raises PublishError."""
-    against = stopped(refusals(report), "hub")
+    stopping = stopping_refusals(refusals(report), "hub")
     edition = edition_of(report)
-    if against or edition is None:
-        raise PublishError(against[0].reason if against else "It has no score.")
+    if stopping or edition is None:
+        raise PublishError(stopping[0].reason if stopping else "It has no score.")
     if not is_open(about.url):
         raise PublishError(NOBODY_ELSE)
     writer = _Writer(report, edition, about)

@@ -7,7 +7,7 @@ from arena.network import is_public
 from arena.server.hub_evaluations import HubScore
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.publish.editions import HubBenchmark, edition_of
-from scoring.publish.refusals import refusals, stopped
+from scoring.publish.refusals import refusals, stopping_refusals
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport, JudgeStamp, Report, ScoreLine
 
@@ -26,11 +26,11 @@ class PublishError(ValueError):
 
 def hub_score(report: AnyReport, url: str) -> HubScore:
     """Returns a report's score for the Hub, with the report's public address. Raises PublishError."""
-    against = stopped(refusals(report), "hub")
+    stopping = stopping_refusals(refusals(report), "hub")
     edition = edition_of(report)
     head = benchmark_of(report).headline(report)
-    if against or edition is None or head is None or head.mean is None:
-        raise PublishError(against[0].reason if against else "It has no score.")
+    if stopping or edition is None or head is None or head.mean is None:
+        raise PublishError(stopping[0].reason if stopping else "It has no score.")
     if not is_open(url):
         raise PublishError(NOBODY_ELSE)
     return HubScore(

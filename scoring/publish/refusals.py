@@ -61,7 +61,7 @@ def refusals(report: AnyReport) -> Sequence[Refusal]:
     ]
 
 
-def stopped(reasons: Sequence[Refusal], stop: Stop) -> list[Refusal]:
+def stopping_refusals(reasons: Sequence[Refusal], stop: Stop) -> list[Refusal]:
     """Returns the refusals that stop this use."""
     return [refusal for refusal in reasons if stop in refusal.stops]
 
@@ -80,7 +80,7 @@ def _gaps(report: AnyReport, benchmark: Benchmark[Any]) -> Iterator[Refusal]:
     count = _unanswered(report, benchmark)
     reason = "Partial: some questions have no answer."
     if count:
-        of = _asked(report, benchmark, count)
+        of = _question_count(report, benchmark, count)
         reason = f"Partial: no answer to {count:,} of {of:,} questions."
     yield Refusal(reason, "partial", _NUMBERS)
 
@@ -100,7 +100,7 @@ def _unanswered(report: AnyReport, benchmark: Benchmark[Any]) -> int:
     return lacking
 
 
-def _asked(report: AnyReport, benchmark: Benchmark[Any], unanswered: int) -> int:
+def _question_count(report: AnyReport, benchmark: Benchmark[Any], unanswered: int) -> int:
     """Returns the number of questions in the report's question file."""
     if isinstance(report, Report):
         return len(report.rows)

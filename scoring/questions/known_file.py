@@ -75,7 +75,7 @@ class KnownFile:
         return self.path.name
 
     @property
-    def record(self) -> FileBenchmark[Any]:
+    def file_benchmark(self) -> FileBenchmark[Any]:
         benchmark = BENCHMARKS[self.benchmark]
         assert isinstance(benchmark, FileBenchmark)
         return benchmark
@@ -84,7 +84,7 @@ class KnownFile:
         """Returns the questions by id, as the benchmark's reader takes them. Raises RowsError and ChoicesError."""
         state = self.path.stat()
         cache_key = (str(self.path), state.st_mtime_ns, state.st_size, self.benchmark)
-        return _QUESTIONS.get(cache_key, lambda: self.record.own_questions(self.path))
+        return _QUESTIONS.get(cache_key, lambda: self.file_benchmark.own_questions(self.path))
 
     def has(self, id: str) -> bool:
         return self.place(id) is not None

@@ -97,7 +97,7 @@ def match_questions(
 ) -> QuestionMatch:
     """Returns the question file that a file of answers belongs to, of this benchmark if one is chosen."""
     wanted = [file for file in files if benchmark in (None, file.benchmark)]
-    candidates = [_Fit(file, answers[file.record.column_names]) for file in wanted]
+    candidates = [_Fit(file, answers[file.file_benchmark.column_names]) for file in wanted]
     fits = [fit for fit in candidates if fit.known_share >= _HALF and fit.agrees]
     named_fits = _best_named(fits)
     best_fits = named_fits or fits
@@ -173,7 +173,7 @@ class _Fit:
         stem = PurePath(self.answers.name).stem.casefold()
         own = PurePath(self.file.name).stem
         names = [own] if len(own) > 1 else []
-        benchmark = self.file.record
+        benchmark = self.file.file_benchmark
         if len(benchmark.question_files) < 2:
             names += benchmark.file_names
         return max((len(name) for name in names if ends_with(stem, name.casefold())), default=0)
@@ -188,7 +188,7 @@ def _best_named(candidates: Sequence[_Fit]) -> Sequence[_Fit]:
 def _unclear(candidates: Sequence[_Fit]) -> QuestionMatch:
     """Returns no question file, and the question to the user which of the candidates it is."""
     files = [candidate.file for candidate in candidates]
-    benchmarks = {file.benchmark: file.record.name for file in files}
+    benchmarks = {file.benchmark: file.file_benchmark.name for file in files}
     are_of_one_benchmark = len(benchmarks) == 1 and len(files) > 1
     names = [file.name for file in files] if are_of_one_benchmark else [*benchmarks.values()]
     summary = candidates[0].answers.summary

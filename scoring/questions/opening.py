@@ -1,7 +1,9 @@
-"""Files of answers, opened beside the question file that they belong to."""
+"""Files of answers, opened beside the question file that they belong to.
+
+`wanted` says whether somebody still waits for a file; reading it ends when nobody does.
+"""
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +28,16 @@ class JoinedFile(NamedTuple):
     match: QuestionMatch
 
 
-def joined(
+class _QuestionSource(NamedTuple):
+    """The questions of a file of answers, with their benchmark and stamp."""
+
+    benchmark: FileBenchmark[Any]
+    questions: Mapping[Any, Any]
+    answers: Mapping[str, Answers]
+    stamp: QuestionStamp
+
+
+def open_joined_file(
     library: QuestionLibrary,
     path: Path,
     limits: FileLimits = PAGE,
@@ -43,13 +54,13 @@ def joined(
     match = _match(library, path, limits, name, benchmark, questions)
     if match.file is None:
         return JoinedFile(None, match)
-    known = match.file
-    answers = known.answers if hides else _unhidden(known.answers)
+    question_file = match.file
+    answers = question_file.answers if hides else _unhidden(question_file.answers)
     source = _QuestionSource(
-        benchmark=known.record,
-        questions=known.questions(),
+        benchmark=question_file.file_benchmark,
+        questions=question_file.questions(),
         answers=answers,
-        stamp=QuestionStamp(known.name, known.md5, known.is_published),
+        stamp=QuestionStamp(question_file.name, question_file.md5, question_file.is_published),
     )
     return JoinedFile(_opened(path, limits, name, source, wanted), match)
 
@@ -67,11 +78,11 @@ def _match(
     benchmark: str | None,
     questions: str,
 ) -> QuestionMatch:
-    is_table = benchmark is None or isinstance(BENCHMARKS.get(benchmark), FileBenchmark)
-    files = library.files() if is_table and questions != NO_FILE else ()
+    has_questions = benchmark is None or isinstance(BENCHMARKS.get(benchmark), FileBenchmark)
+    files = library.files() if has_questions and questions != NO_FILE else ()
     if not files:
         return QuestionMatch()
-    namings = {file.record.column_names for file in files}
+    namings = {file.file_benchmark.column_names for file in files}
     match = match_questions(files, answer_files(path, namings, limits, name), benchmark)
     if not questions:
         return match
@@ -91,10 +102,11 @@ def whole_file(
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile | None:
     """Opens a file that has its questions and can be scored by them; None for another. Raises RowsError."""
-    with suppress(ChoicesError):
+    try:
         opened = open_upload(path, limits, name, wanted=wanted)
-        return opened if opened and opened.file.scorable else None
-    return None
+    except ChoicesError:
+        return None
+    return opened if opened and opened.file.scorable else None
 
 
 def opened_beside(
@@ -107,23 +119,14 @@ def opened_beside(
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile:
     """Opens a file of answers with the question file beside it. Raises RowsError and ChoicesError."""
-    known = benchmark.own_questions(questions, limits, questions_name)
+    own_questions = benchmark.own_questions(questions, limits, questions_name)
     source = _QuestionSource(
         benchmark=benchmark,
-        questions=known,
-        answers=where_answers(benchmark.list_questions(known)),
+        questions=own_questions,
+        answers=where_answers(benchmark.list_questions(own_questions)),
         stamp=question_stamp(questions, benchmark, questions_name),
     )
     return _opened(path, limits, name, source, wanted)
-
-
-class _QuestionSource(NamedTuple):
-    """The questions of a file of answers, with their benchmark and stamp."""
-
-    benchmark: FileBenchmark[Any]
-    questions: Mapping[Any, Any]
-    answers: Mapping[str, Answers]
-    stamp: QuestionStamp
 
 
 def _opened(
@@ -140,6 +143,7 @@ def _opened(
     opened = open_upload(path, limits, name, source.benchmark, blind, wanted)
     assert opened, "a benchmark that is given takes any file"
     has_hidden = "hidden" in source.answers.values()
+    # an md5 would confirm a guess of all the hidden answers
     stamp = replace(source.stamp, md5="") if has_hidden else source.stamp
     return replace(opened, stamp=stamp, answers=source.answers, answer_key=source.questions)
 
@@ -167,7 +171,7 @@ def recognised_beside(
     md5 = file_md5(questions)
     published = []
     by_name = []
-    for benchmark in reversed(BENCHMARKS.values()):
+    for benchmark in reversed(BENCHMARKS.values()):  # the last that recognises a file takes it
         if not isinstance(benchmark, FileBenchmark):
             continue
         if any(file.md5 == md5 for file in benchmark.question_files):

@@ -49,7 +49,7 @@ class Reading:
     is_open: bool = False
     """Whether a judge may read it."""
     marks: tuple[float, ...] = ()
-    """The judge's grades, of two the baseline's first; () under all other rules."""
+    """The judge's grades; of two answers, the baseline's comes first. () under rules without grades."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class RuleKind(BaseModel, ABC):
         return None
 
     def reads(self, answer: str) -> bool:
-        """Whether it can read this answer in what a model said."""
+        """Whether a reading can be this text, such as "Yes", so that a figure may count it."""
         return self.is_compared
 
     @property
@@ -155,8 +155,8 @@ class RuleKind(BaseModel, ABC):
     def reading(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         """The reading of any text without a judge.
 
-        An unreadable answer has no score under `strict` and the papers' protocols, and is wrong under the toolkits'.
-        Without a truth no answer has a score.
+        An unreadable answer has no score under `strict`, and is wrong under the toolkits'. Under a paper's protocol the
+        kind decides. Without a truth no answer has a score.
         """
         return self._checked(item, self._read(item, answer, protocol))
 
@@ -173,7 +173,10 @@ class RuleKind(BaseModel, ABC):
     def judging(
         self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
     ) -> Generator[Ask, Reply, Judged]:
-        """Asks a judge about an answer that the rule leaves open; most kinds leave none."""
+        """Asks a judge about an answer that the rule leaves open; most kinds leave none.
+
+        `turn` is the number, from 0, among the `turns` of this answer.
+        """
         yield from ()
         return Judged(self.reading(item, answer, protocol), (), "")
 
@@ -181,7 +184,7 @@ class RuleKind(BaseModel, ABC):
         """The number of times that a judge is asked about an answer, each time with the answer at another place."""
         return 1
 
-    def joined(self, turns: Sequence[Judged]) -> Judged:
+    def combine_turns(self, turns: Sequence[Judged]) -> Judged:
         """The combined reading of an answer's turns."""
         return turns[0]
 
@@ -198,12 +201,12 @@ class RuleKind(BaseModel, ABC):
         return ""
 
     def submitted(self, item: Item, answer: str, read: str) -> str:
-        """The text of an answer for a submission, with `read` as its reading: without the text around the answer."""
+        """The text to submit for an answer, which is the answer without the text around it; `read` is its reading."""
         return unwrapped(answer)
 
     @property
-    def truth_decides(self) -> frozenset[str]:
-        """Reasons for no reading under `strict` that depend on the right answer: with another one it has a score."""
+    def truth_reasons(self) -> frozenset[str]:
+        """Reasons why `strict` reads nothing that come from the right answer: beside another one, it would read."""
         return frozenset()
 
     def baseline_of(self, item: Item) -> str | None:
@@ -232,5 +235,5 @@ def accepted(truth: str) -> tuple[str, ...]:
 
 
 def unread(protocol: RuleProtocol, why: str, is_open: bool = False) -> Reading:
-    """The reading of an unreadable answer: without a score under our protocol, else wrong."""
+    """The reading of an unreadable answer: without a score under `strict`, and wrong under every other protocol."""
     return Reading(None if protocol == "strict" else 0.0, "", why, is_open)

@@ -82,8 +82,8 @@ class LetterRule(RuleKind):
         return [*super().named_columns, listed]
 
     @property
-    def truth_decides(self) -> frozenset[str]:
-        return frozenset() if self.open is None else _OPEN.truth_decides
+    def truth_reasons(self) -> frozenset[str]:
+        return frozenset() if self.open is None else _OPEN.truth_reasons
 
     def protocols(self) -> frozenset[RuleProtocol]:
         others = "lmms-eval" if self.open is None else "authors"
@@ -112,7 +112,7 @@ class LetterRule(RuleKind):
         question = self._question(item)
         ours = _OURS[protocol]
         decision = extract(answer, question.options, ours)
-        if decision.open:
+        if decision.is_open:
             decision = yield from judged_letter(question, answer, decision, ours, spec)
         reading = self._checked(item, self._decided(item, decision, protocol))
         return Judged(replace(reading, is_open=False), decision.replies, decision.model)
@@ -170,7 +170,7 @@ class LetterRule(RuleKind):
     def _decision(self, options: Mapping[str, str], answer: str, protocol: Protocol) -> Decision:
         """The letter by our rules or a paper's; if ours read nothing, by the final line."""
         decision = extract(answer, options, protocol)
-        if protocol != "strict" or not decision.open or self.final_line is None:
+        if protocol != "strict" or not decision.is_open or self.final_line is None:
             return decision
         last = answer.rstrip().rpartition("\n")[2].strip()
         if not last.startswith(self.final_line):
@@ -180,7 +180,7 @@ class LetterRule(RuleKind):
     def _decided(self, item: Item, decision: Decision, protocol: RuleProtocol) -> Reading:
         why = str(decision.rule)
         if decision.letter is None:
-            return unread(protocol, why, decision.open)
+            return unread(protocol, why, decision.is_open)
         right = self._right_letter(item)
         if right is None and self.truth_of(item) is not None:
             why = f"{why}; the right answer isn't one of the options"

@@ -64,7 +64,7 @@ class NumberRule(JudgedKind):
         return [*super().named_columns, places]
 
     @property
-    def truth_decides(self) -> frozenset[str]:
+    def truth_reasons(self) -> frozenset[str]:
         return frozenset((_NO_VALUE if self.as_ == "formula" else _MAYBE_SHARE,))
 
     def protocols(self) -> frozenset[RuleProtocol]:

@@ -35,7 +35,7 @@ class OpenRule(JudgedKind):
     )
 
     @property
-    def truth_decides(self) -> frozenset[str]:
+    def truth_reasons(self) -> frozenset[str]:
         return frozenset((NOT_EQUAL,))
 
     def protocols(self) -> frozenset[RuleProtocol]:

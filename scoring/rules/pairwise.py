@@ -122,7 +122,7 @@ class PairwiseRule(PromptedRule):
         reading = self._reading(verdict.read, turn) if verdict.read else self._unread(protocol)
         return Judged(reading, verdict.replies, verdict.model)
 
-    def joined(self, turns: Sequence[Judged]) -> Judged:
+    def combine_turns(self, turns: Sequence[Judged]) -> Judged:
         """The mean of both orders; unread if one of them is unread."""
         replies = tuple(reply for turn in turns for reply in turn.replies)
         model = turns[-1].model

@@ -151,15 +151,16 @@ class RubricRule(PromptedRule):
         on_scale = marks and [self.scale.score(mark) for mark in marks]
         if not marks or not on_scale or None in on_scale:
             return None
-        return self._marked(marks)
+        return self._reading_of_marks(marks)
 
     def _kit(self, reply: str, finish: str) -> Reading | None:
         """VLMEvalKit's reading: the two parts of the first line, with commas as blanks, for any numbers."""
         parts = reply.split("\n")[0].replace(",", " ").split(" ")
         marks = _numbers(parts)
-        return self._marked(marks) if marks else None
+        return self._reading_of_marks(marks) if marks else None
 
-    def _marked(self, marks: tuple[float, float]) -> Reading:
+    def _reading_of_marks(self, marks: tuple[float, float]) -> Reading:
+        """The reading of two grades, the baseline's and the model's: the model's is the score."""
         first, second = marks
         read = f"{first:g} {second:g}"
         return Reading(self._score(second), read, "the judge's marks", marks=marks)

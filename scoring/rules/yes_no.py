@@ -44,18 +44,18 @@ class YesNoRule(JudgedKind):
             short = short_answer(answer, (self.truth_of(item) or "",))
             if short.problem:
                 return unread(protocol, short.problem, short.is_open)
-            return self._scored(item, only_word(short.text), protocol)
+            return self._score_word(item, only_word(short.text), protocol)
         by_benchmark = self.read == "first" or protocol == "lmms-eval"
         read = _READERS[self.read] if by_benchmark else kit_word
-        return self._scored(item, read(answer), protocol)
+        return self._score_word(item, read(answer), protocol)
 
     def wrong_truth(self, item: Item) -> str:
         return "" if self._right_word(item) else "is neither yes nor no"
 
     def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
-        return self._scored(item, only_word(copied), protocol)
+        return self._score_word(item, only_word(copied), protocol)
 
-    def _scored(self, item: Item, word: str, protocol: RuleProtocol) -> Reading:
+    def _score_word(self, item: Item, word: str, protocol: RuleProtocol) -> Reading:
         if not word:
             return unread(protocol, "not exactly one of yes and no", protocol != "lmms-eval")
         right = self._right_word(item)

@@ -175,7 +175,7 @@ def _spec(
         "options": [*fields.choices] if fields.choices else None,
         "images": fields.input_image,
     }
-    ask = _asked(task)
+    ask = _prompt_of_task(task)
     spec = {
         "name": own,
         "about": raw.get("description") or f"{own}, by its eval.yaml.",
@@ -194,7 +194,7 @@ def _question_file(task: EvalTask, name: str) -> Mapping[str, str]:
     return {"name": plain_name(task.id or name), "split": task.split, "note": note}
 
 
-def _asked(task: EvalTask) -> str | None:
+def _prompt_of_task(task: EvalTask) -> str | None:
     """The prompt of a task that puts its question into a template, and nothing else; None for ours."""
     templates = [
         str(solver.args.get("template", ""))

@@ -94,8 +94,9 @@ def stamped(report: SpecReport, spec: JudgeSpec, address: str) -> SpecReport:
 
 
 def _outcome(report: SpecReport, open_answer: _OpenAnswer, outcomes: Iterable[Judged]) -> Judged:
-    """Joins the outcomes of an answer's turns, taken from the front of `outcomes`."""
-    return open_answer.rule.joined([*islice(outcomes, open_answer.rule.turns(report.protocol))])
+    """Combines the outcomes of an answer's turns, taken from the front of `outcomes`."""
+    turns = [*islice(outcomes, open_answer.rule.turns(report.protocol))]
+    return open_answer.rule.combine_turns(turns)
 
 
 def _left_open(report: SpecReport) -> Iterator[_OpenAnswer]:

@@ -169,7 +169,7 @@ def _final_row(spec: Spec, row: ReadRow, item: Item) -> ReadRow:
         return row
     if reason := no_answer(row.row.answer, item.options.values()):
         return replace(row, reading=_none_of_a_model(reason), no_answer=reason)
-    if row.reading.score is None and row.reading.why in case.rule.truth_decides:
+    if row.reading.score is None and row.reading.why in case.rule.truth_reasons:
         return replace(row, reading=replace(row.reading, score=0.0, is_open=False))
     return row
 

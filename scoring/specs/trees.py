@@ -29,9 +29,10 @@ ALL = "All"
 
 
 def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
-    """The figures of the whole file, the headline first, but for guesses, and for those that tell a few answers of it.
+    """The figures of the whole file that may be shown, the headline first.
 
-    A guess by the most frequent right answers would tell how often these are right.
+    Figures that give away a few answers are left out, and so are guesses: a guess by the most frequent right answers
+    would show how often these are right.
     """
     lines = figure_lines(report)
     figures = spec_of_report(report).figures
@@ -57,7 +58,7 @@ def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
     whole = [line.name for line in whole_figures(report) if not _is_partial(spec, line.name)]
     splits = [spec.splits or ""] if len(splits_of(report)) > 1 else []
     chains = _safe_chains(rows, nested_columns(rows, _grouping(report)), splits)
-    for chain in chains or [[]]:
+    for chain in chains or [[]]:  # without a chain, the splits alone
         columns = [*splits, *chain]
         groups = [*_groups_of(rows, rows.everything, columns)]
         safe_figures = [
@@ -81,7 +82,7 @@ def nested_columns(rows: ScoredRows, columns: Sequence[str]) -> list[list[str]]:
 
     A column whose groups lie within those of two columns that cross each other is left out.
     """
-    above = {
+    coarser = {
         column: sorted(
             (other for other in columns if _refines(rows, column, other)),
             key=lambda other: len(rows.groups(other)),
@@ -91,10 +92,12 @@ def nested_columns(rows: ScoredRows, columns: Sequence[str]) -> list[list[str]]:
     chained = [
         column
         for column in columns
-        if all(_refines(rows, fine, coarse) for coarse, fine in pairwise(above[column]))
+        if all(_refines(rows, fine, coarse) for coarse, fine in pairwise(coarser[column]))
     ]
-    ends = [column for column in chained if not any(column in above[other] for other in chained)]
-    return [[*above[column], column] for column in ends]
+    finest = [
+        column for column in chained if not any(column in coarser[other] for other in chained)
+    ]
+    return [[*coarser[column], column] for column in finest]
 
 
 def truth_columns(spec: Spec) -> frozenset[str]:
@@ -132,15 +135,17 @@ def _safe_chains(
     """The chains, but for those whose groups in a split tell a few answers, by themselves or beside earlier chains."""
     parts = [*rows.groups(splits[0]).values()] if splits else [rows.everything]
     is_scored = ~np.isnan(rows.score)
-    parts = [part & is_scored for part in parts if (part & is_scored).sum() >= LEAST]
+    scored_parts = [part & is_scored for part in parts]
+    large_parts = [part for part in scored_parts if part.sum() >= LEAST]
     safe: list[Sequence[str]] = []
     for chain in chains:
-        if not any(_reveal_few(rows, part, [*safe, chain]) for part in parts):
+        if not any(_chains_reveal_few(rows, part, [*safe, chain]) for part in large_parts):
             safe.append(chain)
     return safe
 
 
-def _reveal_few(rows: ScoredRows, within: Mask, chains: Sequence[Sequence[str]]) -> bool:
+def _chains_reveal_few(rows: ScoredRows, within: Mask, chains: Sequence[Sequence[str]]) -> bool:
+    """Whether the sizes and scores of all these chains' groups together would give away a few answers."""
     groups = [within]
     for chain in chains:
         groups += _groups_of(rows, within, chain)
@@ -151,7 +156,7 @@ def _reveal_few(rows: ScoredRows, within: Mask, chains: Sequence[Sequence[str]])
 
 
 def _groups_of(rows: ScoredRows, within: Mask, columns: Sequence[str]) -> Iterator[Mask]:
-    """Yields the groups of a chain that may be shown, those within each after it."""
+    """Yields the groups of a chain that may be shown, each followed by the groups within it."""
     if not columns:
         return
     column, *rest = columns
@@ -175,6 +180,7 @@ def _trees(
             for group, mask in rows.groups(column).items()
             if (within & mask).any()
         ]
+    # those of the whole file are remembered
     lines = figure_lines(report) if level == "overall" else lines_of(report, rows.within(within))
     return {
         figure: Node(replace(line, name=name), level, tuple(trees[figure] for trees in below))

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
-from yaml.nodes import MappingNode, ScalarNode
+from yaml.nodes import ScalarNode
 
 LARGEST = 64_000
 """Bytes of a spec."""
@@ -20,7 +20,7 @@ _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,15})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,8}")
 _NOTHING = ("", "~", "null")
 _OTHER_BREAKS = re.compile(r"[\r\x85\u2028\u2029]")
-"""Breaks of lines that only quotes keep as they are."""
+"""Line breaks that only quotes keep as they are."""
 _UNREADABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -33,7 +33,7 @@ class YamlError(ValueError):
 
 @dataclass(frozen=True)
 class Code:
-    """Code that a file of another form names, such as `utils.doc_to_text`. It is named on, and never run."""
+    """Code that a file of another form names, such as `utils.doc_to_text`. Only its name is kept, and it never runs."""
 
     name: str
 
@@ -60,7 +60,7 @@ def read_yaml(content: bytes, names_code: bool = False) -> Any:
         _check_events(text, (_FUNCTION,) if names_code else ())
         return yaml.load(text, _SpecLoader)
     except yaml.MarkedYAMLError as error:
-        raise YamlError(_told(error)) from None
+        raise YamlError(_problem_with_place(error)) from None
     except yaml.YAMLError as error:
         raise YamlError(f"The file isn't YAML: {_sentence(str(error))}") from None
 
@@ -73,7 +73,7 @@ def write_yaml(value: Any) -> str:
 
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""In C where it is there, which is five times as fast."""
+"""The loader in C if PyYAML was built with it: it is five times as fast."""
 
 
 class _SpecLoader(_Loader):
@@ -83,11 +83,12 @@ class _SpecLoader(_Loader):
 
     def construct_scalar(self, node: Any) -> Any:
         text = super().construct_scalar(node)
-        return text if not isinstance(node, ScalarNode) or node.style else _plain(text)
+        is_unquoted = isinstance(node, ScalarNode) and not node.style
+        return _plain(text) if is_unquoted else text
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         names = set()
-        for key, _ in node.value if isinstance(node, MappingNode) else ():
+        for key, _ in node.value:
             if not isinstance(key, ScalarNode):
                 raise yaml.constructor.ConstructorError(
                     None, None, "A name must be a text. Write it as one.", key.start_mark
@@ -116,7 +117,7 @@ class _SpecDumper(yaml.SafeDumper):
     yaml_implicit_resolvers: dict[str, Any] = {}
 
 
-def _represented_text(dumper: yaml.SafeDumper, text: str) -> ScalarNode:
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> ScalarNode:
     style = None
     if not isinstance(_plain(text), str) or _OTHER_BREAKS.search(text):
         style = '"'
@@ -125,15 +126,15 @@ def _represented_text(dumper: yaml.SafeDumper, text: str) -> ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
 
 
-def _represented_plain(dumper: yaml.SafeDumper, value: object) -> ScalarNode:
+def _represent_plain(dumper: yaml.SafeDumper, value: object) -> ScalarNode:
     text = "null" if value is None else str(value)
     return dumper.represent_scalar("tag:yaml.org,2002:str", text)
 
 
-_SpecDumper.add_representer(str, _represented_text)
-_SpecDumper.add_representer(int, _represented_plain)
-_SpecDumper.add_representer(float, _represented_plain)
-_SpecDumper.add_representer(type(None), _represented_plain)
+_SpecDumper.add_representer(str, _represent_text)
+_SpecDumper.add_representer(int, _represent_plain)
+_SpecDumper.add_representer(float, _represent_plain)
+_SpecDumper.add_representer(type(None), _represent_plain)
 
 
 def _check_events(text: str, tags: Collection[str]) -> None:
@@ -146,8 +147,9 @@ def _check_events(text: str, tags: Collection[str]) -> None:
             problem = "This begins with & or *, for an anchor or alias. Write it out, or put it in quotes."
         elif getattr(event, "tag", None) not in (None, *tags):
             problem = "This begins with !, for a tag. Delete it, or put it in quotes."
-        documents += isinstance(event, yaml.DocumentStartEvent)
-        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+        depth += _depth_change(event)
         if depth > _DEEPEST:
             problem = f"This is nested more than {_DEEPEST} levels deep. Write fewer."
         if documents > 1:
@@ -156,7 +158,14 @@ def _check_events(text: str, tags: Collection[str]) -> None:
             raise yaml.MarkedYAMLError(None, None, problem, event.start_mark)
 
 
-def _told(error: yaml.MarkedYAMLError) -> str:
+def _depth_change(event: yaml.Event) -> int:
+    """Returns 1 where a list or mapping begins, -1 where it ends, else 0."""
+    if isinstance(event, CollectionStartEvent):
+        return 1
+    return -1 if isinstance(event, CollectionEndEvent) else 0
+
+
+def _problem_with_place(error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     text = _sentence(error.problem or error.context or "this is not YAML")
     return f"line {mark.line + 1}, column {mark.column + 1}: {text}" if mark else text

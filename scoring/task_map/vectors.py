@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,36 +45,40 @@ def vector_map(folder: Path, vector: Vector = "product") -> TaskMap:
 def cosines(gram: Matrix) -> Matrix:
     """Cosines from inner products; NaN for a vector without length."""
     lengths = np.sqrt(np.diag(gram))
-    by = np.outer(lengths, lengths)
-    return np.clip(np.divide(gram, by, out=np.full_like(gram, np.nan), where=by > 0), -1, 1)
+    products = np.outer(lengths, lengths)
+    undefined = np.full_like(gram, np.nan)
+    return np.clip(np.divide(gram, products, out=undefined, where=products > 0), -1, 1)
 
 
 def product_gram(adapters: Sequence[Adapter]) -> Matrix:
     """Inner products of the changes, module by module: <B1 A1, B2 A2> is the sum of (B1' B2) times (A1 A2')."""
-    gram = np.zeros((len(adapters),) * 2)
+    gram = np.zeros((len(adapters), len(adapters)))
     for module, factors in adapters[0].modules.items():
-        step = max(1, _TILE // (factors.a.size + factors.b.size))
-        for start in range(0, len(adapters), step):
-            tile = _tile([adapter.modules[module] for adapter in adapters[start : start + step]])
-            for other in range(start, len(adapters), step):
+        per_tile = max(1, _TILE // (factors.a.size + factors.b.size))
+        ranges = [slice(start, start + per_tile) for start in range(0, len(adapters), per_tile)]
+        for number, rows in enumerate(ranges):
+            tile = _tile([adapter.modules[module] for adapter in adapters[rows]])
+            for columns in ranges[number:]:
                 other_tile = tile
-                if other != start:
-                    other_tile = _tile(
-                        [adapter.modules[module] for adapter in adapters[other : other + step]]
-                    )
-                block = _products(tile, other_tile, factors.a.shape[0])
-                gram[start : start + step, other : other + step] += block
+                if columns != rows:
+                    other_tile = _tile([adapter.modules[module] for adapter in adapters[columns]])
+                gram[rows, columns] += _products(tile, other_tile, factors.a.shape[0])
     gram = np.triu(gram) + np.triu(gram, 1).T
     scales = np.array([adapter.scale for adapter in adapters])
     return gram * np.outer(scales, scales)
 
 
-_Tile: TypeAlias = tuple[NDArray[np.floating], NDArray[np.floating]]
-"""A and the transposed B of one module: (tasks * rank, in) and (tasks * rank, out); float32, or float64 as stored."""
+class _Tile(NamedTuple):
+    """The factors of one module in several adapters; float32, or float64 as stored."""
+
+    a: NDArray[np.floating]
+    """(adapters * rank, in)."""
+    transposed_b: NDArray[np.floating]
+    """(adapters * rank, out)."""
 
 
 def _tile(factors: Sequence[Factors]) -> _Tile:
-    """The factors of one module in several adapters."""
+    """Reads the factors of one module in several adapters."""
     rank, width = factors[0].a.shape
     height = factors[0].b.shape[0]
     dtype = np.float64 if any(module.a.dtype == "F64" for module in factors) else np.float32
@@ -83,20 +87,19 @@ def _tile(factors: Sequence[Factors]) -> _Tile:
     for place, module in enumerate(factors):
         a[place] = module.a.read().reshape(module.a.shape)
         b[place] = module.b.read().reshape(module.b.shape).T
-    return a.reshape(-1, width), b.reshape(-1, height)
+    return _Tile(a.reshape(-1, width), b.reshape(-1, height))
 
 
 def _products(first: _Tile, second: _Tile, rank: int) -> Matrix:
-    """Inner products of the changes of one module, tasks by tasks."""
-    both = (first[0] @ second[0].T) * (first[1] @ second[1].T)
-    return both.reshape(len(first[0]) // rank, rank, len(second[0]) // rank, rank).sum(
-        axis=(1, 3), dtype=float
-    )
+    """Inner products of the changes of one module, adapters by adapters: sums over a square of rank by rank."""
+    by_rank = (first.a @ second.a.T) * (first.transposed_b @ second.transposed_b.T)
+    squares = by_rank.reshape(len(first.a) // rank, rank, len(second.a) // rank, rank)
+    return squares.sum(axis=(1, 3), dtype=float)
 
 
 def stacked_gram(adapters: Sequence[Adapter], letters: Sequence[Literal["a", "b"]]) -> Matrix:
     """Inner products of these factors, as stored."""
-    gram = np.zeros((len(adapters),) * 2)
+    gram = np.zeros((len(adapters), len(adapters)))
     for module in adapters[0].modules:
         for letter in letters:
             tensors = [getattr(adapter.modules[module], letter) for adapter in adapters]
@@ -131,17 +134,18 @@ def _seed_notice(folder: Path, vector: Vector) -> Iterator[str]:
 
 def _start_notices(adapters: Sequence[Adapter], gram: Matrix) -> Iterator[str]:
     """Yields notices on the share of A in the stacked vectors, and on adapters that started from another seed."""
-    of_a = stacked_gram(adapters, ("a",))
-    share = float((np.diag(of_a) / np.diag(gram)).mean())
-    near = cosines(of_a)
+    gram_of_a = stacked_gram(adapters, ("a",))
+    share = float((np.diag(gram_of_a) / np.diag(gram)).mean())
+    cosines_of_a = cosines(gram_of_a)
+    median = np.median(cosines_of_a)
     yield (
-        f"{share:.0%} of the stacked vectors' squared length is A, whose cosines alone are {np.median(near):.3f} in "
+        f"{share:.0%} of the stacked vectors' squared length is A, whose cosines alone are {median:.3f} in "
         "the median: that much of these distances says nothing of what was learned. The product does not depend on it"
     )
-    usual = int(near.sum(axis=1).argmax())
+    most_alike = int(cosines_of_a.sum(axis=1).argmax())  # it started as most of them did
     others = [
         adapter.task
-        for adapter, cosine in zip(adapters, near[usual], strict=True)
+        for adapter, cosine in zip(adapters, cosines_of_a[most_alike], strict=True)
         if cosine < _SAME_START
     ]
     if others:

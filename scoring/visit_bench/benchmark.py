@@ -39,9 +39,9 @@ from scoring.visit_bench.matches import (
     Outcome,
     ReferenceUse,
     Verdict,
-    listed,
     steadiness,
     ungraded,
+    with_listable_matches,
 )
 from scoring.visit_bench.prompts import ORDERS, Contest, judging
 from scoring.visit_bench.sheets import board_sheet
@@ -143,12 +143,13 @@ class VisitBench(Benchmark[MatchReport]):
         """The share of decided matches won, ties left out (Table 4): against the reference if it met the reference."""
         against = "the human-verified reference" if _meets_reference(report) else "other models"
         name = f"% of decided matches won against {against}"
-        (line,) = _won(report, {name: _counted(report)})
+        (line,) = _won(report, {name: _headline_matches(report)})
         return replace(line, mean=None, low=None, high=None) if ungraded(report) else line
 
     def groups(self, report: MatchReport) -> Sequence[ScoreLine]:
         families = grouped(
-            (family_words(report.by_item[match.item].family), match) for match in _counted(report)
+            (family_words(report.by_item[match.item].family), match)
+            for match in _headline_matches(report)
         )
         return _won(report, families)
 
@@ -211,7 +212,7 @@ class VisitBench(Benchmark[MatchReport]):
 
     def scored_answers(self, report: MatchReport) -> Sequence[ScoredAnswer]:
         """Every public match as an answer, with the reference as the truth."""
-        report = listed(report)
+        report = with_listable_matches(report)
         answers = []
         for match in report.matches:
             instance = report.by_item[match.item]
@@ -251,7 +252,7 @@ class VisitBench(Benchmark[MatchReport]):
         shares = "".join(
             f"{name},{part.part},{part.total}\n" for name, part in steadiness_shares.items()
         )
-        public = listed(report)
+        public = with_listable_matches(report)
         battles = "".join(json.dumps(battle) + "\n" for battle in battle_rows(public))
         return {
             **LazyFiles(sheet_files("visit-bench", self.sheets(report))),
@@ -348,7 +349,7 @@ def _meets_reference(report: MatchReport) -> bool:
     return any(REFERENCES & {match.a, match.b} for match in report.matches)
 
 
-def _counted(report: MatchReport) -> list[Match]:
+def _headline_matches(report: MatchReport) -> list[Match]:
     """The matches that the headline counts."""
     multi = _is_multi(report)
     reference = _meets_reference(report)

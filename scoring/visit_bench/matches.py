@@ -75,7 +75,7 @@ class Verdict:
     model: str = ""
 
 
-def decided(first: Winner | None, second: Winner | None) -> Winner | None:
+def winner_of_verdicts(first: Winner | None, second: Winner | None) -> Winner | None:
     """The model that won more of a match's two verdicts, else a tie; None if one is unscored (paper, 4.3)."""
     if first is None or second is None:
         return None
@@ -97,11 +97,11 @@ class Match:
 
     @property
     def winner(self) -> Winner | None:
-        """The winner by `decided`; None before the judging."""
+        """The winner by `winner_of_verdicts`; None before the judging."""
         if not self.verdicts:
             return None
         a_first, b_first = self.winners
-        return decided(a_first, b_first)
+        return winner_of_verdicts(a_first, b_first)
 
     @property
     def winners(self) -> Pair:
@@ -156,17 +156,17 @@ def without_texts(report: MatchReport, items: Collection[str]) -> MatchReport:
     then unnamed, except the reference, and matches are reordered so that their order does not name them.
     """
     own = None if report.stored else report.title
-    blind = [_nameless(match, own) for match in report.matches if match.item in items]
-    blind.sort(key=lambda match: (match.item, match.a, match.b, repr(match.verdicts)))
+    nameless = [_nameless(match, own) for match in report.matches if match.item in items]
+    nameless.sort(key=lambda match: (match.item, match.a, match.b, repr(match.verdicts)))
     matches = [match for match in report.matches if match.item not in items]
-    models = {(match.item, model) for match in blind for model in (match.a, match.b)}
+    answers = {(match.item, model) for match in nameless for model in (match.a, match.b)}
     responses = [
         response
         for response in report.responses
         if response.item not in items or response.model == own
     ]
     responses += [
-        Response(item, model, NOT_SHOWN) for item, model in sorted(models) if model != own
+        Response(item, model, NOT_SHOWN) for item, model in sorted(answers) if model != own
     ]
     instances = [
         _without_reference(instance) if instance.item in items else instance
@@ -176,15 +176,20 @@ def without_texts(report: MatchReport, items: Collection[str]) -> MatchReport:
         report,
         instances=tuple(instances),
         responses=tuple(responses),
-        matches=(*matches, *blind),
+        matches=(*matches, *nameless),
     )
 
 
 def _without_reference(instance: Instance) -> Instance:
-    return replace(instance, reference=instance.reference and NOT_SHOWN)
+    return replace(instance, reference=_not_shown(instance.reference))
 
 
-def listed(report: MatchReport) -> MatchReport:
+def _not_shown(text: str | None) -> str | None:
+    """Returns what replaces a text; no text, or an empty one, stays as it is."""
+    return NOT_SHOWN if text else text
+
+
+def with_listable_matches(report: MatchReport) -> MatchReport:
     """Returns a report with the matches that may be listed one by one.
 
     Matches of a stored answer that is not shown are left out: its results on an item would identify a copy of it by
@@ -195,9 +200,9 @@ def listed(report: MatchReport) -> MatchReport:
     secret = {response.item for response in report.responses if response.text == NOT_SHOWN}
     return replace(
         report,
-        instances=tuple(part for part in report.instances if part.item not in secret),
-        responses=tuple(part for part in report.responses if part.item not in secret),
-        matches=tuple(part for part in report.matches if part.item not in secret),
+        instances=tuple(instance for instance in report.instances if instance.item not in secret),
+        responses=tuple(response for response in report.responses if response.item not in secret),
+        matches=tuple(match for match in report.matches if match.item not in secret),
     )
 
 
@@ -223,7 +228,7 @@ def _swapped(match: Match) -> Match:
 def _wordless(verdict: Verdict) -> Verdict:
     """Returns a verdict without words, which may quote an answer."""
     replies = tuple(NOT_SHOWN for _ in verdict.replies)
-    return replace(verdict, reason=verdict.reason and NOT_SHOWN, replies=replies)
+    return replace(verdict, reason=NOT_SHOWN if verdict.reason else "", replies=replies)
 
 
 def ungraded(report: MatchReport) -> str:
@@ -257,7 +262,7 @@ def steadiness(verdicts: Iterable[Pair]) -> Mapping[str, Part]:
     pairs = list(verdicts)
     read = [pair for pair in pairs if None not in pair]
     same = sum(first == second for first, second in read)
-    ties = sum(decided(first, second) == "tie" for first, second in read)
+    ties = sum(winner_of_verdicts(first, second) == "tie" for first, second in read)
     for_first = sum(first == "a" for first, _ in pairs) + sum(second == "b" for _, second in pairs)
     for_either = sum(winner in ("a", "b") for pair in pairs for winner in pair)
     return {

@@ -102,7 +102,7 @@ def board_sheet(
 def _row(line: BoardLine) -> dict[str, object]:
     row = line.row
     rate = line.reference
-    is_rated = rate is not None and rate.value is not None
+    decided_rate = rate if rate and rate.n else None
     return {
         "rank": row.rank,
         "rank_low": row.rank_low,
@@ -115,9 +115,9 @@ def _row(line: BoardLine) -> dict[str, object]:
         "elo_high": row.elo_high,
         "matches": row.battles,
         "ties": row.ties,
-        "win_rate": rate.value if rate else None,
-        "win_rate_low": rate.low if rate and is_rated else None,
-        "win_rate_high": rate.high if rate and is_rated else None,
+        "win_rate": decided_rate.value if decided_rate else None,
+        "win_rate_low": decided_rate.low if decided_rate else None,
+        "win_rate_high": decided_rate.high if decided_rate else None,
         "decided": rate.n if rate else None,
         "unscored": line.unscored,
     }

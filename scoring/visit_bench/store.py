@@ -46,9 +46,9 @@ from scoring.visit_bench.matches import (
     Part,
     ReferenceUse,
     Verdict,
-    decided,
     steadiness,
     ungraded,
+    winner_of_verdicts,
 )
 
 _JUDGED_BY = ("model", "address", "protocol", "reference", "context", "prompt")
@@ -323,7 +323,7 @@ class SubmissionStore:
                 multi=row.multi,
                 a=row.a,
                 b=row.b,
-                winner=decided(row.a_first, row.b_first),
+                winner=winner_of_verdicts(row.a_first, row.b_first),
             )
             for row in rows
         ]
@@ -393,13 +393,13 @@ def labels(judgings: Iterable[Judging]) -> Mapping[int, str]:
     """A distinct label for each judging, by its id."""
     by_id = {judging.id: judging for judging in judgings}
     times = Counter(map(str, by_id.values()))
-    labels = {}
+    label_by_id = {}
     for number, judging in by_id.items():
         label = str(judging)
         if times[label] > 1:
             label = f"{label} ({judging.place}, prompt {judging.prompt[:6]}, no. {number})"
-        labels[number] = label
-    return labels
+        label_by_id[number] = label
+    return label_by_id
 
 
 def _rows(

@@ -20,7 +20,7 @@ from scoring.benchmarks.article import (
     wrong_answers,
 )
 from scoring.jobs.written import score_text
-from scoring.publish.refusals import refusals, stopped
+from scoring.publish.refusals import refusals, stopping_refusals
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport, ScoreLine
 from scoring.visit_bench.matches import NOT_SHOWN
@@ -168,7 +168,12 @@ def shared_drawing(report: AnyReport) -> Drawing:
     benchmark = benchmark_of(report)
     board = benchmark.published(report)
     head = benchmark.headline(report)
-    if board is None or head is None or head.mean is None or stopped(refusals(report), "number"):
+    if (
+        board is None
+        or head is None
+        or head.mean is None
+        or stopping_refusals(refusals(report), "number")
+    ):
         return preview_drawing(report)
     return published_drawing(board, report.title, head)
 
@@ -176,7 +181,9 @@ def shared_drawing(report: AnyReport) -> Drawing:
 def _kinds(report: AnyReport) -> str:
     """Returns the limits of the number in a few words."""
     kinds = [caveat.kind for caveat in benchmark_of(report).caveats(report) if caveat.kind]
-    kinds += [refusal.kind.capitalize() for refusal in stopped(refusals(report), "number")]
+    kinds += [
+        refusal.kind.capitalize() for refusal in stopping_refusals(refusals(report), "number")
+    ]
     return kinds_text(kinds)
 
 

@@ -37,14 +37,14 @@ def badge_svg(badge: Badge) -> bytes:
     """Returns the file, in fewer than 500 bytes: long titles are cut."""
     value = shortened(badge.value, _VALUE_LETTERS)
     letters = MOST_LETTERS
-    content = _drawn(badge, value, letters)
+    content = _draw(badge, value, letters)
     while len(content) > MOST_BYTES:
         letters -= 1
-        content = _drawn(badge, value, letters)
+        content = _draw(badge, value, letters)
     return content
 
 
-def _drawn(badge: Badge, value: str, letters: int) -> bytes:
+def _draw(badge: Badge, value: str, letters: int) -> bytes:
     """Draws a badge with at most `letters` letters of its text, and of its title."""
     name = shortened(badge.name, max(letters - len(value), 1))
     title = shortened(badge.title, letters)

@@ -197,7 +197,8 @@ class JudgesPage:
         return Beside(people, agreement)
 
     def _submitted(self, request: Request) -> list[Submission]:
-        owner = self.owners.owner_of(owner_of(request.headers))
+        browser = owner_of(request.headers)
+        owner = self.owners.owner_of(browser)
         return [
             submission
             for submission in self.submissions.store.submissions()

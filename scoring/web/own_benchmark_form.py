@@ -86,7 +86,7 @@ class OwnBenchmarkForm:
 
     @property
     def parts(self) -> list[Any]:
-        """All that an answer may change."""
+        """The components that an event may update."""
         return [self.fields, self.grades, self.check, *self.inputs]
 
     @property
@@ -108,7 +108,7 @@ class OwnBenchmarkForm:
             return None
         return spec_of_fields(self._fields(values))
 
-    def filled(self, look: OwnLook | None) -> dict[Any, Any]:
+    def field_values(self, look: OwnLook | None) -> dict[Any, Any]:
         """Returns the fields' values for a file; empty for a file with a spec, since the fields stay hidden."""
         if look is None:
             return {**dict.fromkeys(self.inputs), self.groups: []}
@@ -135,36 +135,40 @@ class OwnBenchmarkForm:
             **dict.fromkeys((self.question, self.truth, self.answer), [no_column, *columns]),
             self.groups: _groups(look, look.fields.answer) if look else [],
         }
-        filled = {
-            field: gr.update(value=value, choices=choices[field])
-            if field in choices
-            else gr.update(value=value)
-            for field, value in self.filled(look).items()
-        }
-        judged = gr.update(visible=look is not None and look.fields.rule == JUDGE)
-        filled[self.prompt] = judged | {"value": look.fields.prompt if look else ""}
+        field_updates = {}
+        for field, value in self.field_values(look).items():
+            if field in choices:
+                field_updates[field] = gr.update(value=value, choices=choices[field])
+            else:
+                field_updates[field] = gr.update(value=value)
+        shown_for_judge = gr.update(visible=look is not None and look.fields.rule == JUDGE)
+        field_updates[self.prompt] = shown_for_judge | {"value": look.fields.prompt if look else ""}
         return {
-            **filled,
-            self.grades: judged,
+            **field_updates,
+            self.grades: shown_for_judge,
             self.fields: gr.update(visible=look is not None),
             self.check: "",
         }
 
-    def hidden(self) -> Updates:
+    def hiding_updates(self) -> Updates:
         """Returns the updates that hide fields and check."""
         return self.updates(None)
 
-    def fitted(self, values: Any, look: OwnLook | None) -> Updates:
+    def dependent_updates(self, values: Any, look: OwnLook | None) -> Updates:
         """Returns the updates of the fields that depend on the chosen rule or column; typed text stays."""
         if values[self.rule] is None or look is None:
             return {}
         fields = self._fields(values)
         groups = gr.update(value=[*fields.groups], choices=_groups(look, fields.answer))
-        judged = gr.update(visible=fields.rule == JUDGE)
-        ours = {} if fields.judge_prompt == fields.prompt else {"value": fields.judge_prompt}
-        return {self.groups: groups, self.grades: judged, self.prompt: judged | ours}
+        shown_for_judge = gr.update(visible=fields.rule == JUDGE)
+        our_prompt = {} if fields.judge_prompt == fields.prompt else {"value": fields.judge_prompt}
+        return {
+            self.groups: groups,
+            self.grades: shown_for_judge,
+            self.prompt: shown_for_judge | our_prompt,
+        }
 
-    def refused(self, error: Exception) -> Updates:
+    def problem_updates(self, error: Exception) -> Updates:
         """Returns the update that shows the problems of the fields or of the file."""
         lines = [translated(error)]
         if isinstance(error, SpecError):
@@ -172,7 +176,9 @@ class OwnBenchmarkForm:
         problems = REPORT.problems("scoring", "alert", t("score.own.correct"), lines)
         return {self.check: OWN_FORM.refused(problems)}
 
-    def checked(self, values: Any, spec: Spec, own_check: OwnCheck, is_named: bool) -> Updates:
+    def check_updates(
+        self, values: Any, spec: Spec, own_check: OwnCheck, is_named: bool
+    ) -> Updates:
         """Returns the update that shows the check of a file; `is_named`: whether a judge is named.
 
         Problems name the fields on the page, or with a benchmark.yaml the places in it.
@@ -183,6 +189,7 @@ class OwnBenchmarkForm:
                 replace(problem, text=in_fields_words(problem.text)) for problem in problems
             ]
         price = _price_text(spec, own_check, is_named)
+        # the page downloads the spec from a data address, without another request
         yaml = base64.b64encode(spec.yaml.encode()).decode()
         html = OWN_FORM.check(spec, own_check, price, file_problems_html(problems), yaml)
         return {self.check: html}

@@ -12,7 +12,7 @@ from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
 from arena.io.strict_json import RowsError
-from arena.io.tables import SUFFIXES, Record, read_records, temporary_file
+from arena.io.tables import SUFFIXES, read_records, temporary_file
 from arena.locale import t, translated
 from arena.web import campaign_api
 from arena.web.addresses import NAME
@@ -54,6 +54,14 @@ class _Results(NamedTuple):
     readings: ReadingResults | None
 
 
+class _Collection(NamedTuple):
+    """A kind of rating that a report's owner can collect."""
+
+    label: str
+    links: Mapping[str, str]
+    """The path of each person's link by name; empty before it is begun."""
+
+
 @dataclass(frozen=True)
 class PeoplePages:
     """The pages of people under the reports of one server."""
@@ -86,14 +94,14 @@ class PeoplePages:
 
     def _owned(self, job: Job) -> str:
         """Returns the owner's part: begin, send links, bring a file, delete."""
-        begun = {}
+        collections = {}
         for kind in KINDS:
-            campaign = self.marking.opened(job.link, kind)
+            campaign = self.marking.find_campaign(job.link, kind)
             material = None if campaign else self.marking.material(kind, job.link)
             if campaign or (material and material.plan):
                 links = self.marking.links(campaign) if campaign else {}
-                begun[kind] = (t(f"people.kinds.{kind}"), links)
-        return HTML.owned(job.link, begun, OWNER)
+                collections[kind] = _Collection(t(f"people.kinds.{kind}"), links)
+        return HTML.owned(job.link, collections, OWNER)
 
     def _results(self, job: Job, report: AnyReport, is_owner: bool) -> _Results:
         """Returns people's ratings of a report; only its owner also sees the owner's other reports beside it."""
@@ -132,24 +140,27 @@ class PeoplePages:
                 "There is no such report of yours. Open it in the browser in which you scored it."
             )
         suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
-        with temporary_file(content, f"{file_stem(name)}{suffix}") as path:  # errors name it
-            columns = next(iter(read_records(path)), Record(0, {})).values
+        with temporary_file(
+            content, f"{file_stem(name)}{suffix}"
+        ) as path:  # errors show the file's name
+            first = next(iter(read_records(path)), None)
+            columns = first.values if first is not None else {}
             if "main" in columns:
                 count, problems = bring_labels(self.marking, job, report, path)
-                return _said(t("people.new_labels", count=count), problems)
+                return _import_message(t("people.new_labels", count=count), problems)
             if "option" in columns:
                 count, problems = bring_readings(self.marking, job, report, path)
-                return _said(t("people.new_readings", count=count), problems)
+                return _import_message(t("people.new_readings", count=count), problems)
             if not isinstance(report, Report):
                 raise MarkError(
                     "Only judged MM-Vet reports take marks. A file of labels has the columns item and main, one of "
                     "matched answers the columns item and option."
                 )
             count, problems = bring_marks(self.marking, job, report, path)
-        return _said(t("people.new_marks", count=count), problems)
+        return _import_message(t("people.new_marks", count=count), problems)
 
 
-def _said(counted: str, problems: Sequence[str]) -> str:
+def _import_message(counted: str, problems: Sequence[str]) -> str:
     """Returns a message about an imported file: the number of ratings, and its problems."""
     return " · ".join([counted, *map(translated, problems)])
 
@@ -192,7 +203,8 @@ class _Routes:
         return self.layout.page(request, head, body, status=status, is_kept=False)
 
     def _owner(self, request: Request) -> str:
-        return self.pages.marking.jobs.owners.owner_of(owner_of(request.headers))
+        browser = owner_of(request.headers)
+        return self.pages.marking.jobs.owners.owner_of(browser)
 
     def opens(self, link: str, request: Request) -> Response:
         return self._page(link, request)
@@ -202,6 +214,7 @@ class _Routes:
         return await asyncio.to_thread(self._act, link, act, request)
 
     def _act(self, link: str, act: str, request: Request) -> Response:
+        """Does what the owner's form asks: deletes everything ("drop"), or begins a kind of rating, by its name."""
         try:
             if act == "drop":
                 self.pages.marking.drop(self._owner(request), link)

@@ -326,7 +326,8 @@ class ReportPages:
         return f"/{SCORE}"
 
     def _owner(self, request: Request) -> str:
-        return self.jobs.owners.owner_of(owner_of(request.headers))
+        browser = owner_of(request.headers)
+        return self.jobs.owners.owner_of(browser)
 
     def _gone(self, request: Request) -> Response:
         return self._says(request, REPORT.gone(KEPT_FREE.days), 404)

@@ -175,7 +175,7 @@ class ScoringTab:
             hidden += self.settings.file_parts
             gone = {
                 **dict.fromkeys(hidden, HIDDEN),
-                **self.own_form.hidden(),
+                **self.own_form.hiding_updates(),
                 self.file_summary: "",
             }
             if not values[self.token]:  # the file did not come, and upload.js says why
@@ -236,7 +236,7 @@ class ScoringTab:
             **self._priced(form, defaults, request),
             self.token: "",
             self.file_summary: "",
-            **self.own_form.hidden(),
+            **self.own_form.hiding_updates(),
             self.make_own: HIDDEN,
             self.bank: HIDDEN,
             self.stored: gr.update(visible=True, choices=names, value=names[0]),
@@ -269,7 +269,7 @@ class ScoringTab:
         quoted = self.jobs.blank() if values[self.link] else {}
         if is_own(self.settings.chosen_benchmark(values)):
             look = self._service.own_look(self._owner(request), str(values[self.token]))
-            fitted = self.own_form.fitted(values, look)
+            fitted = self.own_form.dependent_updates(values, look)
             changed = {**fitted, **self._checked(values, request)}
         else:
             changed = self._priced(self._benchmark(values, request), values, request)
@@ -412,7 +412,7 @@ class ScoringTab:
         choice = (self.offers, self.settings.own, self.settings.details, self.check, self.stored)
         gone = {
             **dict.fromkeys(choice, HIDDEN),
-            **self.own_form.hidden(),
+            **self.own_form.hiding_updates(),
             self.token: "",
             self.file_summary: "",
             self.settings.key: "",
@@ -479,7 +479,7 @@ class ScoringTab:
             **self.jobs.blank(),
             **self.watch.over(),
             **self._form(form),
-            **self.own_form.hidden(),
+            **self.own_form.hiding_updates(),
             **sets,
             self.make_own: gr.update(visible=not recognised.scorable),
             self.file_summary: SCORING.found(recognised, file_problems_html(recognised.problems)),
@@ -492,7 +492,7 @@ class ScoringTab:
         look = self._service.own_look(self._owner(request), str(values[self.token]))
         sent = {
             **values,
-            **self.own_form.filled(look),
+            **self.own_form.field_values(look),
             self.settings.benchmark: OWN_BENCHMARK.name,
             self.settings.title: "",
             self.stored: None,
@@ -524,9 +524,10 @@ class ScoringTab:
             own_check = self._service.own_check(owner, str(values[self.token]), chosen, judge)
         except FILE_ERRORS as error:
             folded = gr.update(visible=True, open=False, label=t("score.details"))
-            return {**unpriced, **self.own_form.refused(error), self.settings.details: folded}
+            problems = self.own_form.problem_updates(error)
+            return {**unpriced, **problems, self.settings.details: folded}
         is_named = bool(judge.model) if judge else self._service.operator is not None
-        check_updates = self.own_form.checked(values, form.spec, own_check, is_named)
+        check_updates = self.own_form.check_updates(values, form.spec, own_check, is_named)
         title = str(values[self.settings.title] or "")
         title_update: Updates = {}
         if not title:  # else what is typed since stays

@@ -15,7 +15,7 @@ from arena.sheets import latex_text, markdown_text
 from arena.templates import macros
 from scoring.jobs.written import score_text
 from scoring.publish.hub_files import is_open
-from scoring.publish.refusals import Refusal, refusals, stopped
+from scoring.publish.refusals import Refusal, refusals, stopping_refusals
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport, Report, ScoreLine
 
@@ -62,7 +62,7 @@ class ShareRecord:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences that must accompany the score."""
-        return tuple(refusal.reason for refusal in stopped(self.refused, "number"))
+        return tuple(refusal.reason for refusal in stopping_refusals(self.refused, "number"))
 
     @property
     def how(self) -> str:
@@ -73,7 +73,7 @@ class ShareRecord:
     @property
     def kind(self) -> str:
         """The gravest reason against the bare number, shown in its place; "" if there is none."""
-        grave = stopped(self.refused, "number")
+        grave = stopping_refusals(self.refused, "number")
         return grave[0].kind if grave else ""
 
     @property

@@ -13,8 +13,8 @@ from scoring.visit_bench.matches import (
     MatchReport,
     Outcome,
     Winner,
-    listed,
     steadiness,
+    with_listable_matches,
 )
 from scoring.web.answer_list import AnswerList, Choice
 from scoring.web.judges_page import VISIT, family_plot
@@ -62,7 +62,7 @@ def list_matches(
 ) -> Listed:
     """Returns one page of the matching matches; a filter that does not exist counts as not chosen."""
     blind = [PARTS.note(t("matches.hidden"))] if _is_blind(report) else []
-    report = listed(report)
+    report = with_listable_matches(report)
     fits = SHOWS.get(show, SHOWS["all matches"])
     everyone = opponent not in {model for model, _ in _opponents(report)}
     met = [match for match in report.matches if everyone or opponent in (match.a, match.b)]
@@ -89,7 +89,7 @@ MATCHES = AnswerList(
     SHOWS,
     lambda report, chosen: list_matches(report, chosen.show, chosen.group, chosen.page),
     "matches.opponent",
-    lambda report: [("", t("matches.every_opponent")), *_opponents(listed(report))],
+    lambda report: [("", t("matches.every_opponent")), *_opponents(with_listable_matches(report))],
 )
 
 

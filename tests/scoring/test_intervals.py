@@ -11,7 +11,7 @@ import pytest
 from arena.ratings.shares import wilson
 from scoring.benchmarks.choice_figures import ChoiceFigures
 from scoring.intervals import Ends, Sample, mean_ends, mean_of_shares, possible, share_ends
-from scoring.multiple_choice.metrics import compared
+from scoring.multiple_choice.metrics import compare_outcomes
 from scoring.report import difference, line
 from scoring.specs.figure_values import figure_line, share_line
 from scoring.specs.figures import Figure
@@ -184,11 +184,11 @@ def test_differences_add_what_may_have_been_missed():
 def test_two_models_change_sides_a_picture_at_a_time():
     alone = [(True, False)] * 5 + [(False, True), (True, True), (None, True)]
     pictures = [str(number) for number in range(len(alone))]
-    once = compared("", alone)
-    assert once == compared("", alone, pictures) and once.p == pytest.approx(14 / 64)
-    copies = compared("", alone * 4, pictures * 4)
+    once = compare_outcomes("", alone)
+    assert once == compare_outcomes("", alone, pictures) and once.p == pytest.approx(14 / 64)
+    copies = compare_outcomes("", alone * 4, pictures * 4)
     assert copies.p == pytest.approx(once.p) and copies.first_only == 20
-    uneven = compared("", [(True, False)] * 4 + [(False, True)], ["a", "a", "a", "b", "c"])
+    uneven = compare_outcomes("", [(True, False)] * 4 + [(False, True)], ["a", "a", "a", "b", "c"])
     assert uneven.p == pytest.approx(6 / 8), (
         "of the eight sums of 3, 1 and 1 with signs, six are as far off as 3"
     )

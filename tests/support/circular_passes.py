@@ -27,7 +27,7 @@ def records(rows):
 
 
 def decided(rows, protocol="strict"):
-    return list(choice.decided(read_choices(records(rows)).rows, protocol))
+    return list(choice.decide_rows(read_choices(records(rows)).rows, protocol))
 
 
 def passes(base, letters, **more):

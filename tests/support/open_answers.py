@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from zlib import crc32
 
-from scoring.benchmarks.choice_report import ChoiceReport, decided
+from scoring.benchmarks.choice_report import ChoiceReport, decide_rows
 from scoring.multiple_choice.reader import read_choices
 from scoring.multiple_choice.types import Clue, Decision, Rule
 from scoring.report import JudgeStamp
@@ -30,11 +30,11 @@ def open_report(
     model = crc32(title.encode())  # another model says something else, and does not name itself
     texts = [OPEN.format(f"{index}-{model}") for index in range(answers)]
     rows = [row(index, text) for index, text in enumerate([*texts, "B"])]
-    read = decided(read_choices(records(rows)).rows, protocol)
+    read = decide_rows(read_choices(records(rows)).rows, protocol)
     if chosen is not None:
         read = tuple(
             replace(one, decision=_judged(one.decision, chosen.get(one.question.index, "B")))
-            if one.decision.open
+            if one.decision.is_open
             else one
             for one in read
         )

@@ -8,7 +8,7 @@ import pytest
 
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.opening import joined
+from scoring.questions.opening import open_joined_file
 from scoring.registry import BENCHMARKS
 from tests.support.question_files import answers, circular, questions
 
@@ -31,6 +31,6 @@ def published_questions(folder: Path, monkeypatch: pytest.MonkeyPatch, **entry: 
 def checked_report(folder: Path, said: dict[str, str] | None = None, **how: str) -> ChoiceReport:
     """The report of a file of answers alone, with the question file of this folder."""
     path = answers(folder.parent, circular() if said is None else said)
-    opened = joined(QuestionLibrary(folder), path, **how).file
+    opened = open_joined_file(QuestionLibrary(folder), path, **how).file
     assert opened is not None
     return opened.report("strict")

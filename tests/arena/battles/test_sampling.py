@@ -379,18 +379,22 @@ def test_items_that_cannot_be_shown_leave_the_demo_bank_in_the_draw(database, tm
 
     settings = Settings.from_env({"DATA_DIR": str(tmp_path)})
 
-    def told() -> ChecklistEntry:
+    def items_entry() -> ChecklistEntry:
         with database.read() as connection:
             entries = checklist(settings, connection, 0)
         return next(entry for entry in entries if entry.what == "Items")
 
-    assert NOT_READY[bring] in told().told and "nobody can vote" in told().told
+    assert NOT_READY[bring] in items_entry().details and "nobody can vote" in items_entry().details
     Ingest(database).add_items("demo items", "demo", drafts(items=6)[4:])
     assert isinstance(served(database), Battle) and sampler(database).is_demo()
-    assert "demo" in told().told and "nobody" not in told().told and not told().is_there
+    assert (
+        "demo" in items_entry().details
+        and "nobody" not in items_entry().details
+        and not items_entry().is_there
+    )
 
     Ingest(database).add_items("more", "folder", drafts(items=4)[3:])
-    assert not sampler(database).is_demo() and told().is_there
+    assert not sampler(database).is_demo() and items_entry().is_there
     assert {item.source for item in sampler(database).shown_items()} == {
         source.id for source in ItemBank(database).bank().sources if source.name == "more"
     }

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from arena.io.images import (
-    LONG_PIXELS,
+    LONG_PICTURE_PIXELS,
     MAX_BYTES,
     Picture,
     PictureError,
@@ -195,7 +195,7 @@ def test_a_long_picture_stays_readable_or_is_refused(size, kept):
     assert kept_size(*size, "PNG") == kept
     assert kept_size(*size[::-1], "PNG") == kept[::-1], "the same on its side"
     assert kept_size(*kept, "PNG") == kept, "what is kept stays as it is"
-    assert kept[0] * kept[1] <= LONG_PIXELS
+    assert kept[0] * kept[1] <= LONG_PICTURE_PIXELS
 
 
 @pytest.mark.parametrize(

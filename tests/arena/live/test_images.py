@@ -224,7 +224,7 @@ def test_a_network_cannot_take_all_places(images, database):
     small = picture(size=2)
     days = NetworkDays(database)
     with database.write() as connection:
-        while days.more(connection, "8.8.8.0/24", "images") < MOST_OF_NETWORK - 1:
+        while days.count_one(connection, "8.8.8.0/24", "images") < MOST_OF_NETWORK - 1:
             pass
     voters = [BattleStore(database).voter(f"cookie {number}") for number in range(3)]
     asyncio.run(images.receive(voters[0], chunks(small), "8.8.8.0/24"))

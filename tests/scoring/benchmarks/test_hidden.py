@@ -10,7 +10,7 @@ from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.hidden import HiddenReport, report_of
 from scoring.benchmarks.spec_benchmark import spec_benchmark
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.opening import joined
+from scoring.questions.opening import open_joined_file
 from scoring.registry import BENCHMARKS, benchmark_of
 from scoring.report import ScoreLine
 from scoring.serialize import read_record, record_json
@@ -50,7 +50,7 @@ def hide(questions: Path, answers: str = "hidden", benchmark: str = "mmbench") -
 
 
 def opened(library: QuestionLibrary, file: Path, benchmark: str = "mmbench", **how):
-    beside = joined(library, file, benchmark=benchmark, **how).file
+    beside = open_joined_file(library, file, benchmark=benchmark, **how).file
     assert beside, "the question file is found"
     return beside
 

@@ -19,7 +19,7 @@ from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.multiple_choice.circular_eval import circles
 from scoring.multiple_choice.downloads import audit_lines
 from scoring.multiple_choice.extract import extract
-from scoring.multiple_choice.metrics import compared, differences, undecided_is_wrong
+from scoring.multiple_choice.metrics import compare_outcomes, differences, undecided_is_wrong
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices, read_questions
 from scoring.multiple_choice.types import PASS, Decided
 from scoring.registry import open_upload
@@ -406,7 +406,7 @@ def test_comparison_and_differences():
         by_name["Overall"].p,
     ) == (1, 1, 1.0)
     assert by_name["perception"] == by_name["Overall"].__class__("perception", 0, 1, 1, 0, 1.0)
-    assert compared("", [(True, False)] * 6).p == pytest.approx(2 / 64)
+    assert compare_outcomes("", [(True, False)] * 6).p == pytest.approx(2 / 64)
     changed = decided([{**WHOLE[0], "prediction": "A dog"}])
     assert [
         one.other.letter for one in differences(changed, decided([{**WHOLE[0], "prediction": "B"}]))

@@ -11,7 +11,7 @@ from arena.io.tables import read_records
 from scoring.benchmarks import mmt_bench
 from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.multiple_choice.extract import extract
-from scoring.multiple_choice.metrics import success
+from scoring.multiple_choice.metrics import count_steps
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices
 from scoring.multiple_choice.types import Clue, Decided, Decision, Rule
 from scoring.registry import open_upload
@@ -173,7 +173,7 @@ def test_undecided_is_unscored_with_us_and_wrong_in_the_paper():
 
 def test_steps_are_counted_as_table_a17_does():
     texts = ["B", "B.", "a cat", "Cannot determine the answer", "of the feline kind"]
-    found = success(extract(text, OPTIONS, "mmt-paper") for text in texts)
+    found = count_steps(extract(text, OPTIONS, "mmt-paper") for text in texts)
     assert (found.rate("letter"), found.rate("letter", "content"), found.refused) == (
         40.0,
         60.0,

@@ -11,7 +11,7 @@ from arena.io.tables import read_records
 from scoring.benchmarks.hidden import HiddenReport, report_of
 from scoring.benchmarks.spec_benchmark import spec_benchmark
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.opening import joined
+from scoring.questions.opening import open_joined_file
 from scoring.registry import BENCHMARKS, benchmark_of
 from scoring.specs.schema import read_spec
 from tests.support.choice_tables import row, table_file
@@ -60,7 +60,7 @@ def answered(folder: Path, said: dict[str, str]) -> Path:
 
 
 def report(library: QuestionLibrary, file: Path, key: str = "toy", protocol: str = "strict"):
-    opened = joined(library, file, benchmark=key).file
+    opened = open_joined_file(library, file, benchmark=key).file
     assert opened
     return opened, report_of(opened, protocol)
 

@@ -24,7 +24,7 @@ from scoring.jobs.report_pictures import (
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.uploads import UploadStore
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.opening import joined, recognised_beside
+from scoring.questions.opening import open_joined_file, recognised_beside
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import AnyReport
 from tests.support.circular_passes import RIGHT, passes, row
@@ -182,7 +182,7 @@ class House:
     def report_on_server(self, path: Path) -> Job:
         """A report on answers to a question file of this server."""
         received(self.uploads, OWNER, path)
-        opened = joined(self.library, path).file
+        opened = open_joined_file(self.library, path).file
         assert opened is not None
         return self._kept(OWNER, opened.report("strict"))
 

@@ -133,7 +133,7 @@ def test_a_judge_that_hangs_is_given_up(certificate, monkeypatch, limit, told):
 
 
 def test_a_trial_ends_when_its_page_was_left(certificate, monkeypatch):
-    monkeypatch.setattr(trials, "LEFT_SECONDS", 0.5)
+    monkeypatch.setattr(trials, "ABANDONED_SECONDS", 0.5)
     with desk(certificate, latency=3600) as (visitors, judge):
         for number in range(trials.AT_ONCE):
             visitors.begins(f"visitor {number}")

@@ -283,7 +283,7 @@ def test_what_is_no_answer_is_unscored_under_its_own_name(prediction, rule, cuts
     decision = extract(prediction, ANIMALS)
     assert (decision.rule, decision.letter, decision.step) == (rule, None, "failed")
     assert [clue.span for clue in decision.trail[:-1]] == cuts
-    assert not decision.open, "no judge is asked what it means"
+    assert not decision.is_open, "no judge is asked what it means"
 
 
 def test_an_error_that_is_an_option_is_an_answer():

@@ -2,7 +2,7 @@
 
 from arena.sheets import as_csv
 from scoring.benchmarks.choice_sheets import letter_sheet, steps_sheet
-from scoring.multiple_choice.metrics import letter_counts, success
+from scoring.multiple_choice.metrics import count_steps, letter_counts
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
 
 READ = {
@@ -32,7 +32,7 @@ def test_letters_are_counted_as_predicted_and_as_right():
 
 
 def test_steps_are_counted_with_their_share():
-    found = success(row.decision for row in rows())
+    found = count_steps(row.decision for row in rows())
     assert (found.n, found.refused) == (5, 20.0)
     assert as_csv(steps_sheet(found)).splitlines() == [
         "step,answers,share",

@@ -4,9 +4,13 @@ import pytest
 
 from arena.io.tables import Record
 from scoring.benchmarks import choice, mmbench
-from scoring.multiple_choice.option_texts import options_in_text
+from scoring.multiple_choice.option_texts import (
+    do_name_letters,
+    listed_options,
+    options_in_text,
+)
 from scoring.multiple_choice.reader import has_options, read_choices
-from scoring.multiple_choice.types import PASS
+from scoring.multiple_choice.types import LETTERS, PASS
 from tests.support.choice_reports import choice_report
 
 TEXTS = ("left", "right", "front", "back")
@@ -26,10 +30,33 @@ TEXTS = ("left", "right", "front", "back")
         ("Where?\nA. left\nC. right", ""),
         ("Where?\nA.\nB. right", ""),
         ("Options: see A. and B. below", ""),
+        ("Is it a cat? Options: yes or no", ""),
+        ("Options: A. left", ""),
+        ("Options:", ""),
     ],
 )
 def test_options_are_read_out_of_a_text_only_where_their_labels_run_in_order(text, options):
     assert "|".join(options_in_text(text).values()) == options
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (["cat", "dog"], False),
+        (["both A and B", "neither"], True),
+        (["a cat", "C"], True),
+        (["AB CD", "x", "y", "z"], False),
+        (["A, or E", "x", "y", "z"], False),
+    ],
+)
+def test_options_that_name_two_letters_or_are_one_are_not_rotated(texts, names):
+    assert do_name_letters(texts) == names
+
+
+def test_a_list_of_options_loses_its_labels_only_if_every_text_has_its_own():
+    labelled = [f"{letter}. text {letter}" for letter in LETTERS]
+    assert listed_options(labelled) == [f"text {letter}" for letter in LETTERS]
+    assert listed_options([*labelled, "one more"]) == [*labelled, "one more"]
 
 
 def toolkit(base, letters, step=PASS, texts=TEXTS, columns=False):
@@ -52,7 +79,7 @@ def toolkit(base, letters, step=PASS, texts=TEXTS, columns=False):
 def tables(rows):
     read = read_choices(Record(place, values) for place, values in enumerate(rows, start=2))
     assert read.scorable, read.problems
-    return mmbench.MMBENCH.tabulate(choice_report(choice.decided(read.rows, "strict")))
+    return mmbench.MMBENCH.tabulate(choice_report(choice.decide_rows(read.rows, "strict")))
 
 
 @pytest.mark.parametrize("step", [PASS, 10 * PASS])

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from scoring.benchmarks.choice_report import decided
+from scoring.benchmarks.choice_report import decide_rows
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
 from scoring.people.bringing import bring_readings
 from scoring.people.open_answers import DRAWN, draw_open, open_answers
@@ -186,7 +186,7 @@ def test_a_judge_is_held_against_people_by_model_and_beside_another_judge(databa
 def test_our_rules_are_held_against_people_where_a_paper_s_left_an_answer_open(database, once):
     report = open_report(None, protocol="mmbench-paper")
     rows = tuple(replace(row, prediction="The answer is a cat.") for row in report.rows)
-    report = replace(report, rows=decided(rows, "mmbench-paper"))
+    report = replace(report, rows=decide_rows(rows, "mmbench-paper"))
     marked = MarkedReport.on(database, report)
     read_as(marked, "BBBC")
     (found,) = reading_results(marked.marking, marked.job, report).alignments

@@ -10,7 +10,7 @@ from scoring.benchmarks.spec_benchmark import own_benchmark, spec_benchmark
 from scoring.publish.editions import edition_of, hub_benchmarks
 from scoring.publish.refusals import refusals
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.opening import joined, opened_beside
+from scoring.questions.opening import open_joined_file, opened_beside
 from scoring.registry import BENCHMARKS
 from scoring.report import Grade
 from scoring.specs.files import load_spec
@@ -176,7 +176,9 @@ class TestFilesOfAnswers:
         rows = [{**one, "prediction": one["answer"]} for one in cells_of(path)]
         rows[4] |= changes
         table_file(tmp_path / "model.tsv", rows, [*rows[0], "hint"])
-        opened = joined(QuestionLibrary(tmp_path / "questions"), tmp_path / "model.tsv").file
+        opened = open_joined_file(
+            QuestionLibrary(tmp_path / "questions"), tmp_path / "model.tsv"
+        ).file
         report = opened.report("strict")
         assert kinds(report) == ([] if is_checked else [("not checked", "h")])
         assert is_checked or "; 1 of the answers' rows show another question" in (
@@ -223,12 +225,14 @@ def test_hidden_right_answers_are_for_this_server_alone(tmp_path):
     asked = choice_questions(folder, choice_rows())
     asked.with_name(f"{asked.name}.yaml").write_text("answers: hidden\n")
     said = choice_answers(tmp_path / "m.json", choice_rows())
-    opened = joined(QuestionLibrary(folder), said).file
+    opened = open_joined_file(QuestionLibrary(folder), said).file
     assert opened is not None
     report = hidden_report(opened, "strict")
     assert kinds(report) == [("hidden answers", "h")]
     first = choice_rows()[:400]
-    part = joined(QuestionLibrary(folder), choice_answers(tmp_path / "p.json", first)).file
+    part = open_joined_file(
+        QuestionLibrary(folder), choice_answers(tmp_path / "p.json", first)
+    ).file
     assert part is not None
     assert reasons(hidden_report(part, "strict"))[0] == "Partial: some questions have no answer."
 

@@ -7,7 +7,7 @@ import pytest
 
 from scoring.questions import library
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.opening import joined
+from scoring.questions.opening import open_joined_file
 from scoring.registry import BENCHMARKS, OWN_BENCHMARK, benchmark_named
 from tests.support.choice_tables import ChoiceCommand, table_file
 from tests.support.question_files import answers, short_answers
@@ -73,7 +73,7 @@ def test_the_columns_of_a_spec_tell_which_questions_are_answered(folder, tmp_pat
         by_case = {row["case"]: {"request": row["request"], "expected": "no"} for row in rows}
         answers(folder, by_case, "clinic.json")
     short_answers(folder, "OCRBench.tsv", 3)
-    opened = joined(QuestionLibrary(folder), clinic_answers(tmp_path, form)).file
+    opened = open_joined_file(QuestionLibrary(folder), clinic_answers(tmp_path, form)).file
     assert opened is not None and opened.benchmark.key == "clinic"
     assert opened.lines[0] == "Clinic: 3 answers; 3 can be scored"
     (figure,) = opened.benchmark.scores(opened.report("strict"))

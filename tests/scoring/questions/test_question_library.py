@@ -10,7 +10,7 @@ from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import answer_files, match_questions
-from scoring.questions.opening import NO_FILE, joined
+from scoring.questions.opening import NO_FILE, open_joined_file
 from scoring.registry import BENCHMARKS
 from tests.support.choice_tables import row, table_file, tabulated
 from tests.support.question_files import ASKED, SPARSE, answers, circular, questions, short_answers
@@ -26,7 +26,7 @@ def library(tmp_path) -> QuestionLibrary:
 def found(library: QuestionLibrary, file: Path, benchmark: str | None = None) -> str:
     """The name of the question file that a file of answers is matched with, or what is asked."""
     files = library.files()
-    answered = answer_files(file, {known.record.column_names for known in files})
+    answered = answer_files(file, {known.file_benchmark.column_names for known in files})
     match = match_questions(files, answered, benchmark)
     return match.file.name if match.file else match.unclear
 
@@ -147,11 +147,11 @@ class TestWhichFileFits:
         assert found(library, file) == asked
         named = answers(tmp_path, circular(), "qwen_MMBench_DEV_CN.json")
         assert found(library, named) == "MMBench_DEV_CN.tsv"
-        chosen = joined(library, file, questions="MMBench_DEV_EN.tsv").file
+        chosen = open_joined_file(library, file, questions="MMBench_DEV_EN.tsv").file
         assert chosen is not None and chosen.stamp.name == "MMBench_DEV_EN.tsv"
         with pytest.raises(ChoicesError, match="'other.tsv' isn't one of its question files"):
-            joined(library, file, questions="other.tsv")
-        assert joined(library, file, questions=NO_FILE).file is None
+            open_joined_file(library, file, questions="other.tsv")
+        assert open_joined_file(library, file, questions=NO_FILE).file is None
 
     def test_half_of_the_ids_must_be_known(self, library, tmp_path):
         rows = [row(id) for id in [*SPARSE, 2500]]
@@ -167,7 +167,7 @@ class TestWhatIsScored:
     def test_answers_alone_have_circular_eval_and_abilities(self, library, tmp_path):
         questions(library.folder)
         wrong = [(241, 0), (252, 3)]
-        opened = joined(library, answers(tmp_path, circular(wrong=wrong))).file
+        opened = open_joined_file(library, answers(tmp_path, circular(wrong=wrong))).file
         assert opened is not None and opened.file.scorable
         report = opened.report("strict")
         assert isinstance(report, ChoiceReport) and report.questions.name == "MMBench_DEV_EN.tsv"
@@ -185,7 +185,7 @@ class TestWhatIsScored:
         rows = [row(id, question=f"What is it, {id}?") for id in SPARSE]
         rows[2] |= {"C": "a bird of prey"}
         file = table_file(tmp_path / "m.tsv", rows)
-        opened = joined(library, file).file
+        opened = open_joined_file(library, file).file
         assert [(one.row, one.blocks) for one in opened.problems if one.blocks == "scoring"] == [
             (4, "scoring")
         ]
@@ -193,10 +193,10 @@ class TestWhatIsScored:
     def test_a_question_file_that_changed_is_read_again(self, library, tmp_path):
         path = questions(library.folder)
         file = answers(tmp_path, circular())
-        assert joined(library, file).file.file.scorable
+        assert open_joined_file(library, file).file.file.scorable
         path.write_text(path.read_text().replace("image_style", "ocr"))
-        report = joined(library, file).file.report("strict")
+        report = open_joined_file(library, file).file.report("strict")
         names = {node.line.name for node in tabulated(report).splits[0].circular.find("category")}
         assert names == {"image_topic", "ocr", "social_relation", "future_prediction"}
         path.unlink()
-        assert joined(library, file).file is None
+        assert open_joined_file(library, file).file is None
