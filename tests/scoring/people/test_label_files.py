@@ -90,8 +90,8 @@ def test_wrong_rows_are_named_and_no_other_is_lost(tmp_path):
     labels, problems = read_labels(tmp_path / "labels.jsonl", ERRORS)
     assert [(label.item, label.main) for label in labels] == [("1", "perception")]
     unknown, *others = problems
-    assert " left out: main: expected 'perception', 'reasoning'," in unknown
-    assert unknown.endswith(", found 'blunder': row 2")
+    assert unknown.startswith("row 2 left out: main: expected 'perception', 'reasoning',")
+    assert unknown.endswith(", found 'blunder'")
     assert others == [
         "row 3 left out: it isn't one of this file's wrong answers",
         "row 4 left out: the label is of another answer: answer_sha256 differs",
