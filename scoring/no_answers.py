@@ -48,7 +48,7 @@ def _sentence(reason: str, ids: list[str], total: int, effect: str) -> str:
     listed = ", ".join(" ".join(id.split())[:80] for id in ids[:_MOST_LISTED])
     others = len(ids) - _MOST_LISTED
     more = f" and {others:,} more" if others > 0 else ""
-    return f"{counted(reason, len(ids), total)}. {effect} Id: {listed}{more}."
+    return f"{counted(reason, len(ids), total)}. {effect} Ids: {listed}{more}."
 
 
 def counted(reason: str, times: int, total: int) -> str:

@@ -193,8 +193,8 @@ def recognised(
             raise unrecognised(path, choice, name)
         if count := _bare_numbers(path, limits, label):
             raise ChoicesError(
-                f"{label}: {plural(count, 'answer')} with numbers as ids and no questions, which many benchmarks have. "
-                f"Choose the benchmark: {choice} mm-vet, mmbench, ..."
+                f"{label}: {plural(count, 'answer')} with plain numbers as ids and no questions, as in many "
+                f"benchmarks. Choose the benchmark {choice}, such as mm-vet or mmbench."
             )
     return BENCHMARKS[edition(path, limits)]
 
@@ -240,8 +240,8 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
     if _is_short_answer(first):
         return ChoicesError(
             f"{label}: Several benchmarks have the columns question, answer and prediction, and the file's name fits "
-            f"none. Choose the benchmark: {option} gqa, docvqa, ... For multiple choice, add the options as columns A, "
-            "B, ..."
+            f"none. Choose the benchmark {option}, such as gqa or docvqa. For multiple choice, add the options as "
+            "columns A, B, ..."
         )
     columns = ", ".join(map(repr, list(first.values)[:20])) or "none"
     keys = ", ".join(

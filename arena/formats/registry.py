@@ -85,7 +85,7 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
     first = next(records, None)
     if first is None:
         return Battles(
-            name, *columns_of(()), rows=(), notices=(*notices, f"{path.name} holds no votes")
+            name, *columns_of(()), rows=(), notices=(*notices, f"{path.name} has no votes")
         )
     form = _BY_NAME[name] if name else _form_of(first, path.name)
     collected = _CollectedRows()
@@ -95,7 +95,7 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
         f"rows left out, {reason}: {count:,}" for reason, count in collected.reasons.items()
     ]
     if not collected.rows:
-        notices.append(f"{path.name} holds no votes")
+        notices.append(f"{path.name} has no votes")
     return Battles(
         form.name,
         *columns,
@@ -199,8 +199,11 @@ def _form_of(record: Record, file: str) -> Format:
     names = ", ".join(map(repr, list(columns)[:_MOST_COLUMNS]))
     if len(columns) > _MOST_COLUMNS:
         names += ", ..."
-    problem = f"Expected the columns of one of {', '.join(FORMAT_NAMES)}, found {names}. Rename the columns."
-    raise RowsError(problem, file=file, row=record.row)
+    problem = (
+        f"Expected the columns of one of these formats: {', '.join(FORMAT_NAMES)}. Found {names}. Rename "
+        "the columns."
+    )
+    raise RowsError(problem, file=file)
 
 
 @dataclass

@@ -171,15 +171,16 @@ def decode(text: str, limits: FileLimits) -> JSON:
     for place, depth in _opening_brackets(text):
         if depth > limits.depth:
             raise RowsError(
-                f"The brackets are more than {limits.depth} deep. Flatten it.",
+                f"The brackets are nested more than {limits.depth} deep. Flatten them.",
                 row=_row_of(text, place),
             )
     try:
         return _DECODER.decode(text.rstrip())
     except json.JSONDecodeError as error:
-        raise RowsError(
-            _not_json(text[error.pos :].strip(), error.colno), row=error.lineno
-        ) from error
+        is_cut = error.msg.startswith("Unterminated string")  # it holds no line break
+        place = len(text.rstrip()) if is_cut else error.pos
+        character = place - text.rfind("\n", 0, place)
+        raise RowsError(_not_json(text[place:].strip(), character), row=error.lineno) from error
     except RowsError:
         _name_fault(text)
         raise

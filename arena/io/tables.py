@@ -531,13 +531,14 @@ def _delimited_rows(reader: _CsvReader) -> Iterator[tuple[int, list[str]]]:
         _check_no_gap(blank)
         width = width or len(cells)
         if len(cells) != width:
+            cells_text = "1 cell" if width == 1 else f"{width} cells"
             problem_text = (
-                f"Expected {width} cells between {reader.delimiter!r}, found {len(cells)}."
+                f"Expected {cells_text}, separated by {reader.delimiter!r}, found {len(cells)}."
             )
             mend = (
-                "Put text that has it in quotes."
+                f"Put text that contains {reader.delimiter!r} in quotes."
                 if len(cells) > width
-                else "Write each cell, also the empty ones."
+                else "Write every cell, even an empty one."
             )
             title = "If row 1 is a title, delete it. " if width == 1 else ""
             raise RowsError(f"{problem_text} {title}{mend}", row=row)
@@ -588,4 +589,4 @@ def left_out_rows(problem: str, rows: Sequence[int]) -> str:
     """Returns the message for rows that are left out; it names the first of them."""
     more = f" and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
     numbers = ", ".join(map(str, rows[:_MOST_NAMED]))
-    return f"left out, {problem}: row{'s' if len(rows) > 1 else ''} {numbers}{more}"
+    return f"row{'s' if len(rows) > 1 else ''} {numbers}{more} left out: {problem}"

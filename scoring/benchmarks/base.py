@@ -39,6 +39,7 @@ from scoring.report import DATA, NO_SCORE, AnyReport, QuestionStamp, ScoreLine
 from scoring.score_sheets import TreeTable, line_sheet
 from scoring.small_groups import LEAST
 from scoring.specs.facts import BenchmarkFact
+from scoring.specs.problems import either
 from scoring.specs.schema import QuestionFile
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed", "hidden"]
@@ -169,7 +170,7 @@ class Benchmark(Listing, ABC, Generic[R]):
         """The protocol of this name, the first without one. Raises ChoicesError."""
         known = [*self.protocols.values()]
         if name is not None and name not in known:
-            raise ChoicesError(f"{name!r} is not a protocol here. Choose {' or '.join(known)}.")
+            raise ChoicesError(f"{name!r} isn't a protocol here. Choose {either(known)}.")
         return known[0] if name is None else name
 
     def protocol_label(self, protocol: str) -> str:

@@ -97,12 +97,12 @@ from scoring.report import (
 from scoring.score_sheets import TreeTable, no_answer_sheet, sheet_files, tree_sheet
 
 _NOTES: Mapping[str, str] = {
-    "strict": "Strict protocol (ours): an unclear answer stays undecided and doesn't count. Of a long answer, the "
-    "first and last 4,000 characters are read",
+    "strict": "Strict protocol (ours): an unclear answer stays undecided and doesn't count. In a long answer, only "
+    "the first and last 4,000 characters are read",
     "mmbench-paper": "MMBench's protocol: letters that are whole words. If the judge can't read an answer either, it "
-    f"gets a random option (seed {SEED}). Without a judge it is wrong",
+    f"gets a random option (seed {SEED}). Without a judge, such an answer is wrong",
     "mmt-paper": "MMT-Bench's protocol: letters first, then the options' texts. If the judge can't read an answer "
-    "either, it matches no option. Without a judge it is wrong",
+    "either, it matches no option. Without a judge, such an answer is wrong",
 }
 
 
@@ -476,7 +476,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             caveats.append(Caveat("", text))
         line = self.headline(report)
         if caveats and line:
-            bounds = f"With these, {line.name} is between {line.worst:.1f} and {line.best:.1f}."
+            bounds = f"If they counted, {line.name} would be {line.worst:.1f} to {line.best:.1f}."
             caveats[-1] = caveats[-1]._replace(text=f"{caveats[-1].text} {bounds}")
         return caveats
 

@@ -170,7 +170,7 @@ def _with_letters(questions: Sequence[KitQuestion]) -> Sequence[KitQuestion]:
     ]
     if wrong:
         raise KitTableError(
-            f"The right answer is none of the options: {_named(wrong)}. Correct it."
+            f"The right answer isn't one of the options: {_named(wrong)}. Correct it."
         )
     if answered and len(answered) < len(questions):
         without = [question.id for question in questions if not question.answer]

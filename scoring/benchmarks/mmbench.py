@@ -242,7 +242,7 @@ def _circular_problems(
         rotated = sum(question.index >= PASS for question in unscored)
         if rotated:
             text = (
-                f"None of the {rotated:,} rotated passes has a right answer that can be used. Correct the column "
+                f"None of the {rotated:,} rotated passes has a usable right answer. Correct the column "
                 "answer. Until then the file is scored as vanilla."
             )
         return (Problem(0, None, text, "circular"),)

@@ -401,7 +401,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         low = f"{head.worst:{head.form}}"
         high = f"{head.best:{head.form}}"
         undecided = f"Undecided: {len(unread):,} of {total:,} answers."
-        text = f"{undecided} With these, {head.name} is between {low} and {high}."
+        text = f"{undecided} If they counted, {head.name} would be {low} to {high}."
         return [Caveat("", text)]
 
     def published(self, report: SpecReport) -> PublishedBoard | None:
@@ -515,7 +515,7 @@ def _bounded(text: str, report: SpecReport) -> str:
     assert ends, "a figure without a reason against it has bounds"
     low = f"{ends.low:{head.form}}"
     high = f"{ends.high:{head.form}}"
-    return f"{text} With these, {head.name} is between {low} and {high}."
+    return f"{text} If they counted, {head.name} would be {low} to {high}."
 
 
 def _first_ids(ids: Sequence[str]) -> str:

@@ -100,7 +100,7 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
             if request.judge
             else "Choose a judge with --judge MODEL."
         )
-        raise BadParameter(f"{request.file.name} has answers, and no grades. {mend}")
+        raise BadParameter(f"{request.file.name} has answers but no grades. {mend}")
     protocol = benchmark.protocol_named(request.protocol)
     options = Options(
         protocol, requested.runs, requested.samples, requested.missing, requested.probe

@@ -149,12 +149,12 @@ def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark
             text = f"{joined.match.unclear} Choose with --benchmark NAME and --questions FILE."
             raise ChoicesError(f"{file.name}: {text}")
         return whole
-    recognised_as = recognised(file, _question_sets, "--benchmark", ANSWERS)
+    recognised_as = recognised(file, _question_sets, "with --benchmark", ANSWERS)
     needs_questions = (
         isinstance(recognised_as, Benchmark) and recognised_as.way == "questions first"
     )
     if needs_questions and not answers_any(file, _question_sets(), ANSWERS):
-        raise unrecognised(file, "--benchmark")
+        raise unrecognised(file, "with --benchmark")
     return recognised_as
 
 

@@ -74,7 +74,7 @@ def read_options(benchmark: Benchmark[Any], words: Sequence[str]) -> BenchmarkOp
         if not equals:
             raise BadParameter(f"{word!r} isn't an option. Write NAME=VALUE.", param_hint=_HINT)
         if name not in known:
-            mend = f"Choose {either(known)}." if known else "Leave out -o: it has none."
+            mend = f"Choose {either(known)}." if known else "It has none, so leave out -o."
             raise BadParameter(
                 f"{name!r} isn't an option of {benchmark.key}. {mend}", param_hint=_HINT
             )

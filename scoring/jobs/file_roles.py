@@ -92,7 +92,7 @@ def _tables(files: Sequence[UploadedFile]) -> list[UploadedFile]:
     for file in files:
         if file.path.suffix not in SUFFIXES:
             raise FileRolesError(
-                f"Nothing reads {file.name}, since no benchmark.yaml names it. Leave it out, or name it there."
+                f"{file.name} isn't used, because no benchmark.yaml names it. Leave it out, or name it there."
             )
     return [*files]
 
@@ -107,8 +107,8 @@ def _answers_and_questions(
     called = spec.columns.answer if spec else "prediction"
     if len(answers) > 1:
         raise FileRolesError(
-            f"{_names(tables)} both have a model's answers, in a column {called!r}. Keep one of them, and give the "
-            "questions without that column."
+            f"{_names(tables)} both have a model's answers, in a column {called!r}. Keep one of them. If the "
+            "other has the questions, delete that column there."
         )
     if not answers:  # beside questions they may be called as the right ones are
         answers = [file for file in tables if not has_questions(columns[file], spec)]

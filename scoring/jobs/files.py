@@ -44,7 +44,6 @@ from scoring.registry import (
     BENCHMARKS,
     benchmark_of,
     file_benchmark,
-    offered,
     open_upload,
     quote,
     recognised,
@@ -217,10 +216,9 @@ class FileReader:
             AnswerLook(prediction.id, "", prediction.text)
             for prediction in upload.predictions[:LOOKED_AT]
         ]
-        others = "; ".join(form.name for form in offered().values() if form.key != benchmark)
         text = (
-            f"None of its ids is a question of {name}. If it's a file of another benchmark, choose that under Details "
-            f"({others}). Otherwise give it the ids of {name}."
+            f"None of the file's ids belongs to {name}. If the file is for another benchmark, choose that under "
+            "Details. Otherwise correct the ids."
         )
         problems = () if known else (Problem(0, None, text, "scoring"),)
         return Recognised(benchmark, upload.title, lines, problems, bool(known), tuple(rows), name)
@@ -278,7 +276,7 @@ class FileReader:
             return self._unclear(arrived, beside.match, key, wanted)
         if key:
             return _described(_opened(arrived, key, wanted), beside.match)
-        place = "below, under Details,"
+        place = "below, under Details"
         sets = self.question_sets.values
         recognised_file = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
         if isinstance(recognised_file, OpenedFile):

@@ -177,7 +177,7 @@ class UploadStore:
         suffix = Path(plain).suffix.lower()
         if suffix not in TAKEN:
             raise UploadStoreError(
-                f"Files like {plain[:80]!r} can't be read. Save yours as one of {', '.join(TAKEN)}."
+                f"We can't read {plain[:80]!r}. Save it as one of {', '.join(TAKEN)}."
             )
         if file_name in (file.name for file in upload.files):
             raise UploadStoreError(f"{file_name} is there twice. Give each file its own name.")

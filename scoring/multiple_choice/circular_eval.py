@@ -205,12 +205,12 @@ def _gap(circle: Circle, unscored: Collection[int]) -> str:
         lacks.append(f"lacks {_passes_text(absent)}")
         mends.append("add them")
     if without_answer:
-        lacks.append(f"has no right answer that can be used in {_passes_text(without_answer)}")
+        lacks.append(f"has no usable right answer in {_passes_text(without_answer)}")
         mends.append("correct it")
     mend = " and ".join(mends).capitalize()
     return (
-        f"Question {circle.index} {' and '.join(lacks)}, and none of its passes is wrong. {mend}, or score the file as "
-        "vanilla."
+        f"Question {circle.index} {' and '.join(lacks)}, and no other pass is wrong, so it has no score. "
+        f"{mend}, or score the file as vanilla."
     )
 
 
@@ -245,11 +245,13 @@ def _mismatch(first: ChoiceQuestion, other: ChoiceQuestion) -> str:
     if len(other_texts) != len(texts):
         return f"it has {len(other_texts)} options, and the base row has {len(texts)}"
     if sorted(other_texts) != sorted(texts):
-        return "its options are not those of the base row in another order"
+        return "its options aren't the base row's in another order"
     if not first.answer or not other.answer:
         return ""
     if plain_option(first.options[first.answer]) != plain_option(other.options[other.answer]):
-        return f"its answer {other.answer} is another option than the base row's {first.answer}"
+        other_text = other.options[other.answer]
+        first_text = first.options[first.answer]
+        return f"its right answer is {other_text[:40]!r}, and the base row's is {first_text[:40]!r}"
     return ""
 
 

@@ -98,7 +98,7 @@ def missing_problem(
         if others > 0:
             ids = f"{ids} and {others:,} more. All are in the file -missing.csv"
         which = f"Add index {ids}."
-    text = f"No answer to {count:,} of the {total:,} questions of {whole}. {which}"
+    text = f"No answer to {count:,} of the {total:,} questions in {whole}. {which}"
     return Problem(0, None, text, "whole")
 
 
@@ -147,7 +147,7 @@ def picture_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]
     repeated = sum(count for count in times.values() if count > 1)
     text = (
         f"{repeated:,} of {len(base_rows):,} questions have the text, options and answer of another. If they share a "
-        "picture, intervals are too narrow: add a column image_id"
+        "picture, intervals are too narrow. Add a column image_id."
     )
     return (Problem(0, None, text, "nothing"),) if repeated else ()
 

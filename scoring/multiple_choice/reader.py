@@ -162,7 +162,7 @@ class _Reader:
         if self._with_predictions and prediction is None:
             columns = ", ".join(map(repr, list(record.values)[:20])) or "none"
             self._report(
-                f"The file needs a text column prediction, and it has {columns}. Rename a column or add it.",
+                f"The file needs a column prediction with text, and it has {columns}. Rename a column or add one.",
                 record.row,
             )
             return
@@ -210,7 +210,7 @@ class _Reader:
                 "Split the file."
             )
         if not self.rows:
-            self._report("No row has a prediction that can be used.")
+            self._report("No row has a usable prediction.")
         return tuple(sorted(self._problems, key=lambda problem: problem.row))
 
     def _read_truths(self) -> None:
@@ -258,7 +258,9 @@ class _Reader:
         if question.answer:
             effect = f"{question.answer} counts, as in the question file."
         answer = repr(cell[:40])
-        text = f"The answer {answer} is none of the options {', '.join(question.options)}. {effect}"
+        text = (
+            f"The answer {answer} isn't one of the options {', '.join(question.options)}. {effect}"
+        )
         if is_doubtful:
             text = (
                 f"The answer {answer} is the letter of one option and the text of another. {effect}"
@@ -322,8 +324,8 @@ class _Reader:
         if text is None:
             return self._index_by_text(record)
         if not _is_whole(text):
-            mend = "Write one, delete the row, or leave out the column to count rows instead."
-            self._report(f"The index {text[:40]!r} is no whole number. {mend}", record.row)
+            mend = "Write one, delete the row, or delete the column to number the rows instead."
+            self._report(f"The index {text[:40]!r} isn't a whole number. {mend}", record.row)
             return None
         return self._pass(record, round(float(text)))
 
@@ -376,8 +378,8 @@ class _Reader:
             return self._known(record, index, known, options)
         if not options:
             text = self._list_problem(record) or (
-                "The options are missing. Add columns A, B ..., or one column options with a list, or upload the "
-                "benchmark's question file too."
+                "The options are missing. Add columns A, B ..., or one column options with a list, or the "
+                "benchmark's question file."
             )
             self._report(text, record.row, index)
             return None
@@ -415,7 +417,7 @@ class _Reader:
         """The question file's question for a row; reports a row with other options."""
         if known is None:
             self._report(
-                f"Index {index} is not in the benchmark. Correct or delete it.", record.row, index
+                f"Index {index} isn't in the benchmark. Correct or delete it.", record.row, index
             )
             return None
         if self._mode(record) in get_args(Unit) and options.keys() == known.options.keys():
@@ -586,7 +588,7 @@ def _cell_text(record: Record, column: str) -> str:
         return value
     if isinstance(value, bool | list | dict):
         raise RowsError(
-            f"{json.dumps(value)[:40]} is no text. Write it as text.",
+            f"{json.dumps(value)[:40]} isn't text. Write it as text.",
             None,
             record.row,
             column,

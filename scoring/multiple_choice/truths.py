@@ -104,8 +104,8 @@ def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:
         most = 2 * read.count(None) < len(read)
         others = f", while most of the column fits as {name}" if most else ""
         problem = (
-            f"The answer {cells[place].written.strip()[:40]!r} is none of {options} options by place or text{others}. "
-            "Correct it, or write the letters A, B, C in the column answer."
+            f"The answer {cells[place].written.strip()[:40]!r} isn't one of the {options} options, by place or "
+            f"text{others}. Correct it, or write the letters A, B, C in the column answer."
         )
         return Truths(nothing, misfit=(place, problem))
     values = ", ".join(dict.fromkeys(str(place) for place in sorted(places)[:200]))

@@ -115,7 +115,7 @@ def read_labels(
 
     def problem(row: _LabelRow) -> str:
         if row.item not in errors:
-            return "it is none of the wrong answers of this file"
+            return "it isn't one of this file's wrong answers"
         if row.answer_sha256 not in ("", answer_digest(errors[row.item].answer.answer)):
             return "the label is of another answer: answer_sha256 differs"
         return ""

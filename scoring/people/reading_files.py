@@ -99,7 +99,7 @@ def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> R
     def problem(row: _ReadingRow) -> str:
         known = answers.get(AnswerKey(row.item, row.answer_sha256))
         if known is None:
-            return "it is none of the answers here"
+            return "it isn't one of the answers here"
         letters = known or row.letters
         if letters and row.option not in (*letters, NO_OPTION):
             return f"its question has no option {row.option}"

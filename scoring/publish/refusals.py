@@ -144,7 +144,7 @@ def _unchecked(report: AnyReport) -> Iterator[Refusal]:
         reason = "Its benchmark is private, with no published set."
         yield Refusal(reason, "own benchmark", _HUB)
     elif edition_of(report) is None:
-        reason = "Its questions weren't checked against the published set."
+        reason = "Its questions weren't checked against the published set. Score it with the authors' question file."
         yield Refusal(reason, "not checked", _HUB)
 
 

@@ -124,7 +124,7 @@ class LetterRule(RuleKind):
 
     def wrong_truth(self, item: Item) -> str:
         is_letter = self.truth_of(item) in self.options_of(item)
-        return "" if is_letter or self._right_letter(item) else "is none of the options"
+        return "" if is_letter or self._right_letter(item) else "isn't one of the options"
 
     def submitted(self, item: Item, answer: str, read: str) -> str:
         """The letter, or the whole answer if none was read; for a question without options the unwrapped text."""
@@ -183,7 +183,7 @@ class LetterRule(RuleKind):
             return unread(protocol, why, decision.is_open)
         right = self._right_letter(item)
         if right is None and self.truth_of(item) is not None:
-            why = f"{why}; the right answer is none of the options"
+            why = f"{why}; the right answer isn't one of the options"
         if right is None:
             return Reading(None, decision.letter, why)
         return Reading(float(decision.letter == right), decision.letter, why)

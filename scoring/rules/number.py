@@ -89,7 +89,7 @@ class NumberRule(JudgedKind):
 
     def wrong_truth(self, item: Item) -> str:
         is_fit = self.as_ == "formula" or _one_number(self.truth_of(item) or "") is not None
-        return "" if is_fit else "is no number"
+        return "" if is_fit else "isn't a number"
 
     def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""
@@ -104,7 +104,7 @@ class NumberRule(JudgedKind):
             return _formula(text, truth)
         right = _one_number(truth)
         if right is None:
-            return Reading(None, "", "the right answer is no number")
+            return Reading(None, "", "the right answer isn't a number")
         number = _one_number(text)
         if number is None:
             return unread("strict", "not one number", True)

@@ -20,7 +20,10 @@ def _figure_words(spec: Spec, figure: Figure) -> str:
     if figure.positive is not None:
         return _figure_of(figure, figure.positive.lower())
     if figure.all is not None:
-        return t("benchmarks.figure_whole", group=_all_of(figure.all))
+        return t(
+            "benchmarks.figure_whole",
+            group=_all_of(name.removesuffix("_no") for name in figure.all),
+        )
     if figure.mean_of is not None:
         return t("benchmarks.figure_mean", group=figure.mean_of)
     if figure.over is not None:

@@ -12,7 +12,7 @@ from scoring.rules.letter import EXAMPLE_OPTIONS, LetterRule
 from scoring.specs.derived import Derived
 from scoring.specs.schema import Case, Spec
 
-_OPTION = "An option. Further options are in further letters"
+_OPTION = "An option. More options go in the next letters"
 
 
 class FileColumn(NamedTuple):

@@ -47,7 +47,7 @@ def none_of(value: object, known: Iterable[str], is_optional: bool = False) -> s
     """Returns sentences: a value is none of the known ones, and the closest of them or else what to do."""
     names = [*known]
     close = get_close_matches(str(value)[:_SHOWN], names, 1)
-    text = f"{quoted(value)} is none of {', '.join(names) or 'none'}"
+    text = f"{quoted(value)} isn't one of: {', '.join(names) or 'none'}"
     if close:
         return f"{text}. Did you mean {close[0]!r}?"
     return f"{text}. Delete or correct it." if is_optional else f"{text}. Correct it."

@@ -349,7 +349,7 @@ class _RowReader:
             if others > 0:
                 ids = f"{ids} and {others:,} more"
             count = f"{len(missing):,} of the {len(questions):,} questions"
-            text = f"No answer to {count} of the question file. Add id {ids}."
+            text = f"No answer to {count} in the question file. Add id {ids}."
             self._tell(text, blocks="whole")
 
     def _tell(self, text: str, row: int = 0, blocks: Blocks = "scoring") -> None:

@@ -71,9 +71,9 @@ class VisitOptions(BenchmarkOptions):
     stored: str | None = Field(
         None, description="a model whose answers the item bank has, instead of a file"
     )
-    source: str | None = Field(None, description="whose items, with stored; the newest without")
+    source: str | None = Field(None, description="whose items, with stored; by default the newest")
     opponents: Literal["all", "reference"] | Annotated[int, Field(ge=1)] = Field(
-        "all", description="whom it meets; a number: that many, drawn for each item"
+        "all", description="which models it meets; a number: that many, drawn for each item"
     )
     reference: ReferenceUse = Field("free", description="what the judge is shown")
     context: Context = Field("captions", description="what the judge reads; images: a vision judge")

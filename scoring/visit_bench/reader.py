@@ -105,7 +105,7 @@ def _entry(record: Record, column: str) -> Entry:
     text = values.get(column)
     if not isinstance(text, str):
         raise RowsError(
-            "The answer is no text. Put it in quotes as the model wrote it.", column=column
+            "The answer isn't text. Put it in quotes as the model wrote it.", column=column
         )
     image_column = next((name for name in IMAGE_COLUMNS if values.get(name)), None)
     return Entry(

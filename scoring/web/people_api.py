@@ -37,6 +37,7 @@ from scoring.score_sheets import sheet_files
 from scoring.web.labels_view import label_sheets, labels_html
 from scoring.web.people_view import HTML, mark_sheets, marks_html
 from scoring.web.readings_view import reading_sheets, readings_html
+from scoring.web.report_parts import PARTS
 from scoring.web.scoring_api import attachment, sent_file
 from scoring.web.scoring_problems import error_text
 
@@ -86,6 +87,8 @@ class PeoplePages:
             parts.append(readings_html(results.readings))
         if results.labels:
             parts.append(labels_html(results.labels, report.benchmark == "mmt-bench"))
+        if not parts:
+            parts.append(PARTS.empty(t("report.nobody_marked")))
         parts.append(HTML.files(link, list(_files(report, results))))
         edition = benchmark_of(report).edition(report)
         return HTML.page(link, report.title, edition, message, parts)

@@ -238,5 +238,5 @@ def test_the_command_line_scores_toys(name, headline, judge, tmp_path, request):
     report = found.report(next(iter(BENCHMARKS[name].protocols.values())))
     assert set(command.files()) == set(BENCHMARKS[name].files(report))
     assert command("score", file, "--protocol", "none").err.startswith(
-        f"{'none'!r} is not a protocol here"
+        f"{'none'!r} isn't a protocol here"
     )

@@ -92,7 +92,7 @@ def test_a_file_without_votes_is_read_with_a_report(tmp_path, text, suffix):
     assert (
         len(battles) == 0
         and battles.rows == ()
-        and battles.notices[-1] == f"conv{suffix} holds no votes"
+        and battles.notices[-1] == f"conv{suffix} has no votes"
     )
 
 
@@ -100,7 +100,7 @@ def test_a_log_of_chats_alone_holds_no_votes(tmp_path):
     battles = read(put(tmp_path / "conv.json", [CHAT, CHAT], lines=True))
     assert battles.notices == (
         "rows left out, of type 'chat', no battle vote: 2",
-        "conv.json holds no votes",
+        "conv.json has no votes",
     )
 
 
@@ -251,7 +251,7 @@ def test_each_format_is_told_from_its_content(tmp_path, name):
 
 def test_what_no_format_fits_is_refused_by_what_was_found(tmp_path):
     path = put(tmp_path / "votes.csv", [{"left": "x", "right": "y", "won": "left"}])
-    with pytest.raises(RowsError, match=r"three-columns.*found 'left', 'right', 'won'"):
+    with pytest.raises(RowsError, match=r"three-columns.*Found 'left', 'right', 'won'"):
         read(path)
     with pytest.raises(RowsError, match="can't be opened"):
         read(tmp_path / "none.csv")

@@ -588,5 +588,5 @@ def test_a_torn_or_empty_file_is_imported_with_a_report(bank, monkeypatch, tmp_p
     monkeypatch.setenv("DATABASE_URL", bank.url.render_as_string(hide_password=False))
     (tmp_path / "conv.json").write_text(text)
     assert run("votes", "import", tmp_path / "conv.json") == 0
-    assert "conv.json holds no votes" in capsys.readouterr().out
+    assert "conv.json has no votes" in capsys.readouterr().out
     assert counted(bank) == [0, 0]

@@ -265,11 +265,11 @@ def test_sound_rows_are_kept_and_the_others_told_by_problem():
     )
     assert [(number, row.marker) for number, row in found.rows] == [(2, "ada"), (7, "bob")]
     assert found.problems == (
-        "left out, score: expected a number, found 'x' and others: rows 3, 5",
-        "left out, there is no such item: row 4",
-        "left out, this person marked it before: row 6",
-        "left out, expected a check once; delete the second: row 8",
-        "left out, kind: expected 'first' or 'check', found 'x': rows 9, 10",
+        "rows 3, 5 left out: score: expected a number, found 'x' and others",
+        "row 4 left out: there is no such item",
+        "row 6 left out: this person marked it before",
+        "row 8 left out: expected a check once; delete the second",
+        "rows 9, 10 left out: kind: expected 'first' or 'check', found 'x'",
     )
 
 

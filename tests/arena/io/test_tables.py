@@ -92,7 +92,7 @@ TEXT_FAULTS = [
     ("csv", "My model,\nid,pred\n0,x\n", 1, None, "title"),
     ("csv", "sep=,\nid,pred\n0,x\n", 1, None, "title"),
     ("csv", "My model\nid,pred\n0,x\n", 2, None, "title"),
-    ("csv", "id,pred\n0\n", 2, None, "found 1. Write each cell"),
+    ("csv", "id,pred\n0\n", 2, None, "found 1. Write every cell"),
     ("json", '[{"a": 1},]', 1, None, "isn't JSON at ']' (character 11)"),
     ("json", '{"a": 1}\n{"a": 2}\n', 2, None, ".jsonl one per line."),
     ("jsonl", '{"a": 1},\n{"a": 2},\n', 1, None, "isn't JSON at ',' (character 9)"),
@@ -676,15 +676,15 @@ DATA = "A" * 5000
     [
         (
             f"Expected a number, found 'data:image/png;base64,{DATA}'. Mend it",
-            "Expected a number, found 'a data URL of 5,022 letters'. Mend it",
+            "Expected a number, found 'a data URL of 5,022 characters'. Mend it",
         ),
         (
             f"holds DATA:image/svg+xml;charset=utf-8,{DATA} and data:,{DATA}",
-            "holds a data URL of 5,033 letters and a data URL of 5,006 letters",
+            "holds a data URL of 5,033 characters and a data URL of 5,006 characters",
         ),
         (
             f"has data:image/png;base64{DATA}, data:,{DATA}; name",
-            "has a data URL of 5,021 letters, a data URL of 5,006 letters; name",
+            "has a data URL of 5,021 characters, a data URL of 5,006 characters; name",
         ),
         ("the metadata: one, two; data: three", "the metadata: one, two; data: three"),
     ],
@@ -694,4 +694,4 @@ def test_no_error_repeats_a_data_url(problem, told):
     assert error.problem == told
     assert str(error.at(column="image")) == f"a.csv, row 2, column 'image': {told}"
     named = str(error.at(column=f"data:image/png;base64,{DATA}"))
-    assert named == f"a.csv, row 2, column 'a data URL of 5,022 letters': {told}"
+    assert named == f"a.csv, row 2, column 'a data URL of 5,022 characters': {told}"

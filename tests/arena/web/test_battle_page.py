@@ -71,7 +71,8 @@ def test_a_choice_can_be_taken_back_once_and_then_the_names_are_told(server):
         assert names(voter) == []
         voter.wait_out_undo()
         first, second = names(voter)
-        assert f"You chose A: <b>{first}</b>. B is <b>{second}</b>." in voter.parts["status"]
+        assert f">You chose A: <b>{first}</b>.<" in voter.parts["status"]
+        assert f">B is <b>{second}</b>.<" in voter.parts["status"]
         assert "Your votes: 1" in voter.parts["lead"]
         voter.next()
         assert (names(voter), voter.parts["below"]) == ([], "")
@@ -609,3 +610,7 @@ def test_the_screen_speaks_chinese_to_who_asks_for_it_and_can_be_switched(browse
         expect(page).to_have_title(ENGLISH.text("vote.title"))
         expect(page.locator("#skip")).to_have_text(ENGLISH.text("vote.skip"))
         expect(page.locator("#instruction-heading")).to_have_text(ENGLISH.text("vote.instruction"))
+        places = page.locator(".top nav a").evaluate_all(
+            "links => links.map((one) => one.offsetTop)"
+        )
+        assert len(set(places)) == 1, "the pages' links share one line on a phone"

@@ -65,7 +65,7 @@ def test_a_missing_pass_is_incomplete_unless_another_is_wrong():
     report, vanilla, circular = scored(without_failing)
     assert circular is None and vanilla.mean == 100.0
     assert [problem.text.split(".")[0] for problem in report.problems] == [
-        "Question 2 lacks pass 3, and none of its passes is wrong"
+        "Question 2 lacks pass 3, and no other pass is wrong, so it has no score"
     ]
     without_another = [one for one in WHOLE if one["index"] != str(2 + PASS)]
     report, _, circular = scored(without_another)
@@ -99,8 +99,8 @@ def test_doubles_are_named_and_stop_the_file():
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        ({"A": "cow"}, "its options are not those of the base row in another order"),
-        ({"answer": "A"}, "its answer A is another option than the base row's B"),
+        ({"A": "cow"}, "its options aren't the base row's in another order"),
+        ({"answer": "A"}, "its right answer is '"),
         ({"D": ""}, "it has 3 options, and the base row has 4"),
     ],
 )
@@ -279,7 +279,7 @@ def test_a_row_without_an_index_may_be_deleted_or_counted():
     told = read_choices(records([{**WHOLE[0], "index": "Total"}, WHOLE[0]])).problems
     assert [problem.row for problem in told] == [2]
     assert (
-        "'Total' is no whole number. Write one, delete the row, or leave out the column"
+        "'Total' isn't a whole number. Write one, delete the row, or delete the column"
         in told[0].text
     )
 
@@ -319,8 +319,8 @@ def test_na_that_is_an_option_stays_one():
             {"L2 Category": "x"},
             "Several columns named l2_category: 'l2-category' and 'L2 Category'",
         ),
-        ({"prediction": ["A"]}, r"column 'prediction': \[\"A\"\] is no text"),
-        ({"prediction": True}, "column 'prediction': true is no text"),
+        ({"prediction": ["A"]}, r"column 'prediction': \[\"A\"\] isn't text"),
+        ({"prediction": True}, "column 'prediction': true isn't text"),
         ({"B": {"text": "cat"}}, "column 'B': {"),
     ],
 )
@@ -333,7 +333,7 @@ def test_a_file_without_a_column_of_answers_is_refused():
     read = read_choices([Record(2, {"index": "1", "question": "What?", "A": "x", "B": "y"})])
     assert not read.scorable
     told = " ".join(problem.text for problem in read.problems)
-    assert "it has 'index', 'question', 'A', 'B'. Rename a column or add it" in told
+    assert "it has 'index', 'question', 'A', 'B'. Rename a column or add one" in told
 
 
 def test_what_is_no_answer_is_counted_before_a_judge_is_asked():
@@ -515,7 +515,7 @@ def test_a_pass_that_is_missing_is_named_where_the_last_option_stays():
     report, _, circular = scored([*passes(1, RIGHT), *turned(2, ["right"] * 3)[:2]])
     assert circular is None
     assert [problem.text.split(".")[0] for problem in report.problems] == [
-        "Question 2 lacks pass 2, and none of its passes is wrong"
+        "Question 2 lacks pass 2, and no other pass is wrong, so it has no score"
     ]
 
 
@@ -569,7 +569,7 @@ def test_a_last_pass_that_is_missing_is_told_by_the_other_questions_where_option
     report, _, circular = scored([*shuffled(1, 4), *shuffled(2, 3), *passes(3, RIGHT)])
     assert circular is None
     assert [problem.text.split(".")[0] for problem in report.problems] == [
-        "Question 2 lacks pass 3, and none of its passes is wrong"
+        "Question 2 lacks pass 3, and no other pass is wrong, so it has no score"
     ]
 
 

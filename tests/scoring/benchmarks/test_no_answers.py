@@ -42,10 +42,10 @@ def test_the_sentence_counts_and_names_the_first_ids():
     (told,) = no_answer_sentences(reasons, 40, "Unscored.")
     assert told == (
         "20 of the 40 answers aren't from the model (nothing). Unscored. "
-        "Id: 1, 3, 5, 7, 9, 11, 13, 15, 17, 19 and 10 more."
+        "Ids: 1, 3, 5, 7, 9, 11, 13, 15, 17, 19 and 10 more."
     )
     assert no_answer_sentences({"a": "nothing"}, 3, "So.") == (
-        "1 of the 3 answers isn't from the model (nothing). So. Id: a.",
+        "1 of the 3 answers isn't from the model (nothing). So. Ids: a.",
     )
 
 
@@ -83,7 +83,7 @@ def test_mm_vet_sends_no_failure_and_names_it_in_every_file():
     told = " ".join(caveat.text for caveat in MM_VET.caveats(graded))
     first = SAMPLE.questions[0].id
     assert "isn't from the model (a server error). Unscored" in told
-    assert f"Id: {first}" in told
+    assert f"Ids: {first}" in told
     files = MM_VET.files(graded)
     assert "\nempty,1,,,,2,0.0,100.0\n" in files["m-no-answers.csv"].decode("utf-8-sig")
     _, audited, *_ = map(json.loads, files["m-audit.jsonl"].splitlines())

@@ -176,7 +176,7 @@ def test_no_answers_are_unscored_in_strict_and_compared_by_the_paper(tmp_path):
     assert (lines["exact match"].n, lines["exact match"].unscored) == (5, 2)
     assert lines["exact match"].mean == lines["Overall"].mean == pytest.approx(200 / 3)
     (text,) = [one.text for one in benchmark_of(report).caveats(report) if "error" in one.text]
-    assert text.endswith("not sent to the judge. Id: 1.")
+    assert text.endswith("not sent to the judge. Ids: 1.")
     report, _, _ = told(tmp_path, "textvqa_marks", rows)
     asked = benchmark_of(report).tasks(report, SPEC)
     assert [task.name for task in asked] == ["0", "3", "4"], "the judge is not asked"

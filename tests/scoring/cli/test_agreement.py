@@ -246,7 +246,7 @@ def test_alpha_is_said_to_be_undefined(tmp_path, command):
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("votes.csv", "who,what\nm1,m2\n", "votes.csv, row 2: Expected the columns of one of"),
+        ("votes.csv", "who,what\nm1,m2\n", "votes.csv: Expected the columns of one of"),
         (
             "scores.csv",
             "item,model,metric,score\ni,m1,length,1\n",

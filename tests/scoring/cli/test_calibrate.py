@@ -87,7 +87,7 @@ def test_the_nearest_judge_stands_first_with_people_and_rules_beside(judged, tmp
     rules = ("keywords", "the mean mark for all", "length")
     assert {f"without a judge: {rule}" for rule in rules} <= set(found)
     assert {row["capability"] for row in rows} == {"", "Recognition", "OCR"}
-    assert f"left out, no such answer was judged: row {N + 12}" in told
+    assert f"row {N + 12} left out: no such answer was judged" in told
     assert (
         f"{N} of {N} answers are marked." in told
         and "There's no interval if every answer is marked." in told

@@ -48,7 +48,7 @@ def test_what_is_drawn_is_labelled_and_gives_shares(outputs, tmp_path, capsys):
     labels = write_csv(path, [*rows, {**rows[0], "labeller": "bea"}, {**rows[0], "item": "999"}])
     assert main(["errors", "shares", str(labels), str(outputs), "--doubted", str(doubted)]) == 0
     told = capsys.readouterr().out
-    assert "left out, it is none of the wrong answers of this file: row " in told
+    assert "left out: it isn't one of this file's wrong answers" in told
     assert f"{len(rows)} of {len(rows)} wrong answers are labelled" in told
     assert "GPT-4V" in told and " 51.0%  " in told
     assert "Score " in told and "1 doubted questions" in told

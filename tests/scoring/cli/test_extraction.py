@@ -88,7 +88,7 @@ def test_as_many_are_drawn_as_asked_of_what_a_protocol_leaves_open(command, outp
 def test_what_cannot_be_used_is_said(command, outputs, tmp_path):
     out = tmp_path / "x.csv"
     for words, told in {
-        ("--protocol", "none-such"): "is not a protocol here",
+        ("--protocol", "none-such"): "isn't a protocol here",
         ("--n", "0"): "--n",
     }.items():
         done = command.run("extraction", "draw", outputs, *words, "--out", out)
@@ -103,7 +103,7 @@ def test_what_cannot_be_used_is_said(command, outputs, tmp_path):
     (audit,) = command.out.glob("*-audit.jsonl")
     for rows, told in (
         ([{"item": "0", "option": "A"}], "answer_sha256"),
-        ([{"item": "0", "answer_sha256": "0", "option": "A"}], "none of the answers"),
+        ([{"item": "0", "answer_sha256": "0", "option": "A"}], "one of the answers"),
         ([{"item": "0", "answer_sha256": "0", "option": ""}], "It has no usable readings"),
     ):
         done = command.run("extraction", "align", write_csv(tmp_path / "r.csv", rows), audit)

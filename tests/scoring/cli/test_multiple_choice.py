@@ -23,7 +23,7 @@ command = choice_tables.command
 
 # Golden files: two questions, of which the first is right in all passes
 
-GAP = "Question 2 lacks pass 3, and none of its passes is wrong. Add them, or score the file as vanilla."
+GAP = "Question 2 lacks pass 3, and no other pass is wrong, so it has no score. Add them, or score the file as vanilla."
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_circular_file_gets_its_accuracy_and_its_problems(command, name, overa
     assert command.overall() == overall
     partial, *others = [line["problem"] for line in command.table("-problems.csv")]
     assert (
-        partial.startswith("No answer to 1,162 of the 1,164 questions of MMBench dev")
+        partial.startswith("No answer to 1,162 of the 1,164 questions in MMBench dev")
         and others == problems
     )
 
@@ -130,7 +130,7 @@ def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path
     (tmp_path / "questions.json").write_text(json.dumps(GQA))
     options = ("--no-judge", "--benchmark", "gqa", "--questions", tmp_path / "questions.json")
     code, said, _ = command("score", tmp_path / "a.json", *options)
-    assert code == 0 and "No answer to 1 of the 2 questions of the question file. Add id 2." in said
+    assert code == 0 and "No answer to 1 of the 2 questions in the question file. Add id 2." in said
     assert (
         "Partial: a scores 100.0 on GQA" in said
         and (command.out / "partial_a-all-figures.csv").exists()
@@ -288,7 +288,7 @@ def test_rows_that_people_hold(command, tmp_path):
     code, said, _ = command("score", "--benchmark=mmbench", table_file(tmp_path / "m.tsv", rows))
     assert code == 0
     problems = {line["index"]: line["problem"] for line in command.table("-problems.csv")}
-    assert "The answer 'E' is none of the options" in problems["2"]
+    assert "The answer 'E' isn't one of the options" in problems["2"]
     whole = " ".join(
         line["problem"] for line in command.table("-problems.csv") if not line["index"]
     )
@@ -327,7 +327,7 @@ def test_predictions_alone_take_the_benchmarks_own_questions(command, tmp_path):
     )
     answers.write_text('{"7": "cat"}')
     code, _, complaint = command("score", "--benchmark=mmbench", answers, "--questions", questions)
-    assert code == 2 and "Index 7 is not in the benchmark" in complaint
+    assert code == 2 and "Index 7 isn't in the benchmark" in complaint
     other = table_file(tmp_path / "turned.tsv", [row(1, A="cat", B="dog")])
     code, _, complaint = command("score", "--benchmark=mmbench", other, "--questions", questions)
     assert code == 2 and "Index 1 " in complaint and "other options" in complaint

@@ -48,21 +48,21 @@ def command(tmp_path):
             [{"item": "1", "m prediction": "x"}],
             "needs a judge. Choose one with --judge MODEL",
         ),
-        ("a.csv", [{"index": "0", **VQA}], "--benchmark gqa, docvqa, ..."),
+        ("a.csv", [{"index": "0", **VQA}], "--benchmark, such as gqa or docvqa"),
         (
             "a.json",
             {"1": "cat", "2": "dog"},
-            "with numbers as ids and no questions, which many benchmarks have",
+            "with plain numbers as ids and no questions, as in many benchmarks",
         ),
         (
             "a.csv",
             [{"index": "0", "prediction": "x"}],
-            "with numbers as ids and no questions, which many benchmarks have",
+            "with plain numbers as ids and no questions, as in many benchmarks",
         ),
         (
             "a.csv",
             [{"index": "0", **VQA, "category": kind} for kind in ("sports", "math")],
-            "--benchmark gqa, docvqa, ...",
+            "--benchmark, such as gqa or docvqa",
         ),
     ],
 )
@@ -91,7 +91,7 @@ def test_questions_that_no_other_file_has_are_scored_without_the_benchmarks_name
     ("words", "told"),
     [
         ("mm-vet -o run=3", "'run' isn't an option of mm-vet. Choose runs, samples, missing,"),
-        ("mmbench -o runs=3", "'runs' isn't an option of mmbench. Leave out -o: it has none."),
+        ("mmbench -o runs=3", "'runs' isn't an option of mmbench. It has none, so leave out -o."),
         ("mm-vet -o runs", "'runs' isn't an option. Write NAME=VALUE."),
         ("mm-vet -o runs=1 -o runs=2", "runs is given more than once"),
         ("mm-vet -o runs=21", "runs can't be '21'. It must be a number from 1 to 20."),
@@ -183,4 +183,4 @@ def test_a_recognised_file_takes_the_benchmarks_own_questions(command, tmp_path)
     questions = table_file(tmp_path / "q.tsv", [row(1), row(2)])
     file = table_file(tmp_path / "m.tsv", [row(1, "B")])
     done = command("score", file, "--no-judge", "--questions", questions)
-    assert done.code == 0 and "No answer to 1 of the 2 questions of the question file" in done.out
+    assert done.code == 0 and "No answer to 1 of the 2 questions in the question file" in done.out

@@ -52,8 +52,8 @@ def say(tmp_path, monkeypatch):
         (
             "score own.csv --no-judge --out o",
             "own.csv: Several benchmarks have the columns question, answer and prediction, and the file's name fits "
-            "none. Choose the benchmark: --benchmark gqa, docvqa, ... For multiple choice, add the options as columns "
-            "A, B, ...",
+            "none. Choose the benchmark with --benchmark, such as gqa or docvqa. For multiple choice, add the options "
+            "as columns A, B, ...",
         ),
         (
             "score bare.csv --no-judge --out o",

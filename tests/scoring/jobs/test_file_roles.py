@@ -92,7 +92,7 @@ def test_a_spec_comes_with_the_files_that_it_names_and_calls_the_answers_as_it_l
     ("files", "why"),
     [
         ({"zoo_yaml": "name: Zoo\nabout: x\nrule: letter"}, "Drop your answers together with it"),
-        ({"a_txt": "x"}, "Nothing reads a.txt, since no benchmark.yaml names it"),
+        ({"a_txt": "x"}, "a.txt isn't used, because no benchmark.yaml names it"),
         ({"a_yaml": SPEC, "b_yml": SPEC, "m_csv": ANSWERS}, "a.yaml and b.yml each say how"),
         ({"a_csv": ANSWERS, "b_csv": ANSWERS, "q_csv": QUESTIONS}, "q.csv are 3 tables"),
         ({"a_csv": ANSWERS, "b_csv": WHOLE}, "a.csv and b.csv both have a model's answers"),
@@ -125,7 +125,7 @@ def test_what_is_missing_or_too_much_is_told(tmp_path, files, why):
             [
                 ("about", "Say in a sentence"),
                 ("size", "Write a text"),
-                ("rule", "'leter' is none of"),
+                ("rule", "'leter' isn't one of"),
             ],
         ),
         (

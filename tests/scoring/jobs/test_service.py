@@ -153,7 +153,7 @@ def test_short_answers_of_another_data_set_are_not_taken_for_mm_vet(database, tm
         assert told.startswith(
             f"{name}: Several benchmarks have the columns question, answer and prediction"
         )
-        assert "Choose the benchmark: below, under Details, gqa, docvqa, ..." in told
+        assert "Choose the benchmark below, under Details, such as gqa or docvqa." in told
         (known,) = [one for one in visit.service.question_sets.values() if not one.official]
         for row, question in zip(rows, known.questions, strict=False):
             row |= {"question": question.text, "answer": question.truth}
@@ -239,7 +239,7 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
         with pytest.raises(ChoicesError, match="2 rows have the index 2"):
             visit.service.extract(OWNER, *visit.asked_for(GOLDEN / "double_row.tsv"))
         with pytest.raises(
-            ChoicesError, match="'mmt-paper' is not a protocol here. Choose strict or mmbench-paper"
+            ChoicesError, match="'mmt-paper' isn't a protocol here. Choose strict or mmbench-paper"
         ):
             visit.service.extract(
                 OWNER,
@@ -252,7 +252,7 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
         for forged in ("mm-vet", "no such"):
             with pytest.raises(ChoicesError, match="isn't a benchmark with files"):
                 visit.service.extract(OWNER, *visit.asked_for(unsure, forged))
-        with pytest.raises(ChoicesError, match="'lenient' is not a protocol here. Choose strict"):
+        with pytest.raises(ChoicesError, match="'lenient' isn't a protocol here. Choose strict"):
             visit.service.extract(OWNER, *visit.asked_for(unsure, "mmbench", "lenient"))
         (broken := tmp_path / "mine.json").write_text("{")
         for ask in (

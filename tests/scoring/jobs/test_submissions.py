@@ -216,7 +216,7 @@ def test_everything_that_is_wrong_is_told_at_once(submissions, tmp_path):
     told = "\n".join(caught.value.problems)
     for wanted in (
         "Several prediction columns: 'm1 prediction' and 'other prediction'. Keep one of them.",
-        "row 5, column 'm1 prediction': The answer is no text",
+        "row 5, column 'm1 prediction': The answer isn't text",
         "row 6, column 'instruction': An item's key or instruction is missing",
         f"Instances that are there more than once: 1 (row 2: '{one}')",
         "Unknown instances: 1 (row 3: '0000000000000000')",

@@ -105,7 +105,7 @@ def test_files_that_come_together_are_one_upload_and_go_together(upload_store, t
     [
         ("a.csv", "a.csv is there twice"),
         ("x/a.csv", "a.csv is there twice"),
-        ("b.pkl", r"Files like 'b.pkl' can't be read. Save yours as one of \.json"),
+        ("b.pkl", r"We can't read 'b.pkl'. Save it as one of \.json"),
         ("b.zip", "b.zip isn't a readable zip"),
     ],
 )
@@ -151,7 +151,7 @@ def test_a_zip_comes_as_the_files_in_it(upload_store, tmp_path):
     ("content", "why"),
     [
         (packed("a.csv", "x/a.csv"), "a.csv is there twice"),
-        (packed("a.csv", "run.py"), r"Files like 'run.py' can't be read"),
+        (packed("a.csv", "run.py"), r"We can't read 'run.py'"),
         (packed("a.csv", "b.zip"), "zoo.zip has another zip in it"),
         (packed("a.csv", "b.csv", content=b"x" * 600), "The upload is larger than 1,000 bytes"),
         (packed("a.csv")[:-5], "zoo.zip isn't a readable zip. Pack it again."),
@@ -187,7 +187,7 @@ def test_a_slip_of_an_earlier_release_is_no_file(upload_store, tmp_path):
 
 @pytest.mark.parametrize("name", ["out.pkl", "out", "out.json.exe", "", "out.html"])
 def test_only_files_that_can_be_read_are_taken(upload_store, tmp_path, name):
-    with pytest.raises(UploadStoreError, match=r"can't be read. Save yours as one of \.json"):
+    with pytest.raises(UploadStoreError, match=r"Save it as one of \.json"):
         receive(upload_store, "me", name)
     assert held(upload_store, tmp_path) == 0
 

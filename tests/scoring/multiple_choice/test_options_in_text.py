@@ -119,8 +119,8 @@ def test_passes_whose_right_answers_cannot_be_used_are_told_as_what_they_are():
     rows = toolkit(0, ["right"] * 4, columns=True)
     spoilt = [rows[0], *({**values, "answer": "?"} for values in rows[1:])]
     told = " ".join(problem.text for problem in tables(spoilt).problems)
-    assert "None of the 3 rotated passes has a right answer that can be used" in told
+    assert "None of the 3 rotated passes has a usable right answer" in told
     assert "no rotated passes" not in told
     half = [*rows[:3], {**rows[3], "answer": "?"}]
     told = " ".join(problem.text for problem in tables(half).problems)
-    assert "has no right answer that can be used in pass 3" in told and "lacks" not in told
+    assert "has no usable right answer in pass 3" in told and "lacks" not in told

@@ -104,7 +104,7 @@ def test_questions_that_may_share_a_picture_are_counted(tmp_path):
     _, said = told(table_file(tmp_path / "m.tsv", rows))
     (text,) = said
     assert text.startswith("6 of 7 questions have the text, options and answer of another")
-    assert "intervals are too narrow: add a column image_id" in text
+    assert "intervals are too narrow. Add a column image_id." in text
     for number, one in enumerate(rows):
         one["image_id"] = f"{number}.png"
     assert told(table_file(tmp_path / "m.tsv", rows, [*COLUMNS, "image_id"]))[1] == []

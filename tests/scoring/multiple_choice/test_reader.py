@@ -91,7 +91,7 @@ def test_a_pass_with_other_options_is_named_with_its_row():
     rows = [record(2, ["cat", "dog"], "A"), record(5, ["cat", "cow"], "A", index=1 + PASS)]
     (problem,) = rotation_problems(row.question for row in read_choices(rows).rows)
     assert (problem.row, problem.blocks) == (5, "circular")
-    assert "not those of the base row" in problem.text
+    assert "aren't the base row's" in problem.text
 
 
 def test_predictions_that_hold_no_answer_are_named_before_anything_is_paid():

@@ -124,7 +124,9 @@ def test_a_number_that_fits_no_way_of_counting_is_named_with_its_row(written, fo
     read = read_choices(rows)
     (problem,) = [one for one in read.problems if one.blocks == "scoring"]
     assert problem.row == found_row
-    assert problem.text.startswith(f"The answer '{cell}' is none of 4 options by place or text")
+    assert problem.text.startswith(
+        f"The answer '{cell}' isn't one of the 4 options, by place or text"
+    )
     assert ("most of the column fits as counted from" in problem.text) == (cell != "40")
     questions, _ = read_questions([row(at, "A") for at, _ in enumerate(rows)])
     assert read_choices(rows, questions).scorable, "the question file says what is right"

@@ -90,11 +90,11 @@ def test_wrong_rows_are_named_and_no_other_is_lost(tmp_path):
     labels, problems = read_labels(tmp_path / "labels.jsonl", ERRORS)
     assert [(label.item, label.main) for label in labels] == [("1", "perception")]
     unknown, *others = problems
-    assert unknown.startswith("left out, main: expected 'perception', 'reasoning',")
-    assert unknown.endswith(", found 'blunder': row 2")
+    assert unknown.startswith("row 2 left out: main: expected 'perception', 'reasoning',")
+    assert unknown.endswith(", found 'blunder'")
     assert others == [
-        "left out, it is none of the wrong answers of this file: row 3",
-        "left out, the label is of another answer: answer_sha256 differs: row 4",
-        "left out, this person labelled this answer in a row before: row 5",
-        "left out, round: expected 1, or 2 for the same person's second time, found '7': row 6",
+        "row 3 left out: it isn't one of this file's wrong answers",
+        "row 4 left out: the label is of another answer: answer_sha256 differs",
+        "row 5 left out: this person labelled this answer in a row before",
+        "row 6 left out: round: expected 1, or 2 for the same person's second time, found '7'",
     ]

@@ -189,7 +189,7 @@ def test_marks_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     path.write_text(text, "utf-8")
     job = Jobs(marked.database).add_done("eve", report)
     count, problems = bring_marks(marked.marking, job, report, path)
-    assert count == 12 and problems == ("left out, it could not be judged: row 14",)
+    assert count == 12 and problems == ("row 14 left out: it could not be judged",)
     assert bring_marks(marked.marking, job, report, path)[0] == 0, (
         "the same file twice adds nothing"
     )
@@ -208,10 +208,10 @@ def test_wrong_rows_are_named_and_no_other_is_lost(marked, tmp_path):
     count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
     assert count == 1
     assert problems == (
-        "left out, score: expected 0, 0.1, ... or 1, found '0.35': row 2",
-        "left out, no such answer was judged: row 3",
-        "left out, this person marked this answer in a row before: row 5",
-        "left out, the mark is of another answer: prediction_sha256 differs: row 6",
+        "row 2 left out: score: expected 0, 0.1, ... or 1, found '0.35'",
+        "row 3 left out: no such answer was judged",
+        "row 5 left out: this person marked this answer in a row before",
+        "row 6 left out: the mark is of another answer: prediction_sha256 differs",
     )
 
 
@@ -251,7 +251,7 @@ def test_a_round_that_there_is_not_is_named_and_a_person_without_a_name_is_unnam
     )
     count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
     assert problems == (
-        "left out, round: expected 1, or 2 for the same person's second mark, found '2.0' and others: rows 1, 2",
+        "rows 1, 2 left out: round: expected 1, or 2 for the same person's second mark, found '2.0' and others",
     )
     assert count == 1 and [(mark.marker, mark.round) for mark in marked.marks()] == [("unnamed", 2)]
 
@@ -293,9 +293,7 @@ def test_labels_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     path.write_text(labels_csv(results.labels, answers) + "v1_999,,,a,1,refuse,,\n", "utf-8")
     job = Jobs(marked.database).add_done("eve", report)
     count, problems = bring_labels(marked.marking, job, report, path)
-    assert count == 3 and problems == (
-        "left out, it is none of the wrong answers of this file: row 5",
-    )
+    assert count == 3 and problems == ("row 5 left out: it isn't one of this file's wrong answers",)
     again = label_results(marked.marking, job, report)
     assert again and [one[3:7] for one in again.labels] == [one[3:7] for one in results.labels]
 

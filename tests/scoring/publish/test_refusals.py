@@ -110,7 +110,7 @@ class TestMMVet:
             ),
             (
                 replace(WHOLE, questions=replace(WHOLE.questions, official=False)),
-                "Its questions weren't checked against the published set.",
+                "Its questions weren't checked against the published set. Score it with the authors' question file.",
                 "not checked",
                 "h",
             ),

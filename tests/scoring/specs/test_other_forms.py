@@ -107,11 +107,11 @@ tasks:
     scorers = "choice, exact, includes, math, model_graded_qa or model_graded_fact"
     assert problems(path, broken) == [
         "name: Write a text instead of ['Zoo'].",
-        "tasks.1.field_spec: 'choice' is none of input, target, choices, input_image, metadata, id, sandbox, files, "
+        "tasks.1.field_spec: 'choice' isn't one of: input, target, choices, input_image, metadata, id, sandbox, files, "
         "setup. Did you mean 'choices'?",
         "tasks.1.solvers: This is empty. Fill it in, or leave out the whole entry.",
-        "tasks.1: 'epoch' is none of id, config, split, field_spec, shuffle_choices, epochs, epoch_reducer, solvers, "
-        "scorers. Did you mean 'epochs'?",
+        "tasks.1: 'epoch' isn't one of: id, config, split, field_spec, shuffle_choices, epochs, epoch_reducer, "
+        "solvers, scorers. Did you mean 'epochs'?",
         "tasks.2.field_spec.target: 'literal:A' is one answer for all questions. Name a column.",
         "tasks.2.field_spec.choices: This is missing. Name the columns of options.",
         f"tasks.3.scorers: We don't know 'match' or 'pattern'. Choose {scorers}.",
@@ -358,7 +358,7 @@ def test_options_in_a_list_and_answers_by_place_become_letters(tmp_path):
             "1,q,a,,A",
             "Fewer than two options: 1 question (1). Add some, or leave these questions out.",
         ),
-        ("1,q,a,b,D", "The right answer is none of the options: 1 question (1). Correct it."),
+        ("1,q,a,b,D", "The right answer isn't one of the options: 1 question (1). Correct it."),
         (
             "1,q,a,b,A\n2,q,a,b,",
             "No right answer: 1 question (2). Add it, or leave these questions out.",

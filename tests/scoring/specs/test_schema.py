@@ -42,16 +42,16 @@ def problems(text: str) -> list[str]:
 
 def test_every_problem_is_told_at_once_with_its_place():
     assert problems(WRONG) == [
-        "'calld' is none of name, about, licence, cite, size, called, columns, derive, groups, splits, rule, "
+        "'calld' isn't one of: name, about, licence, cite, size, called, columns, derive, groups, splits, rule, "
         "protocols, figures, headline, questions, submission, published, ask. Did you mean 'called'?",
         "about: Say in a sentence what is measured.",
         "columns.id: Write a text instead of {}.",
         "derive.set: `part` needs `by`. Add the sign between the parts.",
         "derive.pair: Nothing says what is made of 'index'. Add part, less, div, mod, names, split or list.",
-        "derive.odd: 'dvi' is none of from, part, by, less, div, mod, names, others, split, list. Did you mean "
+        "derive.odd: 'dvi' isn't one of: from, part, by, less, div, mod, names, others, split, list. Did you mean "
         "'div'?",
         "groups: 'topic' is there 2 times. Keep one of them.",
-        "rule: 'leter' is none of letter, yes_no, number, relaxed, anls, text, open, rubric, pairwise. "
+        "rule: 'leter' isn't one of: letter, yes_no, number, relaxed, anls, text, open, rubric, pairwise. "
         "Did you mean 'letter'?",
         "protocols.1: 'vlmevalkid' isn't possible here. Choose 'strict', 'vlmevalkit', 'lmms-eval', 'authors', "
         "'mmbench-paper' or 'mmt-paper'.",
@@ -86,7 +86,10 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
             f"{TOY}rule:\n  - {{rule: letter}}\n  - {{rule: text}}",
             "rule.1: It fits every row, so the cases below are never used",
         ),
-        (f"{TOY}rule: text\nheadline: Total", "headline: 'Total' is none of Overall. Correct it."),
+        (
+            f"{TOY}rule: text\nheadline: Total",
+            "headline: 'Total' isn't one of: Overall. Correct it.",
+        ),
         (
             f"{TOY}rule: text\nfigures:\n  x: {{sum: y}}\n  y: mean",
             "figures.x: It's made of 'y', which isn't a figure above it",
@@ -287,7 +290,7 @@ def test_published_numbers_lie_beside_the_spec_and_nowhere_else(tmp_path):
     (tmp_path / "toy.csv").write_text(table)
     assert load_spec(path).published[0].score == 61.5
     (tmp_path / "toy.csv").write_text(table.replace("Overall", "Total"))
-    with pytest.raises(SpecError, match=r"published\.1\.figure: 'Total' is none of Overall"):
+    with pytest.raises(SpecError, match=r"published\.1\.figure: 'Total' isn't one of: Overall"):
         load_spec(path)
     (tmp_path / "toy.csv").write_text("model,score\nvlm,1\n")
     with pytest.raises(

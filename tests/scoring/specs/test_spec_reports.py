@@ -105,9 +105,9 @@ def test_figures_groups_splits_and_what_is_unread(tmp_path):
 @pytest.mark.parametrize(
     ("rule", "right", "wrong", "why"),
     [
-        ("letter", "A", "a wolf", "is none of the options"),
+        ("letter", "A", "a wolf", "isn't one of the options"),
         ("yes_no", "yes", "maybe", "is neither yes nor no"),
-        ("number", "7", "seven or so", "is no number"),
+        ("number", "7", "seven or so", "isn't a number"),
     ],
 )
 def test_a_right_answer_that_cannot_be_read_is_told_and_unscored(tmp_path, rule, right, wrong, why):
@@ -187,7 +187,7 @@ def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
     plain = PAIRS.replace(b"headline: Pairs", b"headline: Accuracy")
     found = opened(answers, plain, questions=known).report("strict")
     caveat = benchmark.caveats(found)[0].text
-    assert caveat.endswith("With these, Accuracy is between 33.3 and 66.7.")
+    assert caveat.endswith("If they counted, Accuracy would be 33.3 to 66.7.")
     assert (
         "There are no bounds for Pairs over all questions: a question without"
         in benchmark.caveats(opened(answers, PAIRS, questions=known).report("strict"))[0].text
@@ -376,7 +376,7 @@ def test_a_partial_file_says_why_its_figure_has_no_bounds(tmp_path, fields, why)
 
 def test_a_partial_file_bounds_the_share_of_answers_above_a_score(tmp_path):
     text = partial_caveat(tmp_path, {"figures": {"F": {"above": 0}}})
-    assert text.endswith("With these, F is between 25.0 and 75.0.")
+    assert text.endswith("If they counted, F would be 25.0 to 75.0.")
 
 
 def partial_caveat(folder, fields):

@@ -150,7 +150,7 @@ class TestFiles:
         assert visitor.get(f"/r/{site.slug}/eval.yaml").content == contents["eval.yaml"]
 
     def test_a_refused_score_has_its_reason_in_place_of_each(self, site, visitor):
-        reason = "Its questions weren't checked against the published set."
+        reason = "Its questions weren't checked against the published set. Score it with the authors' question file."
         for name in FILES:
             answer = visitor.get(f"/r/{site.refused}/{name}")
             assert (answer.status_code, answer.text) == (409, reason)

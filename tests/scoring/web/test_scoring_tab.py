@@ -551,7 +551,7 @@ def test_a_file_that_does_not_come_leaves_no_word_of_an_older_one(visitor, tmp_p
     upload(visitor, empty)
     expect(visitor.locator("#scoring-problem")).to_contain_text("empty.csv: The file is empty")
     visitor.set_input_files("#drop-file", picture)
-    expect(visitor.locator("#drop-state")).to_contain_text("Files like 'picture.png' can't be read")
+    expect(visitor.locator("#drop-state")).to_contain_text("We can't read 'picture.png'")
     expect(visitor.locator("#scoring-problem")).not_to_contain_text("empty.csv")
     upload(visitor, good)
     expect(visitor.locator("#check")).to_be_visible()
