@@ -315,7 +315,7 @@ def test_a_prompt_that_reads_like_data_is_a_text(tmp_path, prompt):
 
 def test_an_error_tells_the_whole_length_of_a_data_url(tmp_path):
     url = f"data:image/png;base64,{'A' * 400}"
-    with pytest.raises(ValueError, match="found 'a data URL of 422 letters'"):
+    with pytest.raises(ValueError, match="found 'a data URL of 422 characters'"):
         read(put(tmp_path / "votes.jsonl", [{**CLEAN[0], "tstamp": url}]))
 
 

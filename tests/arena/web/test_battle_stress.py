@@ -234,7 +234,7 @@ def test_a_first_battle_that_is_refused_can_be_asked_for_again(browser, server):
     with fresh_page(browser, PHONE) as page:
         refusal = {"status": 503, "content_type": "text/plain", "body": "Busy."}
         page.route("**/battle/next", lambda route: route.fulfill(**refusal), times=1)
-        for path, problem in (("/", "Busy."), (f"/item/{'x' * 700}", "more than 500")):
+        for path, problem in (("/", "Busy."), (f"/item/{'x' * 700}", "the limit is 500")):
             page.goto(server.address + path)
             expect(page.locator("#problem")).to_contain_text(problem)
             press(page, "#next")

@@ -168,7 +168,7 @@ def test_who_sends_too_much_is_told_how_much_is_taken(voter):
     )
     assert told("on_offer", "", ["x"], "", "") == "How to judge takes text."
     assert told("on_offer", "") == "This event takes a list of 4 values, and these are 1."
-    with pytest.raises(EventError, match="501 characters, more than 500"):
+    with pytest.raises(EventError, match="501 characters, and the limit is 500"):
         voter.act("search", value="x" * 501)
 
 

@@ -679,7 +679,7 @@ def test_a_board_tells_who_judged_and_how_steadily(submissions, submit):
     assert "in both orders</dt><dd>0.0% <small>0 of 12</small>" in html
     assert "Ties</dt><dd>100.0% <small>12 of 12</small>" in html
     assert "shown first</dt><dd>100.0% <small>24 of 24</small>" in html
-    assert "variant 3" in html and "Too few of these models" in html
+    assert '>Newcomer</th><td class="count">3</td>' in html and "Too few of these models" in html
     assert "&lt;b&gt;" in VISIT.submissions(
         [replace(submissions.store.submissions()[0], name="<b>")]
     )

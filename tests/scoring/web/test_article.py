@@ -251,7 +251,7 @@ def test_reports_that_count_different_things_are_not_compared():
     first = mm_vet_report(0.2)
     assert "A &lt;b&gt;model&lt;/b&gt;" in comparison_html(first, mm_vet_report(0.3))
     assert "+10.0" in comparison_html(first, mm_vet_report(0.3))
-    assert "mm-vet · hardened · total" in comparison_html(
+    assert "mm-vet · Hardened · total" in comparison_html(
         first, mm_vet_report(0.3, protocol="hardened")
     )
     judged = replace(first.judge, model="another judge")

@@ -35,7 +35,7 @@ def test_a_file_of_no_benchmark_here_can_be_scored_by_none(person, tmp_path):
     tab = person.tab
     assert (
         "Read as " in form[tab.file_summary]
-        and "a file of another benchmark" in form[tab.file_summary]
+        and "the file is for another benchmark" in form[tab.file_summary]
     )
     assert not form[tab.check]["interactive"]
     sent[tab.settings.benchmark] = BENCHMARKS["pope"].name

@@ -296,7 +296,7 @@ def test_an_incomplete_file_is_offered_as_vanilla_and_what_cannot_be_scored_is_t
     upload(visitor, tmp_path / "other.json")
     found = visitor.locator("#found")
     expect(found.locator("p").first).to_have_text(re.compile("^Read as "))
-    expect(found).to_contain_text("a file of another benchmark")
+    expect(found).to_contain_text("the file is for another benchmark")
     expect(visitor.locator("#check")).to_be_disabled()
     choose_benchmark(visitor, "POPE")
     expect(found.locator("p").first).to_contain_text("POPE")
