@@ -75,11 +75,26 @@ def freedom(total: Floats, squares: Floats, largest: Floats) -> Floats:
     return np.sqrt(np.maximum(beside_one, 0) * others)
 
 
-def _from_0(codes: Codes) -> Codes:
-    """Returns the codes without gaps; dense ones are counted, which is faster than sorting."""
+def code_counts(codes: Codes) -> tuple[Codes, Codes]:
+    """Returns the codes that occur, none below 0, and how often each does."""
+    if not _are_dense(codes):
+        return np.unique(codes, return_counts=True)
+    counts = np.bincount(codes, minlength=1)
+    values = np.flatnonzero(counts)
+    return values, counts[values]
+
+
+def _are_dense(codes: Codes) -> bool:
+    """Whether codes have few gaps, so that counting them is faster than sorting."""
     low = int(codes.min(initial=0))
     high = int(codes.max(initial=0))
-    if high - low > 2 * len(codes) + 1000:
+    return high - low <= 2 * len(codes) + 1000
+
+
+def _from_0(codes: Codes) -> Codes:
+    """Returns the codes without gaps."""
+    low = int(codes.min(initial=0))
+    if not _are_dense(codes):
         return np.unique(codes, return_inverse=True)[1]
     shifted = codes.astype(np.int64) - low
     return (np.cumsum(np.bincount(shifted, minlength=1) > 0) - 1)[shifted]

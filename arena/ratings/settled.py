@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from arena.ratings.bradley_terry import Strengths
-from arena.ratings.clusters import cluster_codes, effective_number
+from arena.ratings.clusters import cluster_codes, code_counts, effective_number
 from arena.ratings.intervals import FEW, OF_ITEMS, Intervals
 from arena.ratings.votes import ELO, Codes, Floats, Votes, summed
 
@@ -127,7 +127,7 @@ def _are_ready(models: Codes, items: Codes, played: Codes) -> np.ndarray:
     `models` and `items` are those of each vote, first for sides a, then for sides b; `played` is each model's votes.
     """
     item_codes = int(items.max(initial=-1)) + 1
-    model_items, number = np.unique(models * item_codes + items, return_counts=True)
+    model_items, number = code_counts(models * item_codes + items)
     model = model_items // max(1, item_codes)
     number_of_items = np.bincount(model, minlength=len(played))
     squares = summed(model, number.astype(np.float64) ** 2, len(played))
