@@ -476,7 +476,8 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             caveats.append(Caveat("", text))
         line = self.headline(report)
         if caveats and line:
-            bounds = f"If they counted, {line.name} would be {line.worst:.1f} to {line.best:.1f}."
+            span = f"{line.worst:.1f} to {line.best:.1f}"
+            bounds = f"If they counted, the score would be {span} ({line.name})."
             caveats[-1] = caveats[-1]._replace(text=f"{caveats[-1].text} {bounds}")
         return caveats
 

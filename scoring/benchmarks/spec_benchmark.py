@@ -401,7 +401,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         low = f"{head.worst:{head.form}}"
         high = f"{head.best:{head.form}}"
         undecided = f"Undecided: {len(unread):,} of {total:,} answers."
-        text = f"{undecided} If they counted, {head.name} would be {low} to {high}."
+        text = f"{undecided} If they counted, the score would be {low} to {high} ({head.name})."
         return [Caveat("", text)]
 
     def published(self, report: SpecReport) -> PublishedBoard | None:
@@ -515,7 +515,7 @@ def _bounded(text: str, report: SpecReport) -> str:
     assert ends, "a figure without a reason against it has bounds"
     low = f"{ends.low:{head.form}}"
     high = f"{ends.high:{head.form}}"
-    return f"{text} If they counted, {head.name} would be {low} to {high}."
+    return f"{text} If they counted, the score would be {low} to {high} ({head.name})."
 
 
 def _first_ids(ids: Sequence[str]) -> str:

@@ -284,7 +284,7 @@ def test_the_page_says_the_same(tmp_path):
     head = head_html(report, [folded_problems_html(problems)])
     assert (
         head.count("No answer to 664 of the 1,164") == 1
-        and "vanilla accuracy would be 43.0 to 100.0" in head
+        and "would be 43.0 to 100.0 (vanilla accuracy)" in head
     )
     assert "500 of 1,164 decided" in head and "over all 1,164: 43.0 to 100.0" in head
     assert "(vanilla accuracy, 500 of 1,164 questions scored" in head and "Table 5" not in head

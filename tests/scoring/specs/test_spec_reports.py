@@ -187,7 +187,7 @@ def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
     plain = PAIRS.replace(b"headline: Pairs", b"headline: Accuracy")
     found = opened(answers, plain, questions=known).report("strict")
     caveat = benchmark.caveats(found)[0].text
-    assert caveat.endswith("If they counted, Accuracy would be 33.3 to 66.7.")
+    assert caveat.endswith("If they counted, the score would be 33.3 to 66.7 (Accuracy).")
     assert (
         "There are no bounds for Pairs over all questions: a question without"
         in benchmark.caveats(opened(answers, PAIRS, questions=known).report("strict"))[0].text
@@ -376,7 +376,7 @@ def test_a_partial_file_says_why_its_figure_has_no_bounds(tmp_path, fields, why)
 
 def test_a_partial_file_bounds_the_share_of_answers_above_a_score(tmp_path):
     text = partial_caveat(tmp_path, {"figures": {"F": {"above": 0}}})
-    assert text.endswith("If they counted, F would be 25.0 to 75.0.")
+    assert text.endswith("If they counted, the score would be 25.0 to 75.0 (F).")
 
 
 def partial_caveat(folder, fields):
