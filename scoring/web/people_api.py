@@ -141,9 +141,8 @@ class PeoplePages:
                 "There is no such report of yours. Open it in the browser in which you scored it."
             )
         suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
-        with temporary_file(
-            content, f"{file_stem(name)}{suffix}"
-        ) as path:  # errors show the file's name
+        shown_name = f"{file_stem(name)}{suffix}"  # in errors
+        with temporary_file(content, shown_name) as path:
             first = next(iter(read_records(path)), None)
             columns = first.values if first is not None else {}
             if "main" in columns:

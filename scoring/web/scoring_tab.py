@@ -381,16 +381,16 @@ class ScoringTab:
         The page's address may name a job. The answer may arrive after the user's next action: then the link stays, and
         the next tick corrects the rest.
         """
-        held = str(link or "")
-        sent = held if held or token else request.query_params.get("job", "")
-        looked = self._job_updates(sent, request)
-        if not sent and (token or not looked[self.link]):
+        shown = str(link or "")
+        wanted = shown if shown or token else request.query_params.get("job", "")
+        looked = self._job_updates(wanted, request)
+        if not wanted and (token or not looked[self.link]):
             stored = not token and bool(self._service.submissions.stored())
             looked = {
                 **(self.jobs.blank() if token else {self.bank: gr.update(visible=stored)}),
                 self.jobs.mine: looked[self.jobs.mine],
             }
-        if looked.get(self.link) == held:
+        if looked.get(self.link) == shown:
             looked[self.link] = gr.skip()
         return {self.problem: gr.skip(), **looked}
 

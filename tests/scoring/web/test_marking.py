@@ -1,5 +1,6 @@
 """People mark answers and label errors in a browser, by keyboard and blind; the report says what they said."""
 
+import csv
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -254,7 +255,9 @@ def test_what_people_said_stands_on_the_page_and_goes_out_and_in(owner, app, tmp
     owner.get_by_text("Import ratings").click()
     owner.locator("input[type=file]").set_input_files(path)
     owner.get_by_role("button", name="Import file").click()
-    expect(owner.get_by_role("alert")).to_contain_text("row 16 left out: no such answer was judged")
+    rows = [*csv.reader(path.read_text("utf-8").splitlines())]
+    problem = f"row {len(rows)} left out: no such answer was judged"
+    expect(owner.get_by_role("alert")).to_contain_text(problem)
 
 
 def test_every_odd_file_of_marks_and_picture_is_answered_with_a_sentence(owner, app):
