@@ -21,8 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from arena.errors import VoterError
 from arena.locale import translated
 from arena.storage import size_text
-from arena.web.addresses import TAKES_FILES, opened
-from arena.web.cookies import VoterCookies, cookie_header, over_https, with_cookie
+from arena.web.addresses import TAKES_FILES, gradio_address
+from arena.web.cookies import VoterCookies, cookie_header, is_https, with_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
 
@@ -140,7 +140,7 @@ class RequestMiddleware:
             return
         headers = Headers(scope=scope)
         peer = scope.get("client")
-        cookie = self._cookies.sent(headers)
+        cookie = self._cookies.valid_cookie(headers)
         caller = self._limits.caller(
             cookie, peer[0] if peer else "", headers.getlist("x-forwarded-for")
         )
@@ -267,14 +267,14 @@ class RequestMiddleware:
             return self._embedded
         if path.startswith(CAMPAIGNS):
             return self._framed
-        return self._gradios if opened(path) else self._headers
+        return self._gradios if gradio_address(path) else self._headers
 
     def _fresh_cookie(self, scope: Scope, headers: Headers) -> str | None:
         """Returns the Set-Cookie header for a visitor of a page; None for other requests."""
         path = scope["path"]
-        if scope["method"] != "GET" or (opened(path) is None and path not in TAKES_FILES):
+        if scope["method"] != "GET" or (gradio_address(path) is None and path not in TAKES_FILES):
             return None
-        return cookie_header(self._cookies.new(), self._https or over_https(scope, headers))
+        return cookie_header(self._cookies.new(), self._https or is_https(scope, headers))
 
 
 class _Body:

@@ -16,7 +16,7 @@ from arena.leaderboard.board import Board
 from arena.leaderboard.chart import chart_png
 from arena.locale import ENGLISH, speaking, t
 from arena.markdown import visible_name
-from arena.web.addresses import NAME, RESULTS, VOTE, Address, described
+from arena.web.addresses import NAME, RESULTS, VOTE, Address, parse_address
 from arena.web.heads import Head, Heads
 
 _WIDTH = 600
@@ -47,7 +47,7 @@ class Previews:
 
     def _picture(self, path: str) -> bytes | None:
         name = path.removesuffix(".png")
-        address = Address(VOTE) if name == "vote" else described(quote(name))
+        address = Address(VOTE) if name == "vote" else parse_address(quote(name))
         head = self._heads.head(address) if address else None
         if address is None or head is None or unquote(head.preview) != name:
             return None

@@ -33,7 +33,7 @@ from arena.web.layout import PageLayout
 from arena.web.leaderboard_view import BoardTable, board_html
 from arena.web.model_filter import ModelFilter
 from arena.web.model_page import PATIENCE_SECONDS, ModelPages
-from arena.web.results_address import FURTHER, ResultsAddress, board_query
+from arena.web.results_address import PLOT_NAMES, ResultsAddress, board_query
 from arena.web.results_view import RESULTS as HTML
 from arena.web.results_view import (
     ModelChoice,
@@ -134,7 +134,7 @@ class ResultsPages:
         return BoardParts(opening, board_html(board, choice, table), picture)
 
     def _plot(self, board: Board, name: str) -> Plot | None:
-        return PLOTS[FURTHER[name]](board, self.leaderboard) if name else None
+        return PLOTS[PLOT_NAMES[name]](board, self.leaderboard) if name else None
 
     def _models(self, choice: BoardSelection) -> int | None:
         """Returns the number of models of a bank's board that can be voted on; None for other boards."""

@@ -20,7 +20,7 @@ from arena.web.addresses import AGREEMENT, JUDGES
 from arena.web.addresses import RESULTS as RANKING
 from arena.web.leaderboard_view import cast_sentence, counted_voters, own_notes
 from arena.web.model_filter import Filtered, ModelFilter, menus
-from arena.web.results_address import FURTHER, board_address, board_query
+from arena.web.results_address import PLOT_NAMES, board_address, board_query
 
 RESULTS = macros("results.html")
 PICTURES: Mapping[str, str] = {
@@ -202,6 +202,6 @@ def plots_html(query: Mapping[str, str], chosen: str, picture: str) -> str:
     """Returns the menu of plots for a page with this query, and the chosen plot's picture."""
     others = [
         Choice(translated(name), board_address(query, plot=slug), slug == chosen)
-        for slug, name in FURTHER.items()
+        for slug, name in PLOT_NAMES.items()
     ]
     return RESULTS.plots(others, picture)

@@ -14,7 +14,7 @@ from arena.leaderboard.service import Leaderboard
 from arena.locale import t
 from arena.templates import macros
 from arena.types import SIDES, Battle, Names, Side
-from arena.web.facts_view import at_reveal
+from arena.web.facts_view import reveal_facts
 
 HTML = macros("battle.html")
 EVERY = 10
@@ -61,7 +61,7 @@ class Reveal:
                 chosen=battle.choice == side,
                 standing=_standing(lines.get(name), board),
                 linked=True,
-                about=at_reveal(facts.of(name)),
+                about=reveal_facts(facts.of(name)),
             )
         votes = self.store.votes_of(voter)
         mine = self.outcomes.preferences(voter) if votes and votes % EVERY == 0 else ()

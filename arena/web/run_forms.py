@@ -7,7 +7,7 @@ from typing import NamedTuple
 from fastapi import Request, Response
 
 from arena.web.campaign_api import form_of
-from arena.web.cookies import cookie_header, over_https
+from arena.web.cookies import cookie_header, is_https
 
 MOST_FIELD = 60_000
 """Most characters of a field; a campaign's file is the longest."""
@@ -88,5 +88,5 @@ def forget_done(answer: Response, request: Request) -> None:
 
 
 def _set(answer: Response, value: str, seconds: int, request: Request) -> None:
-    https = over_https(request.scope, request.headers)
+    https = is_https(request.scope, request.headers)
     answer.headers.append("set-cookie", cookie_header(value, https, _COOKIE, seconds))

@@ -24,7 +24,7 @@ from arena.seats.spec import CampaignError
 from arena.settings import settings_read
 from arena.web.addresses import NAME, RUN
 from arena.web.admin_auth import DAY, OPERATOR_COOKIE, LinkError, Operators
-from arena.web.cookies import NO_STORE, cookie_header, over_https
+from arena.web.cookies import NO_STORE, cookie_header, is_https
 from arena.web.heads import Head
 from arena.web.layout import PageLayout
 from arena.web.run_forms import (
@@ -118,7 +118,7 @@ class RunPage:
             cookie = self.operators.redeem(code)
         except LinkError as error:
             return self.stranger(request, str(error), 429 if error.too_many else 403)
-        https = over_https(request.scope, request.headers)
+        https = is_https(request.scope, request.headers)
         response.headers.append("set-cookie", cookie_header(cookie, https, OPERATOR_COOKIE, DAY))
         return response
 
@@ -195,5 +195,5 @@ def routes(page: RunPage) -> APIRouter:
 
 def site_address(request: Request) -> str:
     """Returns the address under which a browser reached this arena."""
-    scheme = "https" if over_https(request.scope, request.headers) else "http"
+    scheme = "https" if is_https(request.scope, request.headers) else "http"
     return f"{scheme}://{request.headers.get('host', '')}"

@@ -34,7 +34,7 @@ from arena.web.battle_task import BattleTask
 from arena.web.campaign_api import CampaignPages, CampaignRoutes, check_charset
 from arena.web.cookies import NO_STORE
 from arena.web.exam_questions import SampleQuestion
-from arena.web.pictures import Shown, shown_images
+from arena.web.pictures import ShownPicture, shown_images
 
 HTML = macros("writing.html")
 FORM = "/c/~form"
@@ -121,14 +121,14 @@ class WritingTask(SeatTask):
             HTML.captions(state.captions, False),
         )
 
-    def _stored_pictures(self, pictures: Sequence[str]) -> Sequence[Shown]:
+    def _stored_pictures(self, pictures: Sequence[str]) -> Sequence[ShownPicture]:
         """Returns an operator's pictures by their names in the store."""
         names = (name.partition(".") for name in pictures)
         return shown_images(
             [Image(sha256, suffix, None, "", "", "") for sha256, _, suffix in names], self.scaled
         )
 
-    def _pictures(self, instruction: Instruction) -> Sequence[Shown]:
+    def _pictures(self, instruction: Instruction) -> Sequence[ShownPicture]:
         stored = [picture for picture in instruction.pictures if picture.sha256]
         return shown_images(
             [Image(picture.sha256, picture.suffix, None, "", "", "") for picture in stored],
