@@ -120,7 +120,9 @@ class BuiltPages:
         config = asyncio.run(_gradio_answer(gradio, "/config"))
         self._config = _build(config.text, config.body_headers)
         gradio_pages = [page for page in PAGES if gradio_address(f"/{page}")]
-        paths = {gradio_path(page, language) for page in gradio_pages for language in LOCALES}
+        paths = dict.fromkeys(
+            gradio_path(page, language) for page in gradio_pages for language in LOCALES
+        )
         self._pages = {path: asyncio.run(_gradio_answer(gradio, f"/{path}")) for path in paths}
         self._documents: Cache[BuiltPage] = Cache(_MOST_DOCUMENTS)
 

@@ -44,6 +44,13 @@ class ChoiceQuestion(NamedTuple):
         return CHOICE.exam(action, {}, self.shown_name, "revealed", verdict, self.right_answer, "")
 
 
+class CaptionLengths(NamedTuple):
+    """The bounds of a caption."""
+
+    least_words: int
+    most_characters: int
+
+
 class SampleQuestion(NamedTuple):
     """A picture to be described, as in the work. Its caption is marked by the things it names, or by an operator."""
 
@@ -67,7 +74,7 @@ class SampleQuestion(NamedTuple):
         _, _, token = action.rpartition("/")
         seat, _, _ = token.partition(".")
         hidden_fields = {"number": number, "piece": f"{seat}.{number}"}
-        lengths = (self.sample.least, LONGEST["caption"])
+        lengths = CaptionLengths(self.sample.least, LONGEST["caption"])
         form = WRITING.caption([text], lengths, ())
         return WRITING.sample(self.address, hidden_fields, note, problem, form)
 

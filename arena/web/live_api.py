@@ -34,7 +34,7 @@ from arena.settings import DemoBank
 from arena.types import Item, Phase, Side
 from arena.web.cookies import NO_STORE
 from arena.web.live_view import Revealed, bank_html, offer_html, scene, subject_html
-from arena.web.visitor_api import JsonBody, events, visitor_router
+from arena.web.visitor_api import JsonBody, event_stream, visitor_router
 
 IMAGES = "/live/images"
 """The route of image uploads, whose bodies may be large."""
@@ -143,7 +143,7 @@ class LiveApi:
         voter = request.state.voter
         battle = await self.sessions.find(voter, token)
         states = self.sessions.watch(voter, battle.token)
-        return events(states, partial(self._scene, voter))
+        return event_stream(states, partial(self._scene, voter))
 
     async def follow(self, request: Request, token: str) -> Response:
         voter = request.state.voter
