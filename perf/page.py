@@ -251,7 +251,7 @@ def read_pages(browser: Browser, app: Path, folder: Path, rounds: int) -> dict[s
     server = AppServer(folder, app)
     visits: dict[str, Visit] = {}
     try:
-        for name, (path, words) in _reading.filled(app, folder).items():
+        for name, (path, words) in _reading.fill_with(app, folder).items():
             for width in (DESK, PHONE):
                 found = []
                 for _ in range(rounds):

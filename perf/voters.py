@@ -22,7 +22,7 @@ from pathlib import Path
 import httpx
 import psutil
 
-from perf._databases import asked_kind, databases
+from perf._databases import database_kind, databases
 from perf.attacks import TARGET, Page, Seen, honest, http_client
 from perf.board_path import Arena
 from tests.support.servers import AppServer
@@ -161,4 +161,4 @@ def main(kind: str = "sqlite", share: float = 1.0, votes: int = VOTES) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(asked_kind()))
+    sys.exit(main(database_kind()))
