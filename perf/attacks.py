@@ -248,14 +248,15 @@ class Attacker:
         await self.count(self.page.client.get(path, headers=self.headers(cookie)))
 
     async def upload(self, name: str, content: bytes, cookie: str = "") -> tuple[str, str]:
-        """Upload a file, by default with a new cookie; return the cookie and the file's token."""
+        """Upload a file, by default with a new cookie; return the cookie and the file's token, "" if it is refused."""
         cookie = cookie or await self.page.cookie(self.headers())
         call = self.page.client.post(
             f"/uploads?name={name}", content=content, headers=self.headers(cookie)
         )
         answer = await self.count(call)
-        is_taken = answer is not None and answer.status_code == 200
-        return cookie, answer.text if is_taken else ""
+        if answer is None or answer.status_code != 200:
+            return cookie, ""
+        return cookie, answer.text
 
     async def read(self, name: str, content: bytes) -> None:
         """Upload a file and have it read."""
@@ -543,7 +544,7 @@ def service_under(name: str, folder: Path, seconds: float) -> Service:
 
 
 def main(names: Sequence[str] = (), seconds: float = SECONDS, votes: int = VOTES) -> int:
-    """Print the honest people's service beside each attack; return 1 if a target was missed, 2 for an unknown attack."""
+    """Print the honest people's service beside each attack; return 1 if a target was missed, 2 for unknown ones."""
     unknown = [name for name in names if name not in ATTACKS]
     if unknown:
         print(f"There is no attack {', '.join(unknown)}. There are: {', '.join(ATTACKS)}.")

@@ -139,8 +139,8 @@ class Arena:
         assert board.votes == before + 1
         return seconds
 
-    def anew(self) -> Iterator[tuple[str, float]]:
-        """Yield title is counted from all votes, and the seconds that it takes; the second time, when all is loaded."""
+    def recounts(self) -> Iterator[tuple[str, float]]:
+        """Yield titles of what is counted from all votes, with the seconds that it takes once all is loaded."""
         counted = Leaderboard(self.database, self.votes, CountSettings("logged-in"), every=1e9)
         keys = {
             "the counted board, nobody's votes count": (counted, SINGLE),

@@ -6,10 +6,12 @@ every model's answer to an item has a quality of its own, and every voter a tast
 model's expected share; the truth of scores stands in `_score_coverage`.
 
 Targets: intervals of 95% hold the truth in 93 to 98% of runs on the average of the cells (models) and in 90% for each,
-and are at most 1.25 times as wide as the middle 95% of the numbers over the runs. A harder simulation has targets of its
-own. Boards of equal models are looked at every 50 votes: on at most 5% some pair is ever settled.
-On at most 7% of boards (the level of both tests is 5%) some model's place lies outside its rank set, or
-votes drawn by Bradley-Terry are found to differ from it. Models that beat each other in a circle are found on 90%.
+and are at most 1.25 times as wide as the middle 95% of the numbers over the runs. Harder simulations have targets of
+their own.
+
+Boards of equal models are looked at every 50 votes: on at most 5% some pair is ever settled. On at most 7% of boards
+(the level of both tests is 5%) some model's place lies outside its rank set, or votes drawn by Bradley-Terry are found
+to differ from it. Models that beat each other in a circle are found on 90%.
 """
 
 import sys
