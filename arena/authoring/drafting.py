@@ -140,7 +140,7 @@ class Drafting:
             try:
                 text, cost = await self._say(campaign, request)
             except (ModelError, BudgetError, CatalogueError) as error:
-                if isinstance(error, BudgetError) and error.passing:
+                if isinstance(error, BudgetError) and error.is_temporary:
                     await asyncio.sleep(RESERVE_SECONDS)
                     continue
                 return Failure(model=model, why=str(error))
