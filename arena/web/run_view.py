@@ -18,7 +18,7 @@ from arena.interval_text import plus_minus
 from arena.leaderboard.board_state import BoardHealth
 from arena.plots import folded_html
 from arena.ratings.settled import LOOK_EVERY
-from arena.settings import CountRule, SettingRead
+from arena.settings import CountRule, SettingValue
 from arena.sheets import as_html, plain_sheet
 from arena.templates import macros, plural
 from arena.web.backup_status import ago
@@ -78,7 +78,7 @@ class RunInputs(NamedTuple):
 
     dashboard: Dashboard
     boards: Sequence[BoardHealth] = ()
-    settings: Sequence[SettingRead] = ()
+    settings: Sequence[SettingValue] = ()
     address: str = ""
     """The site's address, for the links of campaigns."""
     notice: Notice | None = None
@@ -187,7 +187,7 @@ def _dollars(millionths: int) -> str:
     return f"${millionths / 1e6:,.2f}"
 
 
-def _origin(setting: SettingRead) -> str:
+def _origin(setting: SettingValue) -> str:
     return "environment" if setting.is_set else "default"
 
 

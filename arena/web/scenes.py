@@ -139,7 +139,7 @@ class BattleScenes:
         found = [
             item
             for item in items
-            if request.fits(item) and all(word in item.folded for word in wanted)
+            if request.fits(item) and all(word in item.search_text for word in wanted)
         ]
         families = sorted({item.family for item in items}, key=str.casefold)
         results = HTML.results(found[:RESULTS], len(found[RESULTS:]))

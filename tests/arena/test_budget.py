@@ -13,7 +13,7 @@ from arena.budget import (
     HOLD,
     JUDGE,
     LIVE,
-    LOST,
+    LOST_AGE,
     NETWORK_DAYS,
     Budget,
     BudgetError,
@@ -179,7 +179,7 @@ def test_what_a_dead_server_reserved_counts_as_spent(database):
     budget = Budget(database, Ceilings(100, 100, 100))
     job_budget = budget.for_job("job", "ada")
     lost, fresh = job_budget.reserve(60), job_budget.reserve(10)
-    grow_old(database, lost, LOST + timedelta(seconds=1))
+    grow_old(database, lost, LOST_AGE + timedelta(seconds=1))
     assert budget.commit_lost() == 1
     assert budget.commit_lost() == 0
     assert set(sums(database).values()) == {(60, 10)}
@@ -192,7 +192,7 @@ def test_what_a_dead_server_reserved_counts_as_spent(database):
 
 def test_what_was_lost_counts_in_the_fund_that_reserved_it(database):
     judge, live = Budget(database, WIDE), Budget(database, WIDE, LIVE)
-    grow_old(database, live.for_job("battle", "ada").reserve(60), LOST + timedelta(seconds=1))
+    grow_old(database, live.for_job("battle", "ada").reserve(60), LOST_AGE + timedelta(seconds=1))
     assert (judge.commit_lost(), live.commit_lost()) == (0, 1)
     assert (judge.total().spent, live.total().spent) == (0, 60)
 
@@ -228,7 +228,7 @@ def test_who_finds_no_money_is_told_when_it_is_free_at_the_latest(database):
         with pytest.raises(BudgetError) as refused:
             budget.for_job(job, user).reserve(70)
         assert refused.value.is_temporary
-        assert abs(refused.value.until - now() - LOST) < timedelta(minutes=1)
+        assert abs(refused.value.until - now() - LOST_AGE) < timedelta(minutes=1)
     with pytest.raises(BudgetError) as refused:
         budget.for_job("third", "eve").reserve(101)
     assert refused.value.until is None and not refused.value.is_temporary
