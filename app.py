@@ -512,7 +512,7 @@ def run_of(context: AppContext, layout: PageLayout) -> RunPage:
     scoring = context.scoring
     queues = {"Scoring jobs": scoring.jobs.waiting}
     return RunPage(
-        watch=arena.dashboard(queues=queues, stopped=scoring.stopped),
+        watch=arena.dashboard(queues=queues, stopped_jobs=scoring.stopped),
         boards=context.models.overview,
         service=arena.admin,
         operators=context.operators,

@@ -19,7 +19,7 @@ from arena.inference.messages import Message, ending, read_message
 from arena.inference.openai_client import Call, OpenAIClient, data_url
 from arena.inference.trouble import PASSING, Retries, Tokens, Trouble, counted
 from arena.io.strict_json import storable
-from arena.thinking import Loading, Thought, parted, says_something
+from arena.thinking import Loading, Thought, says_something, split_thinking
 from arena.types import (
     Conversation,
     Generation,
@@ -201,7 +201,7 @@ class _Answer(Call):
         yield refused
 
     def _why_blank(self, text: str) -> str:
-        if self._thought or parted(text).thinking:
+        if self._thought or split_thinking(text).thinking:
             spent = "all its tokens went into thinking. Raise max_tokens"
             only = "the model thought but said nothing"
             return f"there is no answer: {spent if self.cut else only}"

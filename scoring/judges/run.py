@@ -409,9 +409,9 @@ class _Run(Generic[T]):
             try:
                 reply = await self._judge.ask(ask)
             except BudgetError as error:
-                if not error.passing and len(self._unread) >= _UNREADABLE:
+                if not error.is_temporary and len(self._unread) >= _UNREADABLE:
                     raise _unreadable(self._judge.spec.model, self._unread) from error
-                if not error.passing:
+                if not error.is_temporary:
                     raise
                 waits += 1
                 if waits > _REPORTED_AFTER:
