@@ -257,7 +257,7 @@ class OpenAIClient:
         if error is None:
             return None
         status = status_in(error)
-        trouble = refusal(status or 500, {}, error, self._endpoint.redacted)
+        trouble = refusal(status or 500, {}, error, self._endpoint.redact)
         if status is None and trouble.kind != "loading":
             trouble.words = "the server failed in the middle of its answer"
         return trouble
@@ -267,7 +267,7 @@ class OpenAIClient:
         if isinstance(cause, _openai().APIStatusError):
             body = _body(cause.response, cause.body)
             headers = cause.response.headers
-            return refusal(cause.status_code, headers, body, self._endpoint.redacted)
+            return refusal(cause.status_code, headers, body, self._endpoint.redact)
         if isinstance(
             cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol
         ):

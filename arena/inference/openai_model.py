@@ -90,7 +90,7 @@ class ApiTable(CardTable, frozen=True):
         ),
     ] = ""
 
-    def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
+    def other_fields(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
         """Returns the address and the key. Raises EndpointError."""
         key = secret(self.key_from) if self.key_from else Secret("")
         is_visitors = self.key_from == VISITOR
@@ -139,7 +139,7 @@ class _Answer(Call):
         self._texts: list[str] = []
         self._thought = 0
         self._refused: list[str] = []
-        self._calls = False
+        self._has_calls = False
 
     @property
     def is_whole(self) -> bool:
@@ -160,7 +160,7 @@ class _Answer(Call):
         self.finish = finish or self.finish
         plain = {"content": choice.get("text")}
         message = read_message(choice.get("delta") or choice.get("message") or plain)
-        self._calls = self._calls or message.calls
+        self._has_calls = self._has_calls or message.has_calls
         self.is_over = bool(finish) and not message.text
         yield from self._pieces(message)
 
@@ -205,7 +205,7 @@ class _Answer(Call):
             spent = "all its tokens went into thinking. Raise max_tokens"
             only = "the model thought but said nothing"
             return f"there is no answer: {spent if self.cut else only}"
-        if self._calls:
+        if self._has_calls:
             return "there is no answer: the model called a tool but said nothing"
         return "there is no answer: the model's text is empty"
 

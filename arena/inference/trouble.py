@@ -166,19 +166,19 @@ def refusal(
     status: int,
     headers: Mapping[str, str],
     body: object,
-    redacted: Callable[[str], str] = lambda text: text,
+    redact: Callable[[str], str] = lambda text: text,
 ) -> Trouble:
     """Returns the Trouble of an HTTP status other than 200, with its headers and decoded body.
 
-    `redacted` removes the endpoint's key from a text.
+    `redact` removes the endpoint's key from a text.
     """
     if isinstance(body, list) and len(body) == 1:
         body = body[0]  # Gemini sends errors in a list.
-    trouble = _refusal(status, headers, body, redacted)
+    trouble = _refusal(status, headers, body, redact)
     trouble.status = _STATUS.get(trouble.kind, status)
     if trouble.kind not in _ABOUT_KEY:
         error = body.get("error") or body if isinstance(body, dict) else body
-        trouble.reason = _sentence(error, redacted)
+        trouble.reason = _sentence(error, redact)
     return trouble
 
 
@@ -186,7 +186,7 @@ def _refusal(
     status: int,
     headers: Mapping[str, str],
     body: object,
-    redacted: Callable[[str], str],
+    redact: Callable[[str], str],
 ) -> Trouble:
     error = body.get("error") or body if isinstance(body, dict) else body
     text = json.dumps(error) if isinstance(error, dict) else str(error)
@@ -194,7 +194,7 @@ def _refusal(
     if status == 402 or (status in (403, 429) and _QUOTA.search(text)):
         return Trouble("spent", "the account has no quota or credit left. Add some, then resume")
     if status in (404, 410) or (status == 403 and _lacks_model(text)):
-        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redacted)))
+        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redact)))
     if status in (401, 403) or (status in _BAD_REQUEST and _KEY_REFUSED.search(text)):
         return Trouble(
             "hopeless",
@@ -208,7 +208,7 @@ def _refusal(
     if status in (408, 409, 425) or status >= 500:
         return Trouble("again", f"the server has an error ({status})", asked_wait(headers))
     if status in _BAD_REQUEST:
-        return _bad_request(status, text, error, redacted)
+        return _bad_request(status, text, error, redact)
     return Trouble(
         "hopeless",
         f"the server answered {status}, which isn't a chat completion. Check the address",
@@ -234,12 +234,12 @@ def _estimated_time(body: object) -> float | None:
     return float(seconds) if 0 <= seconds < _MOST_SECONDS else None
 
 
-def _bad_request(status: int, text: str, error: object, redacted: Callable[[str], str]) -> Trouble:
+def _bad_request(status: int, text: str, error: object, redact: Callable[[str], str]) -> Trouble:
     """Distinguishes a request that is wrong for every prompt from one that is wrong for this prompt only."""
     field = error.get("param") if isinstance(error, dict) else None
     fields = _FIELDS & set(_WORD.findall(text))
     if _NO_PROVIDER.search(text):
-        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redacted)))
+        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redact)))
     if _POLICY.search(text):
         return Trouble("refused", "the server's content policy refuses this prompt")
     if status == 413 or _LENGTH.search(text):
@@ -248,7 +248,7 @@ def _bad_request(status: int, text: str, error: object, redacted: Callable[[str]
         name = field if isinstance(field, str) and field in _FIELDS else "a field of the request"
         return Trouble("field", f"the model doesn't accept {name}", fields=fields)
     if _lacks_model(text) and not fields:
-        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redacted)))
+        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redact)))
     return Trouble("refused", f"the server refuses this prompt ({status})", fields=fields)
 
 
@@ -278,12 +278,12 @@ def _unknown_model(status: int, text: str, sentence: str) -> str:
     return f"{words}. The server says: {sentence!r}" if sentence else words
 
 
-def _sentence(error: object, redacted: Callable[[str], str]) -> str:
+def _sentence(error: object, redact: Callable[[str], str]) -> str:
     """Returns the sentence of a server's error, shortened and without possible secrets; "" for a page."""
     text = _first_text(error)
     if _PAGE.match(text):
         return ""
-    plain = " ".join(storable(redacted(text[:_MOST_READ])).split())
+    plain = " ".join(storable(redact(text[:_MOST_READ])).split())
     hidden = _SECRET.sub("[hidden]", plain)
     return hidden if len(hidden) <= _MOST_SENTENCE else f"{hidden[:_MOST_SENTENCE]}..."
 

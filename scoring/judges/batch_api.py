@@ -224,7 +224,7 @@ class BatchJudge(Judge):
             await asyncio.sleep(self._every)
         if batch.status == "failed":
             problems = (batch.errors and batch.errors.data) or []
-            words = self.address.redacted(
+            words = self.address.redact(
                 "; ".join(f"{problem.code}: {problem.message}" for problem in problems)[:300]
             )
             with self._database.write() as connection:
@@ -328,7 +328,7 @@ def _read(content: bytes, address: Endpoint) -> dict[int, JudgeAnswer | Trouble]
         if status == 200:
             outcomes[number] = read_answer(json.dumps(body).encode("utf-8"))
         elif isinstance(status, int):
-            outcomes[number] = refusal(status, {}, body, address.redacted)
+            outcomes[number] = refusal(status, {}, body, address.redact)
         else:
             outcomes[number] = Trouble("again", "the batch ended before its turn")
     return outcomes

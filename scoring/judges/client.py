@@ -15,7 +15,7 @@ from arena.budget import JobBudget, RunBudget, reserved
 from arena.database import now
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.inference.limits import cost
-from arena.inference.messages import read_message, thinks_beside
+from arena.inference.messages import read_message, has_thinking_field
 from arena.inference.openai_client import Call, OpenAIClient, data_url
 from arena.inference.trouble import PASSING, STOPPING, Tokens, Trouble, counted
 from arena.io.fetch import Fetcher
@@ -193,11 +193,11 @@ class Judge:
             self._estimated_cost += cost(price, estimate, likely_completion(self.spec, ask))
         used = answer.tokens or Tokens(estimate, sum(len(text) // 4 + 1 for text in answer.texts))
         return Reply(
-            tuple(map(self.address.redacted, answer.texts[: ask.samples])),
-            tuple(map(self.address.redacted, answer.finish[: ask.samples])),
+            tuple(map(self.address.redact, answer.texts[: ask.samples])),
+            tuple(map(self.address.redact, answer.finish[: ask.samples])),
             used.prompt,
             used.completion,
-            self.address.redacted(answer.model),
+            self.address.redact(answer.model),
         )
 
     def _picture(self, picture: ShownImage) -> str:
@@ -327,7 +327,7 @@ async def probe(
         )
     answers = [answer for answer in (first, temperature, samples, seed, schema) if answer]
     if not any(map(_is_readable, answers)):
-        ending = address.redacted(first.texts[0].strip()[-_MOST_QUOTED:])
+        ending = address.redact(first.texts[0].strip()[-_MOST_QUOTED:])
         problem = f"We asked {model} for the score 1 and couldn't read its {len(answers)} replies."
         raise JudgeUnreadable(
             f"{problem} The first ended in {ending!r}. Choose another judge.",
@@ -415,7 +415,7 @@ def _read_choice(choice: object) -> _Choice | None:
     return _Choice(
         text=storable(parts.text or parts.refusal),
         finish=storable(finish)[:40],
-        reasons=thinks_beside(message),
+        reasons=has_thinking_field(message),
     )
 
 
