@@ -204,8 +204,7 @@ def status_in(error: object) -> int | None:
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, str) and _STATUS.fullmatch(code):
         return int(code)
-    is_status = isinstance(code, int) and 400 <= code < 600
-    return code if is_status else None
+    return code if isinstance(code, int) and 400 <= code < 600 else None
 
 
 def _filled_error(error: object) -> object:

@@ -84,7 +84,7 @@ class BatchJudge(Judge):
     ) -> None:
         pace = RateLimits(concurrency=AT_ONCE, timeout=_SECONDS)
         super().__init__(replace(spec, price=half(spec.price)), address, pace, pictures=pictures)
-        self._client = OpenAIClient(address, _SECONDS, 4, most=2 * MOST_BYTES)
+        self._client = OpenAIClient(address, _SECONDS, 4, most_bytes=2 * MOST_BYTES)
         self._database = database
         self._tell = tell
         self._quiet = quiet
@@ -250,7 +250,7 @@ class BatchJudge(Judge):
                 trouble = error
             if trouble.kind not in PASSING:
                 raise JudgeStopped(trouble.words)
-            if not await self.pace.another(attempt, trouble):
+            if not await self.pace.wait_to_retry(attempt, trouble):
                 raise JudgeFailed(
                     f"The server doesn't answer about the batch: {trouble.words.rstrip('.')}. "
                     "Run the same command again to continue."

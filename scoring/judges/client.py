@@ -17,7 +17,7 @@ from arena.inference.endpoint import Endpoint, EndpointError
 from arena.inference.limits import cost
 from arena.inference.messages import read_message, has_thinking_field
 from arena.inference.openai_client import Call, OpenAIClient, data_url
-from arena.inference.trouble import PASSING, STOPPING, Tokens, Trouble, counted
+from arena.inference.trouble import PASSING, STOPPING, Tokens, Trouble, token_counts
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
 from arena.io.strict_json import storable
@@ -225,7 +225,7 @@ class Judge:
                 return outcome
             if outcome.kind == "slow":
                 slow_calls += 1
-            if not await self.pace.another(attempt, outcome):
+            if not await self.pace.wait_to_retry(attempt, outcome):
                 raise final_error(outcome, f"{attempt} attempts")
 
     def _stop_error(self) -> JudgeStopped:
@@ -269,7 +269,7 @@ class Judge:
             except Trouble as trouble:
                 outcome = trouble
             finally:
-                held.spent = bound if call.sent else 0
+                held.spent = bound if call.is_sent else 0
                 if outcome.tokens:
                     tokens = outcome.tokens
                     held.spent = cost(self.spec.price, tokens.prompt, tokens.completion)
@@ -369,7 +369,7 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
         record = json.loads(content)
     except (ValueError, RecursionError):
         return Trouble("bad reply", "a reply that is no JSON")
-    tokens = counted(_under(record, "usage"))
+    tokens = token_counts(_under(record, "usage"))
     raw_choices = _under(record, "choices")
     if not isinstance(raw_choices, list) or not raw_choices:
         return Trouble("bad reply", "a reply without choices", tokens=tokens)
