@@ -21,13 +21,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from arena.ratings.assignment import (
-    Assigned,
+    Assignment,
     Served,
-    balanced,
-    finishing_first,
-    gains,
+    draw_balanced,
+    draw_settling,
+    draw_started_first,
+    pair_gains,
     pair_number,
-    settle,
 )
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.intervals import NORMAL, intervals
@@ -91,8 +91,8 @@ class SeatAtWork:
         self.worker = worker
         self.liking = liking
         """Of each model, in log odds."""
-        self.had: list[Assigned] = []
-        self.at: Assigned | None = None
+        self.had: list[Assignment] = []
+        self.at: Assignment | None = None
 
 
 class Collection:
@@ -100,8 +100,8 @@ class Collection:
 
     def __init__(self, poll: Poll, run: int) -> None:
         self.poll = poll
-        self.aims: Floats | None = None
-        """What *settle* aims at."""
+        self.gains: Floats | None = None
+        """The pairs' gains, which *settle* follows."""
         m = poll.models
         shape = (m * (m - 1) // 2, poll.items)
         self._coin = np.random.default_rng(run)
@@ -135,30 +135,30 @@ class Collection:
         return Votes(a, b, outcome.astype(np.int8), self.poll.models, item, worker)
 
     def _is_any_left(self) -> bool:
-        return bool(self._served.wanted.any()) or any(seat.at for seat in self._seats)
+        return bool(self._served.lacks_votes.any()) or any(seat.at for seat in self._seats)
 
     def _new_seat(self) -> SeatAtWork:
         self._came += 1
         liking = self._coin.normal(0, self.poll.taste, self.poll.models)
         return SeatAtWork(self._came, liking)
 
-    def _draw(self, seat: SeatAtWork) -> Assigned | None:
-        def by_design(some: Served) -> Assigned | None:
+    def _draw(self, seat: SeatAtWork) -> Assignment | None:
+        def by_design(some: Served) -> Assignment | None:
             if self.poll.design == "settle":
-                return settle(some, seat.had, self.aims, self._coin)
-            return balanced(some, seat.had, SEAT, self._coin) or settle(
+                return draw_settling(some, seat.had, self.gains, self._coin)
+            return draw_balanced(some, seat.had, SEAT, self._coin) or settle(
                 some, seat.had, None, self._coin
             )
 
         served = self._served
-        one = finishing_first(served, by_design)
+        one = draw_started_first(served, by_design)
         if one is not None:
             pair = pair_number(one.low, one.high, self.poll.models)
             served.votes[pair, one.item] += 1
-            served.wanted[pair, one.item] = served.votes[pair, one.item] < self.poll.each
+            served.lacks_votes[pair, one.item] = served.votes[pair, one.item] < self.poll.each
         return one
 
-    def _answer(self, seat: SeatAtWork, at: Assigned) -> tuple[int, int, bool, int, int]:
+    def _answer(self, seat: SeatAtWork, at: Assignment) -> tuple[int, int, bool, int, int]:
         worth = self._strengths + self._quality[at.item] + seat.liking
         pair = pair_number(at.low, at.high, self.poll.models)
         gap = worth[at.low] - worth[at.high] + self._contrast[pair, at.item]
@@ -189,7 +189,7 @@ def looks(poll: Poll, run: int, aimed: bool = True) -> Iterator[CampaignLook]:
         record = recorded(seen, record)
         orders = neighbouring_orders(seen, np.argsort(-fit.ratings).tolist(), record)
         yield CampaignLook(number, bool(seen.settled.any()), orders)
-        collection.aims = gains(fit, orders) if aimed else None
+        collection.gains = pair_gains(fit, orders) if aimed else None
 
 
 def is_campaign_falsely_settled(poll: Poll, run: int) -> bool:
