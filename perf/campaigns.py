@@ -146,7 +146,7 @@ class Collection:
         def by_design(some: Served) -> Assignment | None:
             if self.poll.design == "settle":
                 return draw_settling(some, seat.had, self.gains, self._coin)
-            return draw_balanced(some, seat.had, SEAT, self._coin) or settle(
+            return draw_balanced(some, seat.had, SEAT, self._coin) or draw_settling(
                 some, seat.had, None, self._coin
             )
 

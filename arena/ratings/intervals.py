@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.bradley_terry import Status, Strengths
-from arena.ratings.clusters import Cluster, are_several, both_codes, cluster_codes, freedom
+from arena.ratings.clusters import Cluster, cluster_codes, freedom, has_several, intersection_codes
 from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, summed
 
 LEVEL = 0.95
@@ -79,7 +79,7 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
     alone = _variances(bread, spread.alone)
     reach = student_quantile(spread.clusters_of) * np.sqrt(variance)
     clusters_of = spread.clusters_of
-    by_voters = cluster in OF_ITEMS and are_several(votes.voters)
+    by_voters = cluster in OF_ITEMS and has_several(votes.voters)
     if by_voters:
         voters = _by_voters(fit, votes, bread, spread, variance, cluster)
         reach = np.maximum(reach, voters.reach)
@@ -103,7 +103,7 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
         clusters=spread.clusters,
         few=few,
         freedom=np.where(clusters_of > 1, clusters_of - 1, np.inf),
-        for_new_voters=by_voters or (cluster == "voter" and are_several(votes.voters)),
+        for_new_voters=by_voters or (cluster == "voter" and has_several(votes.voters)),
     )
 
 
@@ -324,7 +324,7 @@ def _by_voters(
     """
     voters_of = cluster_codes(votes, "voter")
     voters = _spread(fit, votes, voters_of, outweighing=MOST_LEVERAGE)
-    both = _light_scores(fit, votes, both_codes(cluster_codes(votes, cluster), voters_of))
+    both = _light_scores(fit, votes, intersection_codes(cluster_codes(votes, cluster), voters_of))
     added = np.maximum(_variances(bread, voters.scores) - _variances(bread, both), 0)
     clusters_of = np.minimum(items.clusters_of, voters.clusters_of)
     several = student_quantile(clusters_of)

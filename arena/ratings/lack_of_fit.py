@@ -13,7 +13,7 @@ import numpy as np
 
 from arena.locale import t
 from arena.ratings.bradley_terry import Status, Strengths
-from arena.ratings.clusters import Cluster, are_several, both_codes, cluster_codes
+from arena.ratings.clusters import Cluster, cluster_codes, has_several, intersection_codes
 from arena.ratings.intervals import OF_ITEMS
 from arena.ratings.votes import SCORES, Codes, Floats, Votes, summed
 
@@ -81,10 +81,10 @@ def lack_of_fit(
     coin = np.random.default_rng(seed)
     chance = surprises.chance(codes, ROUNDS, coin)
     more = 1.0
-    if cluster in OF_ITEMS and are_several(votes.voters):
+    if cluster in OF_ITEMS and has_several(votes.voters):
         voters = cluster_codes(votes, "voter")
         by_voters = surprises.chance(voters, FEWER, coin)
-        by_both = surprises.chance(both_codes(codes, voters), FEWER, coin)
+        by_both = surprises.chance(intersection_codes(codes, voters), FEWER, coin)
         added = by_voters.distances.mean() - by_both.distances.mean()
         more += max(0.0, float(added)) / max(float(chance.distances.mean()), ROUNDED)
     distance = surprises.distance(surprises.pairs)

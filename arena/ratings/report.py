@@ -25,7 +25,7 @@ from arena.ratings.bradley_terry import (
     win_chances,
     win_matrix,
 )
-from arena.ratings.clusters import Cluster, are_several
+from arena.ratings.clusters import Cluster, has_several
 from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.intervals import FEW, LEVEL, Bounds, Intervals, intervals, ranks
 from arena.ratings.lack_of_fit import LackOfFit, lack_of_fit
@@ -341,7 +341,7 @@ def _whose_notice(votes: Votes, bounds: Intervals, judged: bool) -> list[str]:
     """Returns a notice, with the reason, if intervals are for these voters only."""
     if bounds.for_new_voters or judged or not len(votes):
         return []
-    if are_several(votes.voters):
+    if has_several(votes.voters):
         why = f"Clusters by {bounds.cluster} ignore voters"
     else:
         why = (
