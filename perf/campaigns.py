@@ -30,7 +30,7 @@ from arena.ratings.assignment import (
     pair_number,
 )
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
-from arena.ratings.intervals import NORMAL, intervals
+from arena.ratings.intervals import NORMAL_QUANTILE, intervals
 from arena.ratings.planner import Plan, expected_strengths, half_widths, measured_correlations
 from arena.ratings.settled import ALPHA, LOOK_EVERY, Order, look, neighbouring_orders, recorded
 from arena.ratings.votes import ELO, Floats, Votes
@@ -306,7 +306,7 @@ def widths(poll: Poll, runs: int, pilots: int = 5) -> Widths:
     )
     planned = half_widths(plan, poll.votes, poll.each).mean()
     spread = np.sqrt(np.var(ratings, axis=0, ddof=1)).mean()
-    return Widths(float(planned), float(NORMAL * spread), float(np.mean(shown)))
+    return Widths(float(planned), float(NORMAL_QUANTILE * spread), float(np.mean(shown)))
 
 
 class Seconds(NamedTuple):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.intervals import NORMAL, student_quantile
+from arena.ratings.intervals import NORMAL_QUANTILE, student_quantile
 from arena.ratings.votes import Codes, Floats, summed
 
 DOUBT = 0.5
@@ -68,11 +68,11 @@ def _wilson(sample: Sample) -> Ends:
     size = len(sample.scores)
     share = float(sample.scores.sum() / size)
     weight = _weight(np.full(size, 1 / size), sample.scores - share, sample.pictures)
-    added = NORMAL**2
+    added = NORMAL_QUANTILE**2
     whole = weight.beside + added
     middle = (share * weight.beside + added / 2) / whole
     squares = weight.beside**2 * share * (1 - share) / weight.n + added / 4
-    reach = NORMAL * float(np.sqrt(squares)) / whole
+    reach = NORMAL_QUANTILE * float(np.sqrt(squares)) / whole
     return Ends(max(middle - reach, 0.0), min(middle + reach, 1.0))
 
 
@@ -201,7 +201,7 @@ def _effect(weights: Floats, residuals: Floats, picture: Codes) -> float:
     alike = (telling * alike + DOUBT) / (telling + DOUBT)
     others = alike * (most - 1)
     freedom = max((1 + 1 / others) ** 2 * (1 / common - 1), 1.0)
-    student = float(student_quantile(np.array([freedom + 1]))[0]) / NORMAL
+    student = float(student_quantile(np.array([freedom + 1]))[0]) / NORMAL_QUANTILE
     return min((1 + others) * student**2, most)
 
 

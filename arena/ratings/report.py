@@ -27,7 +27,7 @@ from arena.ratings.bradley_terry import (
 )
 from arena.ratings.clusters import Cluster, has_several
 from arena.ratings.elo_orders import EloOrders, elo_orders
-from arena.ratings.intervals import FEW, LEVEL, Bounds, Intervals, intervals, ranks
+from arena.ratings.intervals import FEW_CLUSTERS, LEVEL, Bounds, Intervals, intervals, ranks
 from arena.ratings.lack_of_fit import LackOfFit, lack_of_fit
 from arena.ratings.rank_sets import rank_sets, sets_around
 from arena.ratings.votes import ELO, Codes, Floats, Outcome, Votes, coded, elo, win_loss_counts
@@ -383,7 +383,9 @@ def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list
         return []
     clusters = _CLUSTERS[bounds.cluster]
     models = _listed(names, places)
-    return [f"Wide intervals, because their votes cover fewer than {FEW} {clusters}: {models}"]
+    return [
+        f"Wide intervals, because their votes cover fewer than {FEW_CLUSTERS} {clusters}: {models}"
+    ]
 
 
 def _listed(names: Sequence[str], places: Sequence[int]) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.clusters import freedom
-from arena.ratings.intervals import NORMAL, Bounds, student_quantile
+from arena.ratings.intervals import NORMAL_QUANTILE, Bounds, student_quantile
 from arena.ratings.votes import Codes, Floats, summed
 
 
@@ -28,7 +28,7 @@ class Share:
 
 def wilson(wins: Floats | Codes, votes: Floats | Codes) -> Bounds:
     """Returns Wilson's (1927) score interval of the shares wins / votes; 0 to 1 without votes."""
-    z = NORMAL
+    z = NORMAL_QUANTILE
     votes = np.asarray(votes, np.float64)
     share = np.divide(wins, votes, out=np.full(votes.shape, 0.5), where=votes > 0)
     middle = share * votes + z * z / 2
@@ -75,7 +75,9 @@ def design_effects(
         most_effects += others
         doubt += (1 + more) ** 2 * others / (others + 1) / _freedom(parts, size)
     degrees = np.divide(effects**2, doubt, out=np.full(cells, np.inf), where=doubt > 0)
-    return np.minimum(effects * (student_quantile(degrees + 1) / NORMAL) ** 2, most_effects)
+    return np.minimum(
+        effects * (student_quantile(degrees + 1) / NORMAL_QUANTILE) ** 2, most_effects
+    )
 
 
 class _Parts(NamedTuple):
