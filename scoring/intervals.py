@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.intervals import NORMAL_QUANTILE, student_quantile
-from arena.ratings.votes import Codes, Floats, summed
+from arena.ratings.votes import Codes, Floats, code_sums
 
 DOUBT = 0.5
 """Number of imagined pictures, beside the observed, whose questions are all answered alike."""
@@ -168,7 +168,7 @@ def _weight(weights: Floats, residuals: Floats, pictures: Sequence[str]) -> _Wei
     picture = _codes(pictures)
     if picture is None:
         return _Weight(n, n)
-    together = summed(picture, weights, int(picture.max()) + 1)
+    together = code_sums(picture, weights, int(picture.max()) + 1)
     alone = float(1 / (together @ together))
     n /= _effect(weights, residuals, picture)
     return _Weight(n, float(np.sqrt(n * alone)))
@@ -183,9 +183,9 @@ def _effect(weights: Floats, residuals: Floats, picture: Codes) -> float:
     never less than one question.
     """
     size = int(picture.max()) + 1
-    together = summed(picture, weights, size)
-    moved = summed(picture, weights * residuals, size)
-    squares = summed(picture, (weights * residuals) ** 2, size)
+    together = code_sums(picture, weights, size)
+    moved = code_sums(picture, weights * residuals, size)
+    squares = code_sums(picture, (weights * residuals) ** 2, size)
     own = weights @ weights
     common = together @ together
     most = float(common / own)

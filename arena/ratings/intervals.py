@@ -15,7 +15,7 @@ import numpy as np
 
 from arena.ratings.bradley_terry import Status, Strengths
 from arena.ratings.clusters import Cluster, cluster_codes, freedom, has_several, intersection_codes
-from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, summed
+from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, code_sums
 
 LEVEL = 0.95
 NORMAL_QUANTILE = NormalDist().inv_cdf((1 + LEVEL) / 2)
@@ -164,7 +164,7 @@ class _Terms(NamedTuple):
 
     def sum_by_model(self, column: Floats, models: int) -> Floats:
         """Returns the sum of a column over each model's votes."""
-        return summed(self.a, column, models) + summed(self.b, column, models)
+        return code_sums(self.a, column, models) + code_sums(self.b, column, models)
 
     def single_vote_products(self, surprise: Floats, models: int) -> Floats:
         """Returns the sum of the outer products of the scores of single votes: models x models."""
@@ -173,8 +173,8 @@ class _Terms(NamedTuple):
 
     def sum_by_cluster(self, column: Floats, clusters: int, models: int, sign: int = -1) -> Floats:
         """Returns the sum of a column over each cluster's votes, with the other sign for side b: clusters x models."""
-        total = summed(self.cluster * models + self.a, column, clusters * models)
-        total += sign * summed(self.cluster * models + self.b, column, clusters * models)
+        total = code_sums(self.cluster * models + self.a, column, clusters * models)
+        total += sign * code_sums(self.cluster * models + self.b, column, clusters * models)
         return total.reshape(clusters, models)
 
 
@@ -312,7 +312,7 @@ def _spread(
         terms = terms.take(np.flatnonzero(~is_single))
         terms = terms._replace(cluster=np.unique(terms.cluster, return_inverse=True)[1])
     larger_clusters = int(terms.cluster.max(initial=-1)) + 1
-    leverage = summed(terms.cluster, terms.leverage(fit), larger_clusters)
+    leverage = code_sums(terms.cluster, terms.leverage(fit), larger_clusters)
     for block in _blocks(terms, larger_clusters):
         block_leverage = leverage[block.first : block.first + block.clusters]
         sums.add_clusters(block.terms, block.clusters, block_leverage)
@@ -333,7 +333,7 @@ class _Heavy:
         one_vote = information * _pair_sums(a, b, terms.weight, k)
         self._one_vote_products = np.diag(one_vote.sum(1)) - one_vote
         self._shares = self._information @ self._inverse
-        self._score = summed(a, terms.surprise, k) - summed(b, terms.surprise, k)
+        self._score = code_sums(a, terms.surprise, k) - code_sums(b, terms.surprise, k)
 
     def score(self) -> Floats:
         """Returns the score of the cluster around the fit without it, by model of the cluster."""
@@ -356,7 +356,7 @@ class _Heavy:
 
 def _pair_sums(a: Codes, b: Codes, column: Floats, models: int) -> Floats:
     """Returns the sum of a column over the votes of each pair: models x models, symmetric."""
-    between = summed(a * models + b, column, models * models).reshape(models, models)
+    between = code_sums(a * models + b, column, models * models).reshape(models, models)
     return between + between.T
 
 
@@ -401,7 +401,7 @@ def _light_scores(fit: Strengths, votes: Votes, cluster: Codes) -> Floats:
     terms = _terms(fit, votes, cluster)
     m = votes.models
     clusters = int(cluster.max()) + 1
-    leverage = summed(cluster, terms.leverage(fit), clusters)
+    leverage = code_sums(cluster, terms.leverage(fit), clusters)
     # Single votes have a closed form in `_spread`.
     is_light = (np.bincount(cluster) > 1) & (leverage <= LEAST_LEVERAGE)
     in_light = is_light[cluster]

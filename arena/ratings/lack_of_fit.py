@@ -15,7 +15,7 @@ from arena.locale import t
 from arena.ratings.bradley_terry import Status, Strengths
 from arena.ratings.clusters import Cluster, cluster_codes, has_several, intersection_codes
 from arena.ratings.intervals import ITEM_CLUSTERS
-from arena.ratings.votes import SCORES, Codes, Floats, Votes, summed
+from arena.ratings.votes import SCORES, Codes, Floats, Votes, code_sums
 
 ROUNDS = 399
 """The draws of chance: p is a multiple of 1/400."""
@@ -142,7 +142,7 @@ class _Surprises:
         self.low = pairs // m
         """The lower model of each pair."""
         self.high = pairs % m
-        self.of_pairs = summed(self._pair, self._surprise, len(pairs))
+        self.of_pairs = code_sums(self._pair, self._surprise, len(pairs))
         """The surprise of each pair, in wins of its lower model."""
         self.votes = np.bincount(self._pair, minlength=len(pairs)).astype(np.float64)
         """The number of votes on each pair."""
@@ -196,7 +196,7 @@ class _Surprises:
         # The cells of clusters x models that hold each vote's two models.
         low = codes * models + self.low[self._pair]
         high = codes * models + self.high[self._pair]
-        score = summed(low, self._surprise, cells) - summed(high, self._surprise, cells)
+        score = code_sums(low, self._surprise, cells) - code_sums(high, self._surprise, cells)
         pull = (score.reshape(clusters, models) @ self._fit.inverse).ravel()
         information_a_vote = self._information[:, 0] / self.votes
         return self._surprise + information_a_vote[self._pair] * (pull[low] - pull[high])

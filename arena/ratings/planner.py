@@ -23,7 +23,7 @@ from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.clusters import cluster_codes
 from arena.ratings.intervals import NORMAL_QUANTILE
 from arena.ratings.settled import boundary
-from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, summed
+from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, code_sums
 
 SPREAD = 110.0
 """The standard deviation, in rating points, of the models' strengths before any vote."""
@@ -175,9 +175,9 @@ def _couple_correlations(votes: Votes, residual: Floats, cluster: Codes) -> _Cou
     def couple_sums(on_a: Floats, on_b: Floats, on_low: Floats) -> _CoupleSums:
         """Sums products of a number of each vote, given with its sign for side a, side b and the lower model."""
         squares = float((on_low**2).sum())
-        by_model = summed(cluster * m + votes.a, on_a, clusters * m)
-        by_model += summed(cluster * m + votes.b, on_b, clusters * m)
-        by_tuple = summed(tuple_code, on_low, len(tuples))
+        by_model = code_sums(cluster * m + votes.a, on_a, clusters * m)
+        by_model += code_sums(cluster * m + votes.b, on_b, clusters * m)
+        by_tuple = code_sums(tuple_code, on_low, len(tuples))
         same_pair = float((by_tuple**2).sum()) - squares
         # A vote meets itself at both of its models, and so does each couple on the same pair.
         shared_model = float((by_model**2).sum()) - 2 * squares - 2 * same_pair

@@ -22,7 +22,7 @@ import numpy as np
 from arena.ratings.bradley_terry import Strengths
 from arena.ratings.clusters import cluster_codes, code_counts, effective_number
 from arena.ratings.intervals import FEW_CLUSTERS, ITEM_CLUSTERS, Intervals
-from arena.ratings.votes import ELO, Codes, Floats, Votes, summed
+from arena.ratings.votes import ELO, Codes, Floats, Votes, code_sums
 
 OrderState = Literal["settled", "open", "contradicted"]
 ORDER_WORDS: Mapping[str, str] = {
@@ -130,7 +130,7 @@ def _are_ready(models: Codes, items: Codes, played: Codes) -> np.ndarray:
     model_items, number = code_counts(models * item_codes + items)
     model = model_items // max(1, item_codes)
     number_of_items = np.bincount(model, minlength=len(played))
-    squares = summed(model, number.astype(np.float64) ** 2, len(played))
+    squares = code_sums(model, number.astype(np.float64) ** 2, len(played))
     # Equally busy items that would be worth as much: the square of all votes over the sum of squares (Kish 1965).
     are_spread = played.astype(np.float64) ** 2 >= FEW_CLUSTERS * squares
     return (played >= LEAST_VOTES) & (number_of_items >= LEAST_ITEMS) & are_spread
