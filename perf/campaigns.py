@@ -21,16 +21,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from arena.ratings.assignment import (
-    Assigned,
+    Assignment,
     Served,
-    balanced,
-    finishing_first,
-    gains,
+    draw_balanced,
+    draw_settling,
+    draw_started_first,
+    pair_gains,
     pair_number,
-    settle,
 )
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
-from arena.ratings.intervals import NORMAL, intervals
+from arena.ratings.intervals import NORMAL_QUANTILE, intervals
 from arena.ratings.planner import Plan, expected_strengths, half_widths, measured_correlations
 from arena.ratings.settled import ALPHA, LOOK_EVERY, Order, look, neighbouring_orders, recorded
 from arena.ratings.votes import ELO, Floats, Votes
@@ -94,9 +94,9 @@ class SeatAtWork:
         self.worker = worker
         self.liking = liking
         """Of each model, in log odds."""
-        self.drawn: list[Assigned] = []
+        self.drawn: list[Assignment] = []
         """All tuples of the seat so far."""
-        self.current: Assigned | None = None
+        self.current: Assignment | None = None
         """The tuple that the worker is judging."""
 
 
@@ -105,7 +105,7 @@ class Collection:
 
     def __init__(self, poll: Poll, run: int) -> None:
         self.poll = poll
-        self.aims: Floats | None = None
+        self.gains: Floats | None = None
         """The gain of a vote on each pair, which *settle* draws by; None before the first look."""
         models = poll.models
         shape = (models * (models - 1) // 2, poll.items)
@@ -141,29 +141,29 @@ class Collection:
         return Votes(a, b, outcome.astype(np.int8), self.poll.models, item, worker)
 
     def _is_any_left(self) -> bool:
-        return bool(self._served.wanted.any()) or any(seat.current for seat in self._seats)
+        return bool(self._served.lacks_votes.any()) or any(seat.current for seat in self._seats)
 
     def _new_seat(self) -> SeatAtWork:
         self._seats_begun += 1
         liking = self._coin.normal(0, self.poll.taste, self.poll.models)
         return SeatAtWork(self._seats_begun, liking)
 
-    def _draw(self, seat: SeatAtWork) -> Assigned | None:
-        def by_design(served: Served) -> Assigned | None:
+    def _draw(self, seat: SeatAtWork) -> Assignment | None:
+        def by_design(served: Served) -> Assignment | None:
             if self.poll.design == "settle":
-                return settle(served, seat.drawn, self.aims, self._coin)
-            drawn = balanced(served, seat.drawn, SEAT, self._coin)
-            return drawn or settle(served, seat.drawn, None, self._coin)
+                return draw_settling(served, seat.drawn, self.gains, self._coin)
+            drawn = draw_balanced(served, seat.drawn, SEAT, self._coin)
+            return drawn or draw_settling(served, seat.drawn, None, self._coin)
 
         served = self._served
-        drawn = finishing_first(served, by_design)
+        drawn = draw_started_first(served, by_design)
         if drawn is not None:
             pair = pair_number(drawn.low, drawn.high, self.poll.models)
             served.votes[pair, drawn.item] += 1
-            served.wanted[pair, drawn.item] = served.votes[pair, drawn.item] < self.poll.each
+            served.lacks_votes[pair, drawn.item] = served.votes[pair, drawn.item] < self.poll.each
         return drawn
 
-    def _answer(self, seat: SeatAtWork, drawn: Assigned) -> tuple[int, int, bool, int, int]:
+    def _answer(self, seat: SeatAtWork, drawn: Assignment) -> tuple[int, int, bool, int, int]:
         """Return a vote as a row of `_rows`."""
         worth = self._strengths + self._quality[drawn.item] + seat.liking
         pair = pair_number(drawn.low, drawn.high, self.poll.models)
@@ -195,7 +195,7 @@ def looks(poll: Poll, run: int, aimed: bool = True) -> Iterator[CampaignLook]:
         record = recorded(board_look, record)
         orders = neighbouring_orders(board_look, np.argsort(-fit.ratings).tolist(), record)
         yield CampaignLook(number, bool(board_look.settled.any()), orders)
-        collection.aims = gains(fit, orders) if aimed else None
+        collection.gains = pair_gains(fit, orders) if aimed else None
 
 
 def is_campaign_falsely_settled(poll: Poll, run: int) -> bool:
@@ -315,7 +315,7 @@ def widths(poll: Poll, runs: int, pilots: int = 5) -> Widths:
     )
     planned = half_widths(plan, poll.votes, poll.each).mean()
     spread = np.sqrt(np.var(ratings, axis=0, ddof=1)).mean()
-    return Widths(float(planned), float(NORMAL * spread), float(np.mean(shown)))
+    return Widths(float(planned), float(NORMAL_QUANTILE * spread), float(np.mean(shown)))
 
 
 class Seconds(NamedTuple):

@@ -27,7 +27,7 @@ import numpy as np
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.clusters import Cluster
 from arena.ratings.intervals import intervals
-from arena.ratings.lack_of_fit import SURE, lack_of_fit
+from arena.ratings.lack_of_fit import LARGEST_P, lack_of_fit
 from arena.ratings.rank_sets import rank_sets
 from arena.ratings.settled import ALPHA, LOOK_EVERY, look
 from arena.ratings.shares import clustered_shares
@@ -317,7 +317,7 @@ def is_found_to_differ(design: Design, run: int) -> bool:
     """Whether the votes are found to differ from Bradley-Terry."""
     votes = votes_of(design, coin_of(design.name, run))
     test = lack_of_fit(bradley_terry(win_matrix(votes)), votes, design.cluster)
-    return test is not None and test.p <= SURE
+    return test is not None and test.p <= LARGEST_P
 
 
 def is_falsely_settled(design: Design, run: int) -> bool:
