@@ -130,7 +130,7 @@ def routes(leaderboard: Leaderboard, facts: FactStore) -> APIRouter:
         plot: str = "",
     ) -> Response:
         def make_response() -> Response:
-            if source in leaderboard.closed():
+            if source in leaderboard.closed_sources():
                 return PlainTextResponse(
                     "This board is closed until its campaign ends.", status_code=403
                 )

@@ -102,7 +102,9 @@ class ModelPages:
         back = board_address(query)
         elsewhere = self._other_boards(name, selection.source, query["images"])
         if results is None:
-            is_here = bool(elsewhere) or self._items.is_model(name, self._leaderboard.closed())
+            is_here = bool(elsewhere) or self._items.is_model(
+                name, self._leaderboard.closed_sources()
+            )
             about = self._about(name) if is_here else ""
             html = MODEL.unknown(shortened(name, 80), where, back, elsewhere, about)
             return ModelPage(html, is_here)

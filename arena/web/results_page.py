@@ -79,7 +79,7 @@ class ResultsPages:
     def html(self, address: ResultsAddress, choice: BoardSelection | None) -> str:
         """Returns the page of a board. Raises DatabaseError."""
         if choice is None:
-            return self.closed("") if self.leaderboard.closed() else HTML.no_source()
+            return self.closed("") if self.leaderboard.closed_sources() else HTML.no_source()
         board = self.leaderboard.board(choice.key, PATIENCE_SECONDS)
         number = self._numbers.setdefault(board, next(self._count))
         facts = self.facts.snapshot()
@@ -242,7 +242,7 @@ def _opened(
     """Returns a page about a board, or a notice if the board is closed while a campaign runs."""
     address = ResultsAddress.parse(_path_and_query(request))
     source = address.fields.get("source", "")
-    if source not in boards.leaderboard.closed():
+    if source not in boards.leaderboard.closed_sources():
         return page(request, address)
     return layout.page(
         request, _private("results.ranking"), boards.closed(source), RESULTS, is_kept=False

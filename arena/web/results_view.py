@@ -8,7 +8,7 @@ from arena.drawings import svg
 from arena.leaderboard.board import Board
 from arena.leaderboard.board_sheet import has_intervals
 from arena.leaderboard.chart import board_chart
-from arena.leaderboard.headline import headline, leaders, names, votes_for, written
+from arena.leaderboard.headline import enumeration, headline, leaders, name_forms, votes_to_rank
 from arena.leaderboard.overview import BoardEntry
 from arena.leaderboard.selection import BoardSelection
 from arena.locale import named, t, translated
@@ -86,9 +86,9 @@ def head_html(
     for entry in entries if len(entries) > 1 else ():
         chosen = (entry.source, entry.images) == (choice.source, query["images"])
         address = board_address({"source": entry.source, "images": entry.images})
-        leader = None if entry.leaders is None else names(entry.leaders)
+        leader = None if entry.leaders is None else enumeration(entry.leaders)
         pictures = t(PICTURES[entry.images])
-        listed.append((entry, leader, written(entry.models), pictures, address, chosen))
+        listed.append((entry, leader, name_forms(entry.models), pictures, address, chosen))
     all_days = board_address(query, since="", until="")
     groups = {
         t("results.which_votes"): [*_chips(choice, query, rule)],
@@ -168,7 +168,7 @@ def opening_html(board: Board, choice: BoardSelection, models: int | None, vote:
     chart = svg(board_chart(board), "chart") if has_intervals(board) else ""
     needs = "" if board.votes or models is None else _needs(board, models)
     ranks_nobody = not leaders(board) and (board.statistics is not None or not board.votes)
-    models_written = written(line.model for line in board.standings)
+    models_written = name_forms(line.model for line in board.standings)
     return RESULTS.opening(
         headline(board),
         models_written,
@@ -185,7 +185,7 @@ def _needs(board: Board, models: int) -> str:
     if not models:
         return t("results.no_pairs")
     rule = board.left_out.rule
-    votes = votes_for(models)
+    votes = votes_to_rank(models)
     if rule == "everyone":
         return t("results.needs", votes=votes, count=models)
     return t("results.needs_of", votes=votes, count=models, voters=counted_voters(rule))
