@@ -402,7 +402,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
             credits=arena.credits,
             signer=context.signer,
             errand=PublishErrand(hub_pages),
-            logged_in=scoring.jobs.owners.log_in,
+            on_login=scoring.jobs.owners.log_in,
         ),
         publish_api.routes(hub_pages),
         run_page.routes(run),

@@ -22,7 +22,7 @@ from arena.settings import CountRule, SettingValue
 from arena.sheets import as_html, plain_sheet
 from arena.templates import macros, plural
 from arena.web.backup_status import ago
-from arena.web.leaderboard_view import counted_voters, votes_shown
+from arena.web.leaderboard_view import counted_voters, title_voters
 from arena.web.project_view import projects_html
 from arena.web.run_forms import NOTHING_SENT, Notice, SentForm
 from arena.web.run_needs import copy_text, is_disk_almost_full, needs
@@ -249,7 +249,7 @@ def _campaign_votes(standing: CampaignStanding) -> str:
 def _board(board: BoardHealth) -> tuple[str | int, ...]:
     """Returns a board's row: its name, votes, age, and whether it equals the stored votes."""
     images = "several pictures" if board.key.multi else "one picture"
-    voters = votes_shown("everyone") if board.key.everyone else ""
+    voters = title_voters("everyone") if board.key.everyone else ""
     flagged = "" if board.key.unflagged else ", flagged voters too"
     return (
         f"{board.source}, {images}{voters}{flagged}",
