@@ -9,7 +9,7 @@ from arena.locale import t, translated
 from scoring.benchmarks import mmbench
 from scoring.multiple_choice.metrics import Difference, differences
 from scoring.multiple_choice.types import NONE, PROTOCOL_WORDS, Decided, Decision, Protocol, Rule
-from scoring.web.report_parts import CHOICE, REPORT, Listed, listed_answers, replies_of
+from scoring.web.report_parts import CHOICE, REPORT, ListPage, list_answers, replies_heading
 
 ALL = "all answers"
 DIFFERS = "differs by protocol"
@@ -35,14 +35,14 @@ def list_choices(
     category: str = "",
     page: int = 1,
     words: Callable[[str], str] = str,
-) -> Listed:
+) -> ListPage:
     """Returns one page of the matching answers; `category` "" is any.
 
     `others` are the same rows under another protocol. `words` returns the name of an ability.
     """
     entries = differences(rows, others) if show == DIFFERS else list(filter(SHOWS[show], rows))
     fit = [entry for entry in entries if category in ("", _row(entry).question.category)]
-    return listed_answers(fit, len(rows), page, lambda entry: _item(entry, other, words))
+    return list_answers(fit, len(rows), page, lambda entry: _item(entry, other, words))
 
 
 def marked_html(prediction: str, span: str, last: bool = False) -> str:
@@ -91,7 +91,7 @@ def choice_html(
     decision = row.decision
     text = marked_html(row.prediction, decision.span, decision.rule is Rule.STATEMENT)
     replies = list(map(REPORT.quoted, decision.replies))
-    heading = replies_of(decision.model) if replies else ""
+    heading = replies_heading(decision.model) if replies else ""
     trails = trails or _trail_html(decision)
     return CHOICE.item(row, about, kind, words, outcome, text, trails, heading, replies)
 

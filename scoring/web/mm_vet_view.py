@@ -8,7 +8,7 @@ from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, truth_words
 from scoring.benchmarks.mm_vet_tables import capability_words, tabulate
 from scoring.report import Grade, Report, Row
 from scoring.web.answer_list import AnswerList, Choice
-from scoring.web.report_parts import Listed, listed_answers
+from scoring.web.report_parts import ListPage, list_answers
 
 TEMPLATE = macros("mm_vet.html")
 DISAGREEMENT = 0.2
@@ -28,7 +28,7 @@ SHOWS: Mapping[str, Callable[[Row], bool]] = {
 
 def list_questions(
     report: Report, show: str = "all questions", group: str = "", page: int = 1
-) -> Listed:
+) -> ListPage:
     """Returns one page of the matching questions; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all questions"])
     rows = [
@@ -36,7 +36,7 @@ def list_questions(
         for row in report.rows
         if fits(row) and (group not in ALL_CAPABILITIES or group in row.question.groups)
     ]
-    return listed_answers(rows, len(report.rows), page, _item, "questions")
+    return list_answers(rows, len(report.rows), page, _item, "questions")
 
 
 def _groups(report: Report) -> list[Choice]:

@@ -12,7 +12,7 @@ from scoring.registry import choice_benchmark
 from scoring.report import remembered
 from scoring.web.answer_list import AnswerList, Choice, Chosen
 from scoring.web.choice_audit import ALL, DIFFERS, SHOWS, list_choices
-from scoring.web.report_parts import CHOICE, Listed, folded_problems_html, sheet_html
+from scoring.web.report_parts import CHOICE, ListPage, folded_problems_html, sheet_html
 
 MOST_CATEGORIES = 300
 
@@ -34,7 +34,7 @@ def _categories(report: ChoiceReport) -> list[Choice]:
     return [("", t("report.every_ability")), *choices]
 
 
-def _listed(report: ChoiceReport, chosen: Chosen) -> Listed:
+def _listed(report: ChoiceReport, chosen: Chosen) -> ListPage:
     """Returns the list; answers that another protocol reads differently are listed with the effect on the score."""
     others: list[Protocol] = [
         protocol for protocol in PROTOCOL_WORDS if protocol != report.protocol

@@ -238,7 +238,7 @@ class ReportPages:
             report.title,
             translated(benchmark_of(report).edition(report)),
             t(listed.title),
-            listed.body(report, chosen),
+            listed.html(report, chosen),
         )
 
     def _compares(self, link: str, other: str, request: Request) -> Response:

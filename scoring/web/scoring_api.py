@@ -148,7 +148,7 @@ def agreement_routes(service: AgreementService) -> APIRouter:
             if name not in FIGURES:
                 return attachment(name, scores_csv(service.answers(source)))
             if own:
-                agreement, _ = service.beside(source, owner_of(request.headers), own)
+                agreement = service.compare_file(source, owner_of(request.headers), own).agreement
             else:
                 agreement = service.agreement(source)
             with speaking(ENGLISH):

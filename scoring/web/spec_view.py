@@ -10,7 +10,7 @@ from scoring.specs.derived import cell_text, members
 from scoring.specs.reading import case_of
 from scoring.specs.report import ReadRow, SpecReport, has_truth, report_items, spec_of_report
 from scoring.web.answer_list import AnswerList, Choice, Chosen
-from scoring.web.report_parts import CHOICE, REPORT, Listed, listed_answers, replies_of
+from scoring.web.report_parts import CHOICE, REPORT, ListPage, list_answers, replies_heading
 
 SHOWS: Mapping[str, Callable[[ReadRow, float | None], bool]] = {
     "all answers": lambda row, score: True,
@@ -24,7 +24,7 @@ SHOWS: Mapping[str, Callable[[ReadRow, float | None], bool]] = {
 _MOST_GROUPS = 300
 
 
-def _listed(report: SpecReport, chosen: Chosen) -> Listed:
+def _listed(report: SpecReport, chosen: Chosen) -> ListPage:
     spec = spec_of_report(report)
     column = next(iter(spec.groups), "")
     fits = SHOWS.get(chosen.show, SHOWS["all answers"])
@@ -36,7 +36,7 @@ def _listed(report: SpecReport, chosen: Chosen) -> Listed:
 
     rows_with_items = zip(report.rows, report_items(report), strict=True)
     rows = [(row, item) for row, item in rows_with_items if is_listed(row)]
-    return listed_answers(
+    return list_answers(
         rows, len(report.rows), chosen.page, lambda pair: _item(report, pair[0], pair[1])
     )
 
@@ -46,7 +46,7 @@ def _item(report: SpecReport, row: ReadRow, item: Item) -> str:
     names = [cell_text(row.row.cells.get(column)) for column in spec.groups]
     about = " · ".join(filter(None, map(visible_name, names)))
     replies = list(map(REPORT.quoted, row.replies))
-    heading = replies_of(row.model) if replies else ""
+    heading = replies_heading(row.model) if replies else ""
     case = case_of(spec, row.row.cells)
     baseline = case.rule.baseline_of(item) if case else None
     score = unit_score(spec, row)

@@ -18,7 +18,7 @@ from scoring.visit_bench.matches import (
 )
 from scoring.web.answer_list import AnswerList, Choice
 from scoring.web.judges_page import VISIT, family_plot
-from scoring.web.report_parts import PARTS, REPORT, Listed, paged, place_text
+from scoring.web.report_parts import PARTS, REPORT, ListPage, paged, place_text
 
 SHOWS: Mapping[str, Callable[[Outcome, bool], bool]] = {
     "all matches": lambda outcome, steady: True,
@@ -59,7 +59,7 @@ def families_html(report: MatchReport) -> str:
 
 def list_matches(
     report: MatchReport, show: str = "all matches", opponent: str = "", page: int = 1
-) -> Listed:
+) -> ListPage:
     """Returns one page of the matching matches; a filter that does not exist counts as not chosen."""
     blind = [PARTS.note(t("matches.hidden"))] if _is_blind(report) else []
     report = with_listable_matches(report)
@@ -75,7 +75,7 @@ def list_matches(
     ]
     status = t("matches.listed", count=len(fit), page=place_text(page, pages))
     html = REPORT.together([*blind, VISIT.matches(status, items)])
-    return Listed(html, page, pages)
+    return ListPage(html, page, pages)
 
 
 def _opponents(report: MatchReport) -> list[Choice]:
