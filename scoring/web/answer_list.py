@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from arena.locale import t, translated
 from scoring.multiple_choice.types import PROTOCOL_WORDS
-from scoring.web.report_parts import REPORT, ListPage
+from scoring.web.report_parts import REPORT, ListPage, PageLink, page_number
 
 
 class Choice(NamedTuple):
@@ -27,13 +27,6 @@ class _Filter(NamedTuple):
     chosen: str
 
 
-class _Link(NamedTuple):
-    """A link to another page of a list."""
-
-    address: str
-    words: str
-
-
 class Chosen(NamedTuple):
     """The choices of an address; unknown ones count as not chosen."""
 
@@ -47,15 +40,12 @@ class Chosen(NamedTuple):
 
     @classmethod
     def from_query(cls, path: str, query: Mapping[str, str]) -> "Chosen":
-        page = query.get("page", "")[
-            :6
-        ]  # no list has more pages, and a long number takes long to read
         return cls(
             path,
             show=query.get("show", ""),
             group=query.get("group", ""),
             protocol=query.get("protocol", ""),
-            page=int(page) if page.isascii() and page.isdecimal() else 1,
+            page=page_number(query.get("page", "")),
         )
 
     def address(self, **changed: object) -> str:
@@ -108,13 +98,13 @@ def _offered(value: str, values: Iterable[str]) -> str:
     return value if value in values else ""
 
 
-def _page_links(chosen: Chosen, list_page: ListPage) -> list[_Link]:
+def _page_links(chosen: Chosen, list_page: ListPage) -> list[PageLink]:
     """Returns the links to other pages of the list."""
     page = list_page.page
     pages = list_page.pages
     numbers = {"first": 1, "previous": page - 1, "next": page + 1, "last": pages}
     return [
-        _Link(chosen.address(page=number), t(f"report.page_{name}"))
+        PageLink(chosen.address(page=number), t(f"report.page_{name}"))
         for name, number in numbers.items()
         if 1 <= number <= pages and number != page
     ]

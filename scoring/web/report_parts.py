@@ -106,12 +106,26 @@ def _with_rows(text: str, rows: Sequence[int]) -> str:
     return t("report.rows", rows=numbers, count=len(different), text=text)
 
 
+class OutcomeText(NamedTuple):
+    """The outcome of an answer in words; its style follows from the kind, "open" if it is neither right nor wrong."""
+
+    kind: Literal["right", "wrong", "open"]
+    words: str
+
+
 class ListPage(NamedTuple):
     """A page of a list as HTML, its number from 1, and the number of pages."""
 
     html: str
     page: int
     pages: int
+
+
+class PageLink(NamedTuple):
+    """A link to another page of a list."""
+
+    address: str
+    words: str
 
 
 class RowsPage(NamedTuple, Generic[T]):
@@ -127,6 +141,12 @@ def rows_page(rows: Sequence[T], page: int, size: int = ROWS_A_PAGE) -> RowsPage
     pages = max(1, ceil(len(rows) / size))
     number = min(max(page, 1), pages)
     return RowsPage(rows[(number - 1) * size : number * size], number, pages)
+
+
+def page_number(text: str) -> int:
+    """Returns the number of a page in an address; 1 for any other text."""
+    digits = text[:6]  # no list has more pages, and a long number takes long to read
+    return int(digits) if digits.isascii() and digits.isdecimal() else 1
 
 
 def page_text(page: int, pages: int) -> str:

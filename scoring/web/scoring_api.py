@@ -100,7 +100,7 @@ def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
     @router.get("/reports/{link}/pictures/{name}")
     def picture(link: str, name: str) -> Response:
         job = jobs.find(link)
-        if job and (data := pictures.of_file(job.link, name)):
+        if job and (data := pictures.report_picture(job.link, name)):
             return Response(data, media_type="image/webp", headers=NO_STORE)
         report = jobs.report(link)
         is_named = report is not None and any(
