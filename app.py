@@ -435,7 +435,7 @@ def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, .
         marking=scoring.marking,
         published=context.published,
         layout=layout,
-        delete=scoring.service.delete,
+        delete_job=scoring.service.delete,
     )
     published = PublishedPages(scoring.jobs, context.published, layout, Cache(8_000_000, weigh=len))
     people = people_api.PeoplePages(scoring.marking, scoring.pictures)

@@ -48,7 +48,7 @@ class ReadingResults(NamedTuple):
     alignments: tuple[Alignment, ...]
     """The report's own extractor first; empty if only people read the answers."""
     people: tuple[Alignment, ...]
-    apart: tuple[MatchedAnswer, ...]
+    differing: tuple[MatchedAnswer, ...]
     """Answers for which the report's own extractor and people differ."""
 
     @property
@@ -93,17 +93,17 @@ def reading_results(
         cannot=own.cannot,
         alignments=tuple(alignments),
         people=tuple(between_people([*readings.values()])),
-        apart=_apart(own),
+        differing=_differing_answers(own),
     )
 
 
-def _apart(own: _ReadReport) -> tuple[MatchedAnswer, ...]:
+def _differing_answers(own: _ReadReport) -> tuple[MatchedAnswer, ...]:
     """The answers for which a report's first extractor and people differ."""
     extractors = [*_choices([own]).values()]
     if not extractors:
         return ()
     answers = chain.from_iterable(extractors[0].values())
-    return tuple(answer for answer in answers if answer.pair.is_apart)
+    return tuple(answer for answer in answers if answer.pair.is_differing)
 
 
 def _read(marking: Marking, job: Job, report: ChoiceReport) -> _ReadReport:

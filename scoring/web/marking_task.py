@@ -74,7 +74,7 @@ class MarkingTask(SeatTask):
             html = HTML.read(draw.token, answer, draw.round > 1)
             return Piece(draw.token, html, draw.token, "open")
         folder = f"/c/{seat.campaign.name}/{seat.token}/pictures/{draw.token}"
-        files = self.pictures.files(of_seat(seat)[1], answer)
+        files = self.pictures.pictures(of_seat(seat)[1], answer)
         addresses = (f"{folder}/{number}" for number in range(1, len(files) + 1))
         pictures = [ShownPicture(address, address, "") for address in addresses]
         html = HTML.shown(
@@ -165,7 +165,7 @@ def picture_routes(pages: CampaignPages, marking: Marking, pictures: QuestionPic
             answer = marking.answer(seat_record, token)
         except MarkError as error:
             return PlainTextResponse(str(error), status_code=404)
-        files = pictures.files(of_seat(seat_record)[1], answer) if answer else ()
+        files = pictures.pictures(of_seat(seat_record)[1], answer) if answer else ()
         by_number = {str(place): file for place, file in enumerate(files, 1)}
         file = by_number.get(number)
         if file is None:

@@ -177,8 +177,8 @@ def test_a_judge_is_held_against_people_by_model_and_beside_another_judge(databa
     assert told[JUDGE, "Other model"].same.hits == 6
     assert told[JUDGE, ALL_MODELS].same.hits == own.same.hits + 6
     assert told["always-a", "Model of letters"].same.hits == 1
-    assert {one.pair.outcome for one in found.apart} <= {"one none", "other option"}
-    assert len(found.apart) == apart
+    assert {one.pair.outcome for one in found.differing} <= {"one none", "other option"}
+    assert len(found.differing) == apart
     alone = reading_results(marked.marking, marked.job, report, beside=False)
     assert [one.model for one in alone.alignments] == ["Model of letters"]
 
