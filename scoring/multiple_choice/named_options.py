@@ -16,11 +16,11 @@ from arena.cache import Cache
 from scoring.multiple_choice.formulas import is_formula, is_operand
 from scoring.multiple_choice.numbers import (
     Number,
-    matching,
-    numbers,
+    equal_options,
+    number_at,
+    numbers_in_digits,
     numbers_in_words,
-    starting,
-    whole,
+    text_as_number,
 )
 from scoring.multiple_choice.phrases import (
     COMMON,
@@ -63,7 +63,7 @@ class Contents:
         self.values = {
             letter: number
             for letter, text in self.texts.items()
-            if (number := whole(text)) is not None and number.values
+            if (number := text_as_number(text)) is not None and number.values
         }
         symbols = {
             symbol
@@ -101,7 +101,7 @@ class Contents:
         if not thing.isalpha():
             return {}
         self.thing = thing
-        numbers = {letter: whole(text.partition(" ")[0]) for letter, text in self.texts.items()}
+        numbers = {letter: text_as_number(text.partition(" ")[0]) for letter, text in self.texts.items()}
         return {letter: number for letter, number in numbers.items() if number and number.values}
 
     def _unclear_letters(self) -> frozenset[str]:
@@ -126,18 +126,18 @@ class Contents:
                 letter for letter, content in self.texts.items() if content.replace(" ", "") == bare
             ]
         if self.counted and not worded:
-            number = whole(text.removesuffix(self.thing).strip())
-            return matching(number, self.counted) if number else []
-        number = whole(text) if self.values and not worded else None
-        return worded or (matching(number, self.values) if number else [])
+            number = text_as_number(text.removesuffix(self.thing).strip())
+            return equal_options(number, self.counted) if number else []
+        number = text_as_number(text) if self.values and not worded else None
+        return worded or (equal_options(number, self.values) if number else [])
 
     def at(self, lower: str, place: int) -> Mention | None:
         """The longest option that starts exactly here, possibly after an article."""
         article = _ARTICLE.match(lower, place)
         start = article.end() if article else place
-        number = starting(lower, place) if self.values else None
+        number = number_at(lower, place) if self.values else None
         if number:
-            letters = matching(number, self.values)
+            letters = equal_options(number, self.values)
             if letters:
                 return Mention(letters[0], place, number.end) if len(letters) == 1 else None
         for here in (place, start) if start > place else (place,):
@@ -204,7 +204,7 @@ class Contents:
             written = [number for number in written if number.unit in units] or written
         mentions = []
         for number in written:
-            letters = matching(number, self.values)
+            letters = equal_options(number, self.values)
             if len({self.texts[letter] for letter in letters}) != 1:
                 return []
             mentions += [Mention(letter, number.start, number.end) for letter in letters]
@@ -322,7 +322,7 @@ def _written_numbers(text: str, lower: str) -> list[Number]:
     start = result.start("result") if result else 0
     return [
         number
-        for number in numbers(lower)
+        for number in numbers_in_digits(lower)
         if number.start not in name_ends and number.start >= start
     ]
 

@@ -13,12 +13,12 @@ from pydantic import StringConstraints
 from scoring.judges.spec import Ask, JudgeSpec, Reply
 from scoring.multiple_choice.extract import (
     PROMPTS,
+    ask_for_letter,
     ask_until_read,
-    closed_ask,
     extract,
-    judged_letter,
+    judge_request,
     language,
-    letter_ask,
+    letter_request,
     read_reply,
 )
 from scoring.multiple_choice.option_texts import listed_options
@@ -113,7 +113,7 @@ class LetterRule(RuleKind):
         ours = _OURS[protocol]
         decision = extract(answer, question.options, ours)
         if decision.is_open:
-            decision = yield from judged_letter(question, answer, decision, ours, spec)
+            decision = yield from ask_for_letter(question, answer, decision, ours, spec)
         reading = self._checked(item, self._decided(item, decision, protocol))
         return Judged(replace(reading, is_open=False), decision.replies, decision.model)
 
@@ -248,9 +248,9 @@ class LetterRule(RuleKind):
         """A judge's letter by VLMEvalKit's rule, or the option nearest to the judge's copy."""
         options = self.options_of(item)
         if protocol == "vlmevalkit":
-            ask = letter_ask(self._question(item), answer, False, spec)
+            ask = letter_request(self._question(item), answer, False, spec)
         else:
-            ask = closed_ask(PROMPT, answer, True, None, question=item.question, form=_OPTION)
+            ask = judge_request(PROMPT, answer, True, None, question=item.question, form=_OPTION)
 
         def read(text: str, finish: str) -> str | None:
             if protocol == "vlmevalkit":

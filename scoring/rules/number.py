@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from scoring.multiple_choice.numbers import Number, spelled, whole
+from scoring.multiple_choice.numbers import Number, spelled, text_as_number
 from scoring.rules.base import (
     Item,
     NamedColumn,
@@ -228,7 +228,7 @@ def read_number(text: str) -> Number | None:
         plain = plain[: power.start()] + f"e{power[1]}" + plain[power.end() :]
     if _SCIENTIFIC.fullmatch(plain):
         return Number(frozenset((Fraction(plain),)), "", 0, 0, len(plain))
-    return whole(plain)
+    return text_as_number(plain)
 
 
 def plain_number(text: str) -> Fraction | None:
