@@ -295,7 +295,7 @@ def _is_letter(answer: AnswerText, match: re.Match[str]) -> bool:
 def _content_behind(answer: AnswerText, end: int) -> Mention | None:
     """The option with its content after a letter that ends here."""
     behind = _SEPARATOR.match(answer.lower, end)
-    return answer.contents.at(answer.lower, behind.end() if behind else end)
+    return answer.contents.mention_at(answer.lower, behind.end() if behind else end)
 
 
 def is_conditional(text: str, start: int, end: int) -> bool:
@@ -318,7 +318,7 @@ def _content_at(answer: AnswerText, place: int) -> Reference | None:
     """The option with its content at this place; None for a single letter, and for a content that two options share."""
     opening = _CONTENT_OPENS.match(answer.text, place)
     start = opening.end() if opening else place
-    content = answer.contents.at(answer.lower, start)
+    content = answer.contents.mention_at(answer.lower, start)
     if content is None:
         return None
     is_sign = answer.text[content.start].isdigit() or HAN.match(answer.text, content.start)
@@ -418,5 +418,5 @@ def hedged(answer: AnswerText, statement: Reference) -> bool:
         sign = answer.text[beside.start + 1 : beside.start + 2]
         is_label = beside.content is not None or sign in (".", ":", ")", "、")
         return is_joined or is_label or not answer.text[beside.end :].strip(" .")
-    content = answer.contents.at(answer.lower, place) if is_joined else None
+    content = answer.contents.mention_at(answer.lower, place) if is_joined else None
     return content is not None and content.letter != statement.letter

@@ -172,13 +172,13 @@ def _clue(answer: AnswerText) -> Clue | None:
 
 def _is_unclear(answer: AnswerText, clue: Clue) -> bool:
     """Whether a bare letter may be a label or another option's content: "A" among blood groups, "C" beside C++."""
-    if clue.rule in (Rule.FILLERS, Rule.LINE) and answer.contents.all_letters:
+    if clue.rule in (Rule.FILLERS, Rule.LINE) and answer.contents.are_all_letters:
         return True
     bare = _BARE_LETTER.fullmatch(clue.span) if clue.rule in _BY_LETTER else None
-    if not bare or bare[1] not in answer.contents.unclear:
+    if not bare or bare[1] not in answer.contents.unclear_letters:
         return False
     has_sign = SIGN_BEHIND.match(clue.span, bare.end(1)) and not clue.span.startswith("*")
-    return not (has_sign and answer.contents.signed)
+    return not (has_sign and answer.contents.has_signed_letter)
 
 
 def _in_wrappers(text: str, options: Mapping[str, str]) -> Inner:
@@ -254,7 +254,7 @@ def common_answer(prediction: str, options: Mapping[str, str]) -> Clue | None:
 def _letter_alone(answer: AnswerText) -> Clue | None:
     """A single letter in any wrapper, in either case, possibly repeated."""
     match = _NOTHING_MORE.fullmatch(answer.text) if len(answer.text) < 400 else None
-    if not match or (answer.contents.signed and SIGN_BEHIND.match(answer.text, match.end(1))):
+    if not match or (answer.contents.has_signed_letter and SIGN_BEHIND.match(answer.text, match.end(1))):
         return None
     if _SIZE.fullmatch(answer.text.upper()):
         return None
@@ -298,7 +298,7 @@ def _content_alone(answer: AnswerText) -> Clue | None:
     """One option's text, which may be a number, and nothing else."""
     differ = answer.contents.differ_in_brackets
     text = with_brackets(answer.text) if differ else answer.plain
-    letters = answer.contents.equal(text)
+    letters = answer.contents.equal_letters(text)
     if not letters:
         return None
     is_factorial = answer.text.endswith("!") and answer.contents.formulas.issuperset(letters)
