@@ -14,9 +14,9 @@ from arena.inference.messages import ending
 from scoring.judges.injection import neutralise
 from scoring.judges.replies import LIKELY, NO_OPTION, ROOM, quoted, read_letter
 from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, closed_schema, prompt_text
-from scoring.multiple_choice.paper import mmbench_paper, mmt_paper
+from scoring.multiple_choice.paper import mmbench_decision, mmt_decision
 from scoring.multiple_choice.phrases import HAN
-from scoring.multiple_choice.strict import strict
+from scoring.multiple_choice.strict import strict_decision
 from scoring.multiple_choice.types import (
     NONE,
     ChoiceQuestion,
@@ -62,9 +62,9 @@ PROMPTS: Mapping[Language, str] = {
 """The paper's prompt, and our own Chinese translation of it."""
 
 _RULES: Mapping[Protocol, Callable[[str, Mapping[str, str]], Decision]] = {
-    "strict": strict,
-    "mmbench-paper": mmbench_paper,
-    "mmt-paper": mmt_paper,
+    "strict": strict_decision,
+    "mmbench-paper": mmbench_decision,
+    "mmt-paper": mmt_decision,
 }
 _PAPER_TOKENS = 16
 """Tokens for a reply to the paper's prompt: one letter."""

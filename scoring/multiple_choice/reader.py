@@ -23,7 +23,7 @@ from scoring.multiple_choice.option_texts import (
     listed_options,
     options_in_text,
 )
-from scoring.multiple_choice.pictures import picture_cell, pictures
+from scoring.multiple_choice.pictures import picture_cell, picture_digests
 from scoring.multiple_choice.truths import TruthCell, Truths, plain_option, read_truths
 from scoring.multiple_choice.types import (
     LETTERS,
@@ -236,7 +236,9 @@ class _Reader:
             self._report("No row has an option's letter in the column answer. Write letters there.")
 
     def _take_pictures(self) -> None:
-        pictures_by_row = pictures(self._pictures, [str(row.question.index) for row in self.rows])
+        pictures_by_row = picture_digests(
+            self._pictures, [str(row.question.index) for row in self.rows]
+        )
         for place, picture in enumerate(pictures_by_row):
             if picture:
                 row = self.rows[place]

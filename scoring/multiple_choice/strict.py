@@ -13,12 +13,12 @@ from scoring.failures import is_error, is_nothing
 from scoring.multiple_choice.abroad import CALLED_WRONG
 from scoring.multiple_choice.named_options import SIGN_BEHIND, AnswerText
 from scoring.multiple_choice.other_things import (
+    initial_and_surname,
     is_another_word,
     is_compound,
-    is_half,
+    is_one_of_both,
     is_taken_back_later,
     loses_sign,
-    surname,
 )
 from scoring.multiple_choice.phrases import (
     ABBREVIATED,
@@ -42,11 +42,11 @@ from scoring.multiple_choice.phrases import (
 from scoring.multiple_choice.plain_answers import bare_text, plain, plain_content, with_brackets
 from scoring.multiple_choice.statements import (
     Reference,
-    hedged,
+    instruction_to_reader,
+    is_hedged,
+    is_taken_back,
     last_statement,
     reference_at,
-    speaks,
-    taken_back,
 )
 from scoring.multiple_choice.types import USUAL_LETTERS, Clue, Decision, Rule, none_of
 from scoring.multiple_choice.wrappers import Inner, inner_text, without_list
@@ -103,7 +103,7 @@ _SCORED = re.compile(r"[\"']\s?:\s?[.\d]")
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
 _SENTENCES = re.compile(r"[.!?\n。;]+")
-_STANDING = re.compile(
+_LETTER_ALONE = re.compile(
     # The letter comes first, so that all other places are skipped quickly.
     rf"([B-HJ-Z])(?!{IN_A_WORD}|-\w)(?:(?<!{IN_A_WORD}[A-Z])(?<![-/.][A-Z])|(?<=(?:option|choice)[A-Z])"
     rf"(?<!{IN_A_WORD}option[A-Z])(?<!{IN_A_WORD}choice[A-Z])(?<![-/.]option[A-Z])(?<![-/.]choice[A-Z]))"
@@ -137,7 +137,7 @@ _SHORTEST = 8
 _BY_LETTER = (Rule.ALONE, Rule.EXACT, Rule.STATEMENT, Rule.LABEL, Rule.LINE, Rule.FILLERS)
 
 
-def strict(prediction: str, options: Mapping[str, str]) -> Decision:
+def strict_decision(prediction: str, options: Mapping[str, str]) -> Decision:
     """The letter by the strict rules, from the surest to the boldest; None if none of them is sure."""
     if clue := common_answer(prediction, options):
         return Decision(clue.letter, (clue,))
@@ -254,7 +254,9 @@ def common_answer(prediction: str, options: Mapping[str, str]) -> Clue | None:
 def _letter_alone(answer: AnswerText) -> Clue | None:
     """A single letter in any wrapper, in either case, possibly repeated."""
     match = _NOTHING_MORE.fullmatch(answer.text) if len(answer.text) < 400 else None
-    if not match or (answer.contents.has_signed_letter and SIGN_BEHIND.match(answer.text, match.end(1))):
+    if not match or (
+        answer.contents.has_signed_letter and SIGN_BEHIND.match(answer.text, match.end(1))
+    ):
         return None
     if _SIZE.fullmatch(answer.text.upper()):
         return None
@@ -369,7 +371,7 @@ def _repetition(answer: AnswerText) -> Clue | None:
 
 def _speaks(answer: AnswerText) -> Clue | None:
     """An answer that instructs its reader; the letter that it demands is in the span."""
-    span = speaks(answer)
+    span = instruction_to_reader(answer)
     return Clue(Rule.SPEAKS, None, span) if span else None
 
 
@@ -379,13 +381,13 @@ def _statement(answer: AnswerText) -> Clue | None:
     if statement is None:
         return None
     if statement.letter not in answer.options:
-        if statement.content is not None or answer.named_options.every:
+        if statement.content_letter is not None or answer.named_options.every:
             return None
         return Clue(Rule.ELSEWHERE, None, statement.span)
     is_unsure = (
         _RETRACTED.match(answer.masked, statement.end)
-        or statement.doubted
-        or hedged(answer, statement)
+        or statement.is_doubted
+        or is_hedged(answer, statement)
         or _contradicted(answer, statement)
         or _corrected(answer, statement)
     )
@@ -405,17 +407,17 @@ def _leading_label(answer: AnswerText) -> Clue | None:
     rest = answer.text[match.end() :]
     if _INITIAL.match(rest):
         return None
-    own = label.content == label.letter
+    own = label.content_letter == label.letter
     is_cut = _is_cut_short(answer, match[1], rest)
     is_marked = match[2] not in ("", "-") or "\n" in match[0] or match[0].lstrip()[0] in "(["
     is_article = match[0].strip() == "A" and own
-    if label.content not in (None, label.letter) or (
+    if label.content_letter not in (None, label.letter) or (
         is_article and answer.named_options.affirmed - {"A"}
     ):
         return Clue(Rule.CONFLICT, None, label.span)
     behind = label.end if own or is_cut else match.end()
     if any(
-        taken_back(answer, end) or _RETRACTED.match(answer.masked, end)
+        is_taken_back(answer, end) or _RETRACTED.match(answer.masked, end)
         for end in (match.end(1), behind)
     ):
         return Clue(Rule.CONFLICT, None, label.span)
@@ -425,7 +427,7 @@ def _leading_label(answer: AnswerText) -> Clue | None:
     others = _letters(answer, label.end) - {label.letter}
     if (
         others
-        or hedged(answer, label)
+        or is_hedged(answer, label)
         or SECOND_THOUGHTS.search(rest)
         or _contradicted(answer, label)
     ):
@@ -463,7 +465,7 @@ def _labelled_content(answer: AnswerText) -> Clue | None:
     labels: dict[str, str] = {}
     for place in _letter_places(answer.masked):
         label = reference_at(answer, place)
-        if label is None or label.content != label.letter:
+        if label is None or label.content_letter != label.letter:
             continue
         if not _OF_A_THING.search(answer.masked, max(0, place - _BEFORE), place):
             labels[label.letter] = label.span
@@ -506,7 +508,7 @@ def _named_content(answer: AnswerText) -> Clue | None:
     span = answer.text[mention.start : mention.end]
     if (
         is_taken_back_later(answer, letter)
-        or is_half(answer, letter)
+        or is_one_of_both(answer, letter)
         or loses_sign(answer, mention)
     ):
         return Clue(Rule.CONFLICT, None, span)
@@ -546,7 +548,7 @@ _RULES: tuple[Callable[[AnswerText], Clue | None], ...] = (
     _content_alone,
     _same_in_other_words,
     _place_alone,
-    surname,
+    initial_and_surname,
     _repetition,
     _speaks,
     _statement,
@@ -565,7 +567,7 @@ def _conflict(answer: AnswerText) -> Clue:
 
 def _contradicted(answer: AnswerText, statement: Reference) -> bool:
     """Whether the text around a statement names another option: beside it, or as the only affirmed option."""
-    if statement.content is not None and statement.content != statement.letter:
+    if statement.content_letter is not None and statement.content_letter != statement.letter:
         return True
     affirmed = answer.named_options.affirmed
     return len(affirmed) == 1 and statement.letter not in affirmed
@@ -579,14 +581,14 @@ def _corrected(answer: AnswerText, statement: Reference) -> bool:
     others = _letters(answer, statement.end) - {statement.letter}
     if others and SECOND_THOUGHTS.search(rest):
         return True
-    is_content = statement.content is not None and not _LABELS_ITSELF.match(statement.span)
+    is_content = statement.content_letter is not None and not _LABELS_ITSELF.match(statement.span)
     sentence = _SENTENCES.split(rest.replace("i.e.", ""), maxsplit=1)[0]
     return bool(others) and is_content and any(f"option {letter}" in sentence for letter in others)
 
 
 def _letter_places(masked: str) -> list[int]:
     """Positions of letters that stand alone; A and I are words unless punctuation sets them off."""
-    places = [match.start(1) for match in _STANDING.finditer(masked)]
+    places = [match.start(1) for match in _LETTER_ALONE.finditer(masked)]
     places += [match.start(match.lastindex or 1) for match in _SET_OFF.finditer(masked)]
     return places
 

@@ -22,7 +22,7 @@ from scoring.multiple_choice.extract import (
     read_reply,
 )
 from scoring.multiple_choice.option_texts import listed_options
-from scoring.multiple_choice.paper import vlmevalkit
+from scoring.multiple_choice.paper import vlmevalkit_decision
 from scoring.multiple_choice.truths import TruthCell, read_truths
 from scoring.multiple_choice.types import LETTERS, ChoiceQuestion, Decision, Protocol, Rule
 from scoring.rules.base import (
@@ -217,7 +217,7 @@ class LetterRule(RuleKind):
     ) -> Reading:
         """A toolkit's reading of a letter, without its score."""
         if protocol == "vlmevalkit" and self.read != "standing":
-            decision = vlmevalkit(self._final_text(answer), options)
+            decision = vlmevalkit_decision(self._final_text(answer), options)
             if decision.letter is None:
                 return unread(protocol, str(decision.rule), True)
             return Reading(None, decision.letter, str(decision.rule))
@@ -254,7 +254,9 @@ class LetterRule(RuleKind):
 
         def read(text: str, finish: str) -> str | None:
             if protocol == "vlmevalkit":
-                return read_reply(text, options, finish) or vlmevalkit(text, options).letter
+                return (
+                    read_reply(text, options, finish) or vlmevalkit_decision(text, options).letter
+                )
             copied = extracted(text, finish)
             return None if copied is None else nearest(copied, options)
 
