@@ -32,7 +32,7 @@ from scoring.multiple_choice.phrases import (
     words,
     words_of,
 )
-from scoring.multiple_choice.plain_answers import lowered, plain_content, with_brackets
+from scoring.multiple_choice.plain_answers import lower_in_place, plain_content, with_brackets
 from scoring.multiple_choice.types import LETTERS
 
 _CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
@@ -427,7 +427,7 @@ class AnswerText:
             tuple(options.items()), lambda: Contents(MappingProxyType(dict(options)))
         )
         self.text = _SIGN_WORDS.sub(_with_sign, text) if self.contents.has_signed_letter else text
-        self.lower = _OTHER_SPACE.sub(" ", lowered(self.text))
+        self.lower = _OTHER_SPACE.sub(" ", lower_in_place(self.text))
 
     @cached_property
     def words(self) -> frozenset[str]:

@@ -40,7 +40,7 @@ _DASHES = str.maketrans(dict.fromkeys("−‐‑‒﹣－➖", "-"))
 _LONG_DASH = re.compile(r"–(?=\s?[.$€£¥]?\d)|—(?=[.$€£¥]?\d)")
 
 
-def spelled(text: str) -> str:
+def normalized_text(text: str) -> str:
     """The text in NFKC with the signs of numbers in ASCII: 2³ becomes 2^3, ½ becomes 1/2, − becomes a dash."""
     if "," in text:
         text = _DECIMAL_COMMA.sub(".", text)

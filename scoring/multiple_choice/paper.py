@@ -9,10 +9,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 
+from scoring.multiple_choice.letters_alone import common_answer
 from scoring.multiple_choice.named_options import AnswerText
-from scoring.multiple_choice.plain_answers import squeezed
+from scoring.multiple_choice.plain_answers import without_long_runs
 from scoring.multiple_choice.statements import instruction_to_reader, is_letter_denied
-from scoring.multiple_choice.strict import common_answer
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule, none_of
 
 FAILURE = "Failed to obtain answer via API"
@@ -50,7 +50,7 @@ def mmbench_decision(prediction: str, options: Mapping[str, str]) -> Decision:
     span = next(word for word in words if word.strip(_WORD_MARKS) == letter)
     common = common_answer(prediction, options)
     is_sure = len(words) == 1 or (common is not None and common.letter == letter)
-    if not is_sure and _is_excluded(AnswerText(squeezed(prediction), options), letter):
+    if not is_sure and _is_excluded(AnswerText(without_long_runs(prediction), options), letter):
         return Decision(None, (Clue(Rule.CONFLICT, None, span),))
     return Decision(letter, (Clue(Rule.WORD, letter, span),))
 

@@ -222,8 +222,8 @@ class _Reader:
         truths = read_truths(cells)
         if self._questions is None and self._report_unclear(truths, places):
             return
-        if truths.way:
-            self._report(truths.way, blocks="nothing")
+        if truths.notice:
+            self._report(truths.notice, blocks="nothing")
         for number, (place, letter) in enumerate(zip(places, truths.letters, strict=True)):
             row = self.rows[place]
             if letter is None and not truths.ambiguous:
@@ -247,7 +247,8 @@ class _Reader:
     def _report_unclear(self, truths: Truths, places: Sequence[int]) -> bool:
         """Reports why a column of numbers cannot be read, and returns whether that is so."""
         if truths.misfit:
-            number, problem = truths.misfit
+            number = truths.misfit.position
+            problem = truths.misfit.problem
             question = self.rows[places[number]].question
             self._report(problem, question.row, question.index)
         elif truths.ambiguous:

@@ -7,10 +7,10 @@ reader.
 import re
 from collections.abc import Callable, Mapping
 from itertools import islice
-from unicodedata import is_normalized
 
 from scoring.failures import is_error, is_nothing
 from scoring.multiple_choice.abroad import CALLED_WRONG
+from scoring.multiple_choice.letters_alone import common_answer, letter_clue
 from scoring.multiple_choice.named_options import SIGN_BEHIND, AnswerText
 from scoring.multiple_choice.other_things import (
     initial_and_surname,
@@ -21,7 +21,6 @@ from scoring.multiple_choice.other_things import (
     loses_sign,
 )
 from scoring.multiple_choice.phrases import (
-    ABBREVIATED,
     ARTICLE,
     COMMON,
     FILLERS,
@@ -39,7 +38,12 @@ from scoring.multiple_choice.phrases import (
     SECOND_THOUGHTS,
     STILL_ANSWERS,
 )
-from scoring.multiple_choice.plain_answers import bare_text, plain, plain_content, with_brackets
+from scoring.multiple_choice.plain_answers import (
+    bare_text,
+    plain_answer,
+    plain_content,
+    with_brackets,
+)
 from scoring.multiple_choice.statements import (
     Reference,
     instruction_to_reader,
@@ -49,16 +53,21 @@ from scoring.multiple_choice.statements import (
     reference_at,
 )
 from scoring.multiple_choice.types import USUAL_LETTERS, Clue, Decision, Rule, none_of
-from scoring.multiple_choice.wrappers import Inner, inner_text, without_list
+from scoring.multiple_choice.wrappers import InnerText, inner_text, without_list
 
 ENDS = 4_000
 """Characters read at the start and at the end of a longer answer, after its reasoning is removed."""
 MOST_REFUSAL = 400
 """Characters of the longest refusal."""
-_ENDLESS = 6
+_ENDLESS_REPETITIONS = 6
 """Repetitions from which a passage is endless."""
-_LAST = 12
+_LAST_CHARACTERS = 12
 """Characters at the end of an answer that are searched for earlier in it, to find a repetition."""
+
+_LONGEST_LETTER = 400
+"""Characters from which an answer is more than a letter in wrappers."""
+_LONGEST_PLACE = 60
+"""Characters from which an answer is more than an option's place."""
 
 _OPEN = r"[\s\"'‘’“”«»(\[{<*_>~=:→\-–—•.,#|/]*+"
 _CLOSE = r"[\s\"'‘’“”«»)\]}>*_.,:;!?。、…|/\\-]*+"
@@ -67,14 +76,10 @@ _NOTHING_MORE = re.compile(
     rf"{_OPEN}{_NOUN}([A-Za-z])(?:[\s,.]++\1){{0,3}}{_CLOSE}(?:(?:选项|项|입니다|이다|です|だ){_CLOSE})?",
     re.IGNORECASE,
 )
-_SMILES = re.compile(r"[:;=]-?[CDOP]", re.ASCII)
-_SIZE = re.compile(r"\|[J-Z]\|")
+_SMILEY = re.compile(r"[:;=]-?[CDOP]", re.ASCII)
+_MAGNITUDE = re.compile(r"\|[J-Z]\|")
 """A formula of a letter that is unlikely to be a label: "|x|"."""
-_LABELLED = re.compile(r"\(?([A-Z])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
-_STATED = re.compile(
-    r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
-)
-_RETRACTED = re.compile(
+_RETRACTION = re.compile(
     rf"[\s\"')*]*+(?:\(?{CALLED_WRONG}\b|[吗么]?\?|[吗么]|일\s?수도|일까|かも|:\s?(?:wrong|incorrect|false|no)\b"
     r"|\.{0,3}\s?or is it\b|(?:in the previous|if|[,;.]?\s*(?:but )?I lied)\b"
     r"|[,;]?\s*(?:but|which|and (?:this|that|it))\b"
@@ -82,7 +87,9 @@ _RETRACTED = re.compile(
     re.IGNORECASE,
 )
 """A retraction directly after a statement: "B? No", "B, which is wrong", "B if it barks"."""
-_NO = re.compile(r"(?:no|(?:this|that|it) is (?:false|wrong|incorrect))\b[\s.!]*", re.IGNORECASE)
+_PLAIN_NO = re.compile(
+    r"(?:no|(?:this|that|it) is (?:false|wrong|incorrect))\b[\s.!]*", re.IGNORECASE
+)
 _LABEL = re.compile(
     rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:,)、-]?)(?![\\/])[\"')\]*]*\s*"
 )
@@ -94,11 +101,9 @@ _OF_A_THING = re.compile(
     re.IGNORECASE,
 )
 """Words that make the letter behind them a name: "image B", "the car B"."""
-_BEFORE = 32
-_LABELS = 6
-"""Letters from A on that a model may use as labels, whatever the question's labels are."""
-_LABELS_ITSELF = re.compile(r"\W{0,3}[A-Z]\W")
-_SCORED = re.compile(r"[\"']\s?:\s?[.\d]")
+_FRONT_CHARACTERS = 32
+_STARTS_WITH_LABEL = re.compile(r"\W{0,3}[A-Z]\W")
+_SCORE = re.compile(r"[\"']\s?:\s?[.\d]")
 """A score behind an option's letter, as in "A": 0.1, one of several."""
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
@@ -108,7 +113,7 @@ _LETTER_ALONE = re.compile(
     rf"([B-HJ-Z])(?!{IN_A_WORD}|-\w)(?:(?<!{IN_A_WORD}[A-Z])(?<![-/.][A-Z])|(?<=(?:option|choice)[A-Z])"
     rf"(?<!{IN_A_WORD}option[A-Z])(?<!{IN_A_WORD}choice[A-Z])(?<![-/.]option[A-Z])(?<![-/.]choice[A-Z]))"
 )
-_SET_OFF = re.compile(
+_A_OR_I_ALONE = re.compile(
     r"(?<![\w'’])[(\[\"]?([AI])(?:[)\]\":,.](?=\s|$|[)\]\",.])|$)"
     r"|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?\s+([AI])(?!\w)"
 )
@@ -117,56 +122,56 @@ _TRICKY = re.compile(
     r"[^.,]{0,20},\s?(?:and\s|so\s)?",
     re.IGNORECASE,
 )
-_NOT_THIS = re.compile(
+_NOT_ANOTHER_THING = re.compile(
     r",\s(?:and\s|but\s)?not\s(?:(?:an?|the|option)\s)?[-\w(][-\w.()%°]{0,24}\s?\Z", re.IGNORECASE
 )
 _NOT = re.compile(r"not\b")
 _TOKEN = re.compile(r"[\w'’]+")
 _MOST_WORDS = 8
 """Most words of an answer that is a letter among fillers."""
-_WRAPS = re.compile(r"[b<{](?:(?<!b)|ox)")
+_WRAPPER_START = re.compile(r"[b<{](?:(?<!b)|ox)")
 MOST_BOX = 400
 """Most characters of a box."""
 _BARE_LETTER = re.compile(
     rf"{_OPEN}(?i:(?:(?:the|my)\s)?(?:(?:final|correct)\s)?(?:answer|letter|choice)\s?(?:is|:)?)?{_OPEN}([A-Z]){_CLOSE}"
 )
-_MAY_BE_LETTER = re.compile(r"\s*\w(?:\W{1,2})?\s*\Z")
-_SIGNED_LETTER = re.compile(r"\s*[A-Za-z]{1,2}[-+*#\u2212\u2013]{1,2}\s*\Z")
-_SHORTEST = 8
-"""Characters from which an option is longer than a letter in any wrapping."""
-_BY_LETTER = (Rule.ALONE, Rule.EXACT, Rule.STATEMENT, Rule.LABEL, Rule.LINE, Rule.FILLERS)
+_LETTER_RULES = (Rule.ALONE, Rule.EXACT, Rule.STATEMENT, Rule.LABEL, Rule.LINE, Rule.FILLERS)
 
 
 def strict_decision(prediction: str, options: Mapping[str, str]) -> Decision:
     """The letter by the strict rules, from the surest to the boldest; None if none of them is sure."""
     if clue := common_answer(prediction, options):
         return Decision(clue.letter, (clue,))
-    text, cuts, torn = plain(prediction)
-    trail = tuple(Clue(Rule.CUT, None, cut) for cut in cuts)
-    if torn:
+    plain = plain_answer(prediction)
+    trail = [Clue(Rule.CUT, None, cut) for cut in plain.cuts]
+    if plain.is_torn:
         return Decision(None, (*trail, Clue(Rule.TORN, None, "")))
-    if is_nothing(text) and not AnswerText(text, options).mentions:
-        return Decision(None, (*trail, Clue(Rule.EMPTY, None, text)))
-    if is_error(text) and not AnswerText(text, options).mentions:
-        return Decision(None, (*trail, Clue(Rule.FAILED, None, text[:200])))
-    inner = _in_wrappers(text, options)
+    if is_nothing(plain.text) and not AnswerText(plain.text, options).mentions:
+        return Decision(None, (*trail, Clue(Rule.EMPTY, None, plain.text)))
+    if is_error(plain.text) and not AnswerText(plain.text, options).mentions:
+        return Decision(None, (*trail, Clue(Rule.FAILED, None, plain.text[:200])))
+    inner = _text_in_wrappers(plain.text, options)
+    trail += [Clue(Rule.CUT, None, cut) for cut in inner.cuts]
     text = _without_denial(bare_text(without_list(inner.text, options)), options)
-    trail += tuple(Clue(Rule.CUT, None, cut) for cut in inner.cuts)
     if len(text) > 2 * ENDS:
-        text = _ends(text)
+        text = _both_ends(text)
         cut = f"all but the first and the last {ENDS:,} characters"
-        trail = (*trail, Clue(Rule.CUT, None, cut))
+        trail.append(Clue(Rule.CUT, None, cut))
     clue = _clue(AnswerText(text, options)) or Clue(Rule.UNDECIDED, None, text[:200])
-    if inner.rest or inner.claims:
-        clue = _beside_wrappers(clue, inner, options)
+    if inner.rest or inner.rival_claim:
+        clue = _with_text_behind_wrappers(clue, inner, options)
     return Decision(clue.letter, (*trail, clue))
 
 
 def _clue(answer: AnswerText) -> Clue | None:
     """The clue of the first rule that has one; a conflict if its letter may be an option's content."""
     for rule in _RULES:
-        if clue := rule(answer):
-            return Clue(Rule.CONFLICT, None, clue.span) if _is_unclear(answer, clue) else clue
+        clue = rule(answer)
+        if clue is None:
+            continue
+        if _is_unclear(answer, clue):
+            return Clue(Rule.CONFLICT, None, clue.span)
+        return clue
     return None
 
 
@@ -174,17 +179,19 @@ def _is_unclear(answer: AnswerText, clue: Clue) -> bool:
     """Whether a bare letter may be a label or another option's content: "A" among blood groups, "C" beside C++."""
     if clue.rule in (Rule.FILLERS, Rule.LINE) and answer.contents.are_all_letters:
         return True
-    bare = _BARE_LETTER.fullmatch(clue.span) if clue.rule in _BY_LETTER else None
-    if not bare or bare[1] not in answer.contents.unclear_letters:
+    bare_letter = _BARE_LETTER.fullmatch(clue.span) if clue.rule in _LETTER_RULES else None
+    if not bare_letter or bare_letter[1] not in answer.contents.unclear_letters:
         return False
-    has_sign = SIGN_BEHIND.match(clue.span, bare.end(1)) and not clue.span.startswith("*")
-    return not (has_sign and answer.contents.has_signed_letter)
+    is_bold = clue.span.startswith("*")
+    has_sign = SIGN_BEHIND.match(clue.span, bare_letter.end(1)) and not is_bold
+    is_signed_letter = has_sign and answer.contents.has_signed_letter
+    return not is_signed_letter
 
 
-def _in_wrappers(text: str, options: Mapping[str, str]) -> Inner:
+def _text_in_wrappers(text: str, options: Mapping[str, str]) -> InnerText:
     """The text inside wrappers such as a box, if one of them has a letter."""
-    if not _WRAPS.search(text):
-        return Inner(text, (), "")
+    if not _WRAPPER_START.search(text):
+        return InnerText(text, (), "")
 
     def read_letter(inner: str) -> str | None:
         if len(inner) > MOST_BOX:
@@ -195,111 +202,59 @@ def _in_wrappers(text: str, options: Mapping[str, str]) -> Inner:
     def is_claim(inner: str) -> bool:
         answer = AnswerText(bare_text(inner)[:MOST_BOX], options)
         is_letter = bool(_NOTHING_MORE.fullmatch(answer.text))
-        is_number = bool(answer.contents.values) and any(sign.isdigit() for sign in answer.text)
-        return is_letter or is_number or bool(answer.mentions) or len(_letters(answer)) > 1
+        has_digit = any(character.isdigit() for character in answer.text)
+        is_number = has_digit and bool(answer.contents.values)
+        return is_letter or is_number or bool(answer.mentions) or len(_letters_alone(answer)) > 1
 
     return inner_text(text, read_letter, is_claim)
 
 
-def _beside_wrappers(clue: Clue, inner: Inner, options: Mapping[str, str]) -> Clue:
+def _with_text_behind_wrappers(clue: Clue, inner: InnerText, options: Mapping[str, str]) -> Clue:
     """The clue, unless a later statement contradicts it, or a rival box is not settled by a later statement."""
-    rest = last_statement(AnswerText(bare_text(inner.rest)[-ENDS:], options))
-    if inner.claims and (rest is None or rest.letter not in options):
-        return Clue(Rule.CONFLICT, None, inner.claims[:200])
-    if rest and rest.letter in options and clue.letter in options and rest.letter != clue.letter:
-        return Clue(Rule.CONFLICT, None, rest.span)
+    statement = last_statement(AnswerText(bare_text(inner.rest)[-ENDS:], options))
+    if statement is None or statement.letter not in options:
+        if inner.rival_claim:
+            return Clue(Rule.CONFLICT, None, inner.rival_claim[:200])
+        return clue
+    if clue.letter in options and statement.letter != clue.letter:
+        return Clue(Rule.CONFLICT, None, statement.span)
     return clue
 
 
 def _without_denial(text: str, options: Mapping[str, str]) -> str:
     """The text without a denial of another thing at its end: "B, not A". An option such as "not sure" keeps it."""
-    match = _NOT_THIS.search(text)
+    match = _NOT_ANOTHER_THING.search(text)
     if not match or any(_NOT.match(plain_content(option)) for option in options.values()):
         return text
     return text[: match.start()]
 
 
-def _ends(text: str) -> str:
+def _both_ends(text: str) -> str:
     """The first and the last part of a long answer; a sentence broken by the cut is left out."""
     tail = text[-ENDS:]
-    broken = _SENTENCES.search(tail)
-    return text[:ENDS] + "\n" + tail[broken.end() if broken else 0 :]
-
-
-def common_answer(prediction: str, options: Mapping[str, str]) -> Clue | None:
-    """The clue of the most common answers, "B.", "B. cat" or "The answer is B.": a shortcut with the rules' result."""
-    stated = _STATED.fullmatch(prediction)
-    match = stated or _LABELLED.fullmatch(prediction)
-    if not match or match[1] not in options:
-        return None
-    letter = match[1]
-    content = match[2]
-    short = [text for text in options.values() if len(text) < _SHORTEST]
-    if stated and any(map(_MAY_BE_LETTER.match, short)):
-        return None
-    if not stated and not content and any(map(_SIGNED_LETTER.match, short)):
-        return None
-    if not content:
-        return (
-            Clue(Rule.STATEMENT, letter, prediction)
-            if stated
-            else _alone(letter, prediction, options)
-        )
-    is_own = options[letter].strip() == content
-    if not is_own or not is_normalized("NFKC", prediction):
-        return None
-    return Clue(Rule.STATEMENT if stated else Rule.LABEL, letter, prediction)
+    sentence_end = _SENTENCES.search(tail)
+    if sentence_end:
+        tail = tail[sentence_end.end() :]
+    return text[:ENDS] + "\n" + tail
 
 
 def _letter_alone(answer: AnswerText) -> Clue | None:
     """A single letter in any wrapper, in either case, possibly repeated."""
-    match = _NOTHING_MORE.fullmatch(answer.text) if len(answer.text) < 400 else None
-    if not match or (
-        answer.contents.has_signed_letter and SIGN_BEHIND.match(answer.text, match.end(1))
-    ):
+    match = _NOTHING_MORE.fullmatch(answer.text) if len(answer.text) < _LONGEST_LETTER else None
+    if not match:
         return None
-    if _SIZE.fullmatch(answer.text.upper()):
+    if answer.contents.has_signed_letter and SIGN_BEHIND.match(answer.text, match.end(1)):
         return None
-    if _SMILES.fullmatch(answer.text):
+    if _MAGNITUDE.fullmatch(answer.text.upper()):
+        return None
+    if _SMILEY.fullmatch(answer.text):
         return _conflict(answer)
-    return _alone(match[1], answer.text, answer.options)
-
-
-def _alone(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
-    """The clue of a letter alone: a label, an option's initial, or unclear if it may be an option's content."""
-    if written in options:
-        return Clue(Rule.ALONE, written, span)
-    letter = written.upper()
-    is_content = any(
-        len(text) < 12 and plain_content(text) == written.lower() for text in options.values()
-    )
-    if is_content:
-        return Clue(Rule.CONFLICT, None, span) if letter in options else None
-    if letter in options:
-        return Clue(Rule.ALONE, letter, span)
-    return _initial(letter, span, options)
-
-
-def _initial(letter: str, span: str, options: Mapping[str, str]) -> Clue:
-    """The clue of a letter that is no label: the one option that starts with it, as T for True."""
-    texts = {label: plain_content(text) for label, text in options.items()}
-    initials = {label: text[:1].upper() for label, text in texts.items()}
-    meant = [label for label, initial in initials.items() if initial == letter]
-    is_usual = bool({texts[label] for label in meant} & ABBREVIATED)
-    next_label = USUAL_LETTERS[len(options) : len(options) + 1]  # "" after the last
-    if letter == next_label and not is_usual:
-        meant = []
-    if not meant:
-        return Clue(Rule.OUTSIDE, none_of(options), span)
-    may_be_label = letter in USUAL_LETTERS[:_LABELS] and not is_usual
-    sure = len(meant) == 1 and not may_be_label and not options.keys() & {*initials.values()}
-    return Clue(Rule.EXACT, meant[0], span) if sure else Clue(Rule.CONFLICT, None, span)
+    return letter_clue(match[1], answer.text, answer.options)
 
 
 def _content_alone(answer: AnswerText) -> Clue | None:
     """One option's text, which may be a number, and nothing else."""
-    differ = answer.contents.differ_in_brackets
-    text = with_brackets(answer.text) if differ else answer.plain
+    text = with_brackets(answer.text) if answer.contents.differ_in_brackets else answer.plain
     letters = answer.contents.equal_letters(text)
     if not letters:
         return None
@@ -319,7 +274,7 @@ def _same_in_other_words(answer: AnswerText) -> Clue | None:
     synonyms = next((group for group in SAME if text in group), frozenset())
     letters = [letter for letter, content in contents.items() if content in synonyms]
     if not letters and (text in NOBODY or text in NONE_OF_THE_OPTIONS):
-        letters = _meaning_none(answer, is_nobody=text in NOBODY)
+        letters = _letters_of_none(answer, is_nobody=text in NOBODY)
         if not letters and any(map(NONE_LIKE.search, answer.options.values())):
             return _conflict(answer)
     elif not letters and not introduction:
@@ -334,7 +289,7 @@ def _same_in_other_words(answer: AnswerText) -> Clue | None:
     return Clue(Rule.EXACT, letters[0], answer.text) if letters else None
 
 
-def _meaning_none(answer: AnswerText, is_nobody: bool) -> list[str]:
+def _letters_of_none(answer: AnswerText, is_nobody: bool) -> list[str]:
     """Letters of the options that mean none of the options or, with `is_nobody`, nobody or zero."""
     zero = {letter for letter, number in answer.contents.values.items() if number.values == {0}}
     letters = []
@@ -347,29 +302,38 @@ def _meaning_none(answer: AnswerText, is_nobody: bool) -> list[str]:
 
 def _place_alone(answer: AnswerText) -> Clue | None:
     """A whole answer with an option's place, as "the second", if no option is about places or numbers."""
-    match = PLACE_ALONE.fullmatch(answer.text.strip(" .。!\"'")) if len(answer.text) < 60 else None
+    bare = answer.text.strip(" .。!\"'")
+    match = PLACE_ALONE.fullmatch(bare) if len(answer.text) < _LONGEST_PLACE else None
     if not match or any(map(PLACE_WORDS.search, answer.options.values())):
         return None
     letters = list(answer.options)
-    word = "last" if match["end"] else (match["word"] or match["han"] or "").lower()
-    number = int(match["number"] or match["hash"] or match["digit"] or 0) - 1
+    index = _place_index(match, len(letters))
+    if not 0 <= index < len(letters):
+        return None
+    return Clue(Rule.STATEMENT, letters[index], answer.text)
+
+
+def _place_index(match: re.Match[str], options: int) -> int:
+    """The index of an option's place, from 0, in a match of `PLACE_ALONE`; it may be outside of the options."""
+    word = (match["word"] or match["han"] or "").lower()
+    if match["end"] or word == "last":
+        return options - 1
     if word:
-        number = len(letters) - 1 if word == "last" else ORDINALS[word]
-    inside = 0 <= number < len(letters)
-    return Clue(Rule.STATEMENT, letters[number], answer.text) if inside else None
+        return ORDINALS[word]
+    return int(match["number"] or match["hash"] or match["digit"]) - 1
 
 
 def _repetition(answer: AnswerText) -> Clue | None:
     """An answer that ends in the same passage over and over, from a model that never stopped."""
     text = answer.text
-    last = text[-min(_LAST, len(text) // 2) :]
-    period = len(text) - len(last) - text.rfind(last, 0, -1)
+    tail = text[-min(_LAST_CHARACTERS, len(text) // 2) :]
+    period = len(text) - len(tail) - text.rfind(tail, 0, -1)
     passage = text[-period:]
-    endless = len(passage) > 1 and text.endswith(passage * _ENDLESS)
-    return Clue(Rule.REPETITION, None, passage[:200]) if endless else None
+    is_endless = len(passage) > 1 and text.endswith(passage * _ENDLESS_REPETITIONS)
+    return Clue(Rule.REPETITION, None, passage[:200]) if is_endless else None
 
 
-def _speaks(answer: AnswerText) -> Clue | None:
+def _instruction(answer: AnswerText) -> Clue | None:
     """An answer that instructs its reader; the letter that it demands is in the span."""
     span = instruction_to_reader(answer)
     return Clue(Rule.SPEAKS, None, span) if span else None
@@ -385,11 +349,11 @@ def _statement(answer: AnswerText) -> Clue | None:
             return None
         return Clue(Rule.ELSEWHERE, None, statement.span)
     is_unsure = (
-        _RETRACTED.match(answer.masked, statement.end)
+        _RETRACTION.match(answer.masked, statement.end)
         or statement.is_doubted
         or is_hedged(answer, statement)
-        or _contradicted(answer, statement)
-        or _corrected(answer, statement)
+        or _is_contradicted(answer, statement)
+        or _is_corrected(answer, statement)
     )
     if is_unsure:
         return Clue(Rule.CONFLICT, None, statement.span)
@@ -417,19 +381,19 @@ def _leading_label(answer: AnswerText) -> Clue | None:
         return Clue(Rule.CONFLICT, None, label.span)
     behind = label.end if own or is_cut else match.end()
     if any(
-        is_taken_back(answer, end) or _RETRACTED.match(answer.masked, end)
+        is_taken_back(answer, end) or _RETRACTION.match(answer.masked, end)
         for end in (match.end(1), behind)
     ):
         return Clue(Rule.CONFLICT, None, label.span)
     is_label = own or is_cut or is_marked or _REASON.match(rest)
-    if not is_label or (not own and _NO.fullmatch(rest)):
+    if not is_label or (not own and _PLAIN_NO.fullmatch(rest)):
         return None
-    others = _letters(answer, label.end) - {label.letter}
+    others = _letters_alone(answer, label.end) - {label.letter}
     if (
         others
         or is_hedged(answer, label)
         or SECOND_THOUGHTS.search(rest)
-        or _contradicted(answer, label)
+        or _is_contradicted(answer, label)
     ):
         return None if own and not others else Clue(Rule.CONFLICT, None, label.span)
     return Clue(Rule.LABEL, label.letter, label.span)
@@ -441,7 +405,7 @@ def _is_cut_short(answer: AnswerText, letter: str, rest: str) -> bool:
     return len(bare) > 2 and answer.contents.texts[letter].startswith(bare)
 
 
-def _own_line(answer: AnswerText) -> Clue | None:
+def _letter_on_its_line(answer: AnswerText) -> Clue | None:
     """A letter on a line of its own, if no other letter has such a line."""
     lines = {}
     for line in answer.masked.split("\n"):
@@ -454,7 +418,7 @@ def _own_line(answer: AnswerText) -> Clue | None:
     if (
         letter not in answer.options
         or answer.named_options.affirmed - {letter}
-        or _letters(answer) - {letter}
+        or _letters_alone(answer) - {letter}
     ):
         return None
     return Clue(Rule.LINE, letter, span)
@@ -463,22 +427,22 @@ def _own_line(answer: AnswerText) -> Clue | None:
 def _labelled_content(answer: AnswerText) -> Clue | None:
     """The only option that appears with its own label: "it shows (B) cat"; a list of options has several."""
     labels: dict[str, str] = {}
-    for place in _letter_places(answer.masked):
+    for place in _letter_alone_places(answer.masked):
         label = reference_at(answer, place)
         if label is None or label.content_letter != label.letter:
             continue
-        if not _OF_A_THING.search(answer.masked, max(0, place - _BEFORE), place):
+        if not _OF_A_THING.search(answer.masked, max(0, place - _FRONT_CHARACTERS), place):
             labels[label.letter] = label.span
     if len(labels) != 1:
         return None
     letter, span = labels.popitem()
     denied = NOT.search(answer.sentence(answer.text.find(span)))
-    if _letters(answer) - {letter} or answer.named_options.every - {letter} or denied:
+    if _letters_alone(answer) - {letter} or answer.named_options.every - {letter} or denied:
         return None
     return Clue(Rule.LABELLED, letter, span)
 
 
-def _among_fillers(answer: AnswerText) -> Clue | None:
+def _letter_among_fillers(answer: AnswerText) -> Clue | None:
     """A letter among filler words: "I think B", "B, of course"."""
     words = [word[0] for word in islice(_TOKEN.finditer(answer.text), _MOST_WORDS + 1)]
     if len(words) > _MOST_WORDS:
@@ -490,12 +454,12 @@ def _among_fillers(answer: AnswerText) -> Clue | None:
     if len(letters) != 1:
         return None
     letter = letters[0]
-    if letter not in answer.options or letter not in _letters(answer) - {"A"}:
+    if letter not in answer.options or letter not in _letters_alone(answer) - {"A"}:
         return None
     return Clue(Rule.FILLERS, letter, answer.text)
 
 
-def _named_content(answer: AnswerText) -> Clue | None:
+def _only_named_content(answer: AnswerText) -> Clue | None:
     """The only option named by its content, in full and without a denial."""
     affirmed = answer.named_options.affirmed
     every = answer.named_options.every
@@ -514,7 +478,7 @@ def _named_content(answer: AnswerText) -> Clue | None:
         return Clue(Rule.CONFLICT, None, span)
     if answer.contents.texts[letter] in COMMON and is_another_word(answer, letter):
         return Clue(Rule.CONFLICT, None, span)
-    if _letters(answer) - {letter} or (len(every) > 1 and len(every) == len(answer.options)):
+    if _letters_alone(answer) - {letter} or (len(every) > 1 and len(every) == len(answer.options)):
         return Clue(Rule.CONFLICT, None, span)
     return Clue(Rule.NAMED, letter, span)
 
@@ -523,7 +487,7 @@ def _refusal(answer: AnswerText) -> Clue | None:
     """An answer in which every sentence refuses, if no option means that none is right."""
     if answer.mentions or any(map(NONE_LIKE.search, answer.options.values())):
         return None
-    if not refuses(answer.text) or _letters(answer):
+    if not refuses(answer.text) or _letters_alone(answer):
         return None
     return Clue(Rule.REFUSAL, none_of(answer.options), answer.text)
 
@@ -550,13 +514,13 @@ _RULES: tuple[Callable[[AnswerText], Clue | None], ...] = (
     _place_alone,
     initial_and_surname,
     _repetition,
-    _speaks,
+    _instruction,
     _statement,
     _leading_label,
-    _own_line,
+    _letter_on_its_line,
     _labelled_content,
-    _among_fillers,
-    _named_content,
+    _letter_among_fillers,
+    _only_named_content,
     _refusal,
 )
 
@@ -565,7 +529,7 @@ def _conflict(answer: AnswerText) -> Clue:
     return Clue(Rule.CONFLICT, None, answer.text[:200])
 
 
-def _contradicted(answer: AnswerText, statement: Reference) -> bool:
+def _is_contradicted(answer: AnswerText, statement: Reference) -> bool:
     """Whether the text around a statement names another option: beside it, or as the only affirmed option."""
     if statement.content_letter is not None and statement.content_letter != statement.letter:
         return True
@@ -573,28 +537,30 @@ def _contradicted(answer: AnswerText, statement: Reference) -> bool:
     return len(affirmed) == 1 and statement.letter not in affirmed
 
 
-def _corrected(answer: AnswerText, statement: Reference) -> bool:
+def _is_corrected(answer: AnswerText, statement: Reference) -> bool:
     """Whether second thoughts and another letter follow a statement, or another label follows its content."""
     rest = answer.masked[statement.end :]
-    if _SCORED.match(answer.text, statement.start + 1):
+    if _SCORE.match(answer.text, statement.start + 1):
         return True
-    others = _letters(answer, statement.end) - {statement.letter}
+    others = _letters_alone(answer, statement.end) - {statement.letter}
     if others and SECOND_THOUGHTS.search(rest):
         return True
-    is_content = statement.content_letter is not None and not _LABELS_ITSELF.match(statement.span)
+    is_content = statement.content_letter is not None and not _STARTS_WITH_LABEL.match(
+        statement.span
+    )
     sentence = _SENTENCES.split(rest.replace("i.e.", ""), maxsplit=1)[0]
     return bool(others) and is_content and any(f"option {letter}" in sentence for letter in others)
 
 
-def _letter_places(masked: str) -> list[int]:
+def _letter_alone_places(masked: str) -> list[int]:
     """Positions of letters that stand alone; A and I are words unless punctuation sets them off."""
     places = [match.start(1) for match in _LETTER_ALONE.finditer(masked)]
-    places += [match.start(match.lastindex or 1) for match in _SET_OFF.finditer(masked)]
+    places += [match.start(match.lastindex or 1) for match in _A_OR_I_ALONE.finditer(masked)]
     return places
 
 
-def _letters(answer: AnswerText, start: int = 0) -> set[str]:
+def _letters_alone(answer: AnswerText, start: int = 0) -> set[str]:
     """Letters that stand alone from here on, as options do; a letter after I only if it is an option."""
     masked = answer.masked[start:]
-    letters = {masked[place] for place in _letter_places(masked)}
+    letters = {masked[place] for place in _letter_alone_places(masked)}
     return {letter for letter in letters if letter in USUAL_LETTERS or letter in answer.options}

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from scoring.multiple_choice.extract import extract
-from scoring.multiple_choice.numbers import numbers_in_digits, spelled, text_as_number
+from scoring.multiple_choice.numbers import numbers_in_digits, normalized_text, text_as_number
 
 WHOLE = {
     "−.5": (-0.5, ""), "minus 0.50": (-0.5, ""), "-1/2": (-0.5, ""), "½": (0.5, ""), "2½": (2.5, ""),
@@ -28,7 +28,7 @@ NONE = (
 
 
 def values(text):
-    number = text_as_number(spelled(text).lower())
+    number = text_as_number(normalized_text(text).lower())
     return number and (sorted(map(float, number.values)), number.unit)
 
 
@@ -40,10 +40,10 @@ def test_a_number_has_one_normal_form(text, number):
 
 @pytest.mark.parametrize("text", NONE)
 def test_what_is_no_number_has_no_value(text):
-    number = text_as_number(spelled(text).lower())
+    number = text_as_number(normalized_text(text).lower())
     assert number is None or not number.values
     assert all(
-        not number.values for number in numbers_in_digits(spelled(text).lower()) if "第" not in text
+        not number.values for number in numbers_in_digits(normalized_text(text).lower()) if "第" not in text
     )
 
 
