@@ -63,7 +63,6 @@ _ENDLESS_REPETITIONS = 6
 """Repetitions from which a passage is endless."""
 _LAST_CHARACTERS = 12
 """Characters at the end of an answer that are searched for earlier in it, to find a repetition."""
-
 _LONGEST_LETTER = 400
 """Characters from which an answer is more than a letter in wrappers."""
 _LONGEST_PLACE = 60
@@ -90,7 +89,7 @@ _RETRACTION = re.compile(
 _PLAIN_NO = re.compile(
     r"(?:no|(?:this|that|it) is (?:false|wrong|incorrect))\b[\s.!]*", re.IGNORECASE
 )
-_LABEL = re.compile(
+_LEADING_LABEL = re.compile(
     rf"[\s\"'(\[*#>-]*([A-Z])(?!{IN_A_WORD})[\"')\]*]*[ \t]*([.:,)、-]?)(?![\\/])[\"')\]*]*\s*"
 )
 _INITIAL = re.compile(r"[A-Z]\.(?!\w)(?:\s|\Z)")
@@ -102,7 +101,8 @@ _OF_A_THING = re.compile(
 )
 """Words that make the letter behind them a name: "image B", "the car B"."""
 _FRONT_CHARACTERS = 32
-_STARTS_WITH_LABEL = re.compile(r"\W{0,3}[A-Z]\W")
+"""Characters before a letter to search for such words."""
+_STARTS_WITH_LETTER = re.compile(r"\W{0,3}[A-Z]\W")
 _SCORE = re.compile(r"[\"']\s?:\s?[.\d]")
 """A score behind an option's letter, as in "A": 0.1, one of several."""
 _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
@@ -126,7 +126,7 @@ _NOT_ANOTHER_THING = re.compile(
     r",\s(?:and\s|but\s)?not\s(?:(?:an?|the|option)\s)?[-\w(][-\w.()%°]{0,24}\s?\Z", re.IGNORECASE
 )
 _NOT = re.compile(r"not\b")
-_TOKEN = re.compile(r"[\w'’]+")
+_ANY_WORD = re.compile(r"[\w'’]+")
 _MOST_WORDS = 8
 """Most words of an answer that is a letter among fillers."""
 _WRAPPER_START = re.compile(r"[b<{](?:(?<!b)|ox)")
@@ -157,13 +157,13 @@ def strict_decision(prediction: str, options: Mapping[str, str]) -> Decision:
         text = _both_ends(text)
         cut = f"all but the first and the last {ENDS:,} characters"
         trail.append(Clue(Rule.CUT, None, cut))
-    clue = _clue(AnswerText(text, options)) or Clue(Rule.UNDECIDED, None, text[:200])
+    clue = _first_clue(AnswerText(text, options)) or Clue(Rule.UNDECIDED, None, text[:200])
     if inner.rest or inner.rival_claim:
         clue = _with_text_behind_wrappers(clue, inner, options)
     return Decision(clue.letter, (*trail, clue))
 
 
-def _clue(answer: AnswerText) -> Clue | None:
+def _first_clue(answer: AnswerText) -> Clue | None:
     """The clue of the first rule that has one; a conflict if its letter may be an option's content."""
     for rule in _RULES:
         clue = rule(answer)
@@ -176,7 +176,10 @@ def _clue(answer: AnswerText) -> Clue | None:
 
 
 def _is_unclear(answer: AnswerText, clue: Clue) -> bool:
-    """Whether a bare letter may be a label or another option's content: "A" among blood groups, "C" beside C++."""
+    """Whether a bare letter may be a label or another option's content: "A" among blood groups, "C" beside C++.
+
+    A sign behind the letter makes it one of these contents, and it isn't unclear.
+    """
     if clue.rule in (Rule.FILLERS, Rule.LINE) and answer.contents.are_all_letters:
         return True
     bare_letter = _BARE_LETTER.fullmatch(clue.span) if clue.rule in _LETTER_RULES else None
@@ -196,7 +199,7 @@ def _text_in_wrappers(text: str, options: Mapping[str, str]) -> InnerText:
     def read_letter(inner: str) -> str | None:
         if len(inner) > MOST_BOX:
             return None
-        clue = _clue(AnswerText(bare_text(inner), options))
+        clue = _first_clue(AnswerText(bare_text(inner), options))
         return clue.letter if clue and clue.letter in options else None
 
     def is_claim(inner: str) -> bool:
@@ -266,27 +269,33 @@ def _content_alone(answer: AnswerText) -> Clue | None:
 
 def _same_in_other_words(answer: AnswerText) -> Clue | None:
     """A whole answer with the same meaning as one option: "nope", "No one" for "nobody", "none" for 0."""
-    text = answer.plain
-    introduction = INTRODUCED.match(text)
-    if introduction:
-        text = text[introduction.end() :]
-    contents = answer.contents.texts
-    synonyms = next((group for group in SAME if text in group), frozenset())
-    letters = [letter for letter, content in contents.items() if content in synonyms]
+    introduction = INTRODUCED.match(answer.plain)
+    text = answer.plain[introduction.end() :] if introduction else answer.plain
+    letters = _letters_of_synonyms(answer, text)
     if not letters and (text in NOBODY or text in NONE_OF_THE_OPTIONS):
         letters = _letters_of_none(answer, is_nobody=text in NOBODY)
         if not letters and any(map(NONE_LIKE.search, answer.options.values())):
             return _conflict(answer)
     elif not letters and not introduction:
-        bare = ARTICLE.sub("", text)
-        letters = [
-            letter
-            for letter, content in contents.items()
-            if bare and ARTICLE.sub("", content) == bare
-        ]
+        letters = _letters_without_article(answer, text)
     if len(letters) > 1:
         return _conflict(answer)
     return Clue(Rule.EXACT, letters[0], answer.text) if letters else None
+
+
+def _letters_of_synonyms(answer: AnswerText, text: str) -> list[str]:
+    """Letters of the options in the text's group of words with the same meaning."""
+    synonyms = next((group for group in SAME if text in group), frozenset())
+    return [letter for letter, content in answer.contents.texts.items() if content in synonyms]
+
+
+def _letters_without_article(answer: AnswerText, text: str) -> list[str]:
+    """Letters of the options that differ from the text in the article at most."""
+    bare = ARTICLE.sub("", text)
+    if not bare:
+        return []
+    contents = answer.contents.texts
+    return [letter for letter, content in contents.items() if ARTICLE.sub("", content) == bare]
 
 
 def _letters_of_none(answer: AnswerText, is_nobody: bool) -> list[str]:
@@ -362,7 +371,7 @@ def _statement(answer: AnswerText) -> Clue | None:
 
 def _leading_label(answer: AnswerText) -> Clue | None:
     """A label at the start of the answer: "B. cat", "B) because", "B" and a line break."""
-    match = _LABEL.match(answer.masked)
+    match = _LEADING_LABEL.match(answer.masked)
     if not match or match[1] not in answer.options:
         return None
     label = reference_at(answer, match.start(1))
@@ -371,32 +380,48 @@ def _leading_label(answer: AnswerText) -> Clue | None:
     rest = answer.text[match.end() :]
     if _INITIAL.match(rest):
         return None
-    own = label.content_letter == label.letter
-    is_cut = _is_cut_short(answer, match[1], rest)
-    is_marked = match[2] not in ("", "-") or "\n" in match[0] or match[0].lstrip()[0] in "(["
-    is_article = match[0].strip() == "A" and own
-    if label.content_letter not in (None, label.letter) or (
-        is_article and answer.named_options.affirmed - {"A"}
-    ):
-        return Clue(Rule.CONFLICT, None, label.span)
-    behind = label.end if own or is_cut else match.end()
-    if any(
-        is_taken_back(answer, end) or _RETRACTION.match(answer.masked, end)
-        for end in (match.end(1), behind)
-    ):
-        return Clue(Rule.CONFLICT, None, label.span)
-    is_label = own or is_cut or is_marked or _REASON.match(rest)
-    if not is_label or (not own and _PLAIN_NO.fullmatch(rest)):
-        return None
-    others = _letters_alone(answer, label.end) - {label.letter}
+    conflict = Clue(Rule.CONFLICT, None, label.span)
+    has_own_content = label.content_letter == label.letter
+    has_content = has_own_content or _is_cut_short(answer, match[1], rest)
+    label_end = label.end if has_content else match.end()
     if (
-        others
-        or is_hedged(answer, label)
-        or SECOND_THOUGHTS.search(rest)
-        or _is_contradicted(answer, label)
+        _has_other_content(answer, match, label)
+        or _is_retracted(answer, match.end(1))
+        or _is_retracted(answer, label_end)
     ):
-        return None if own and not others else Clue(Rule.CONFLICT, None, label.span)
+        return conflict
+    is_label = has_content or _is_marked(match) or _REASON.match(rest)
+    if not is_label or (not has_own_content and _PLAIN_NO.fullmatch(rest)):
+        return None
+    if _letters_alone(answer, label.end) - {label.letter}:
+        return conflict
+    is_unsure = (
+        is_hedged(answer, label) or SECOND_THOUGHTS.search(rest) or _is_contradicted(answer, label)
+    )
+    if is_unsure:
+        return None if has_own_content else conflict
     return Clue(Rule.LABEL, label.letter, label.span)
+
+
+def _has_other_content(answer: AnswerText, match: re.Match[str], label: Reference) -> bool:
+    """Whether the label stands before another option's content, or may be the article "A" of one."""
+    if label.content_letter is None:
+        return False
+    if label.content_letter != label.letter:
+        return True
+    may_be_article = match[0].strip() == "A"
+    return may_be_article and bool(answer.named_options.affirmed - {"A"})
+
+
+def _is_marked(label: re.Match[str]) -> bool:
+    """Whether a sign, a bracket or a line break sets a label off: "B.", "(B)"."""
+    has_sign = label[2] not in ("", "-")
+    return has_sign or "\n" in label[0] or label[0].lstrip()[0] in "(["
+
+
+def _is_retracted(answer: AnswerText, end: int) -> bool:
+    """Whether the option that ends here is called wrong, or retracted, directly after it."""
+    return is_taken_back(answer, end) or _RETRACTION.match(answer.masked, end) is not None
 
 
 def _is_cut_short(answer: AnswerText, letter: str, rest: str) -> bool:
@@ -407,49 +432,47 @@ def _is_cut_short(answer: AnswerText, letter: str, rest: str) -> bool:
 
 def _letter_on_its_line(answer: AnswerText) -> Clue | None:
     """A letter on a line of its own, if no other letter has such a line."""
-    lines = {}
+    line_by_letter = {}
     for line in answer.masked.split("\n"):
         match = _LINE.fullmatch(line)
         if match:
-            lines[match[1]] = line.strip()
-    if len(lines) != 1:
+            line_by_letter[match[1]] = line.strip()
+    if len(line_by_letter) != 1:
         return None
-    letter, span = lines.popitem()
-    if (
-        letter not in answer.options
-        or answer.named_options.affirmed - {letter}
-        or _letters_alone(answer) - {letter}
-    ):
+    letter, span = line_by_letter.popitem()
+    has_rival = answer.named_options.affirmed - {letter} or _letters_alone(answer) - {letter}
+    if letter not in answer.options or has_rival:
         return None
     return Clue(Rule.LINE, letter, span)
 
 
 def _labelled_content(answer: AnswerText) -> Clue | None:
     """The only option that appears with its own label: "it shows (B) cat"; a list of options has several."""
-    labels: dict[str, str] = {}
+    span_by_letter: dict[str, str] = {}
     for place in _letter_alone_places(answer.masked):
         label = reference_at(answer, place)
         if label is None or label.content_letter != label.letter:
             continue
         if not _OF_A_THING.search(answer.masked, max(0, place - _FRONT_CHARACTERS), place):
-            labels[label.letter] = label.span
-    if len(labels) != 1:
+            span_by_letter[label.letter] = label.span
+    if len(span_by_letter) != 1:
         return None
-    letter, span = labels.popitem()
-    denied = NOT.search(answer.sentence(answer.text.find(span)))
-    if _letters_alone(answer) - {letter} or answer.named_options.every - {letter} or denied:
+    letter, span = span_by_letter.popitem()
+    has_rival = _letters_alone(answer) - {letter} or answer.named_options.every - {letter}
+    is_denied = NOT.search(answer.sentence(answer.text.find(span)))
+    if has_rival or is_denied:
         return None
     return Clue(Rule.LABELLED, letter, span)
 
 
 def _letter_among_fillers(answer: AnswerText) -> Clue | None:
     """A letter among filler words: "I think B", "B, of course"."""
-    words = [word[0] for word in islice(_TOKEN.finditer(answer.text), _MOST_WORDS + 1)]
+    words = [word[0] for word in islice(_ANY_WORD.finditer(answer.text), _MOST_WORDS + 1)]
     if len(words) > _MOST_WORDS:
         return None
     letters = [word for word in words if len(word) == 1 and word.isupper() and word != "I"]
-    others = [word.lower() for word in words if word not in letters]
-    if "?" in answer.text or not FILLERS.issuperset(others):
+    other_words = [word.lower() for word in words if word not in letters]
+    if "?" in answer.text or not FILLERS.issuperset(other_words):
         return None
     if len(letters) != 1:
         return None
@@ -462,23 +485,27 @@ def _letter_among_fillers(answer: AnswerText) -> Clue | None:
 def _only_named_content(answer: AnswerText) -> Clue | None:
     """The only option named by its content, in full and without a denial."""
     affirmed = answer.named_options.affirmed
-    every = answer.named_options.every
-    if len(affirmed) != 1:
-        return _conflict(answer) if len(affirmed) > 1 else None
+    if not affirmed:
+        return None
+    if len(affirmed) > 1:
+        return _conflict(answer)
     letter = next(iter(affirmed))
     if is_compound(answer, letter):
         return _conflict(answer)
     mention = next(mention for mention in answer.mentions if mention.letter == letter)
-    span = answer.text[mention.start : mention.end]
-    if (
+    is_common = answer.contents.texts[letter] in COMMON
+    named = len(answer.named_options.every)
+    are_all_named = named > 1 and named == len(answer.options)
+    is_unsure = (
         is_taken_back_later(answer, letter)
         or is_one_of_both(answer, letter)
         or loses_sign(answer, mention)
-    ):
-        return Clue(Rule.CONFLICT, None, span)
-    if answer.contents.texts[letter] in COMMON and is_another_word(answer, letter):
-        return Clue(Rule.CONFLICT, None, span)
-    if _letters_alone(answer) - {letter} or (len(every) > 1 and len(every) == len(answer.options)):
+        or (is_common and is_another_word(answer, letter))
+        or _letters_alone(answer) - {letter}
+        or are_all_named
+    )
+    span = answer.text[mention.start : mention.end]
+    if is_unsure:
         return Clue(Rule.CONFLICT, None, span)
     return Clue(Rule.NAMED, letter, span)
 
@@ -498,9 +525,10 @@ def refuses(text: str) -> bool:
         return False
     sentences = []
     for part in _SENTENCES.split(text):
-        sentence = INTRODUCED.sub("", part.strip(" ,\"'()*"), count=1)
-        sentences.append(_TRICKY.sub("", sentence))
-    sentences = [sentence for sentence in sentences if sentence]
+        without_introduction = INTRODUCED.sub("", part.strip(" ,\"'()*"), count=1)
+        sentence = _TRICKY.sub("", without_introduction)
+        if sentence:
+            sentences.append(sentence)
     return bool(sentences) and all(
         REFUSALS.fullmatch(sentence) and not STILL_ANSWERS.search(sentence)
         for sentence in sentences
@@ -538,18 +566,23 @@ def _is_contradicted(answer: AnswerText, statement: Reference) -> bool:
 
 
 def _is_corrected(answer: AnswerText, statement: Reference) -> bool:
-    """Whether second thoughts and another letter follow a statement, or another label follows its content."""
-    rest = answer.masked[statement.end :]
+    """Whether second thoughts and another letter follow a statement, or another label follows its content.
+
+    A score behind its letter is one of several options' scores, and no statement either.
+    """
     if _SCORE.match(answer.text, statement.start + 1):
         return True
-    others = _letters_alone(answer, statement.end) - {statement.letter}
-    if others and SECOND_THOUGHTS.search(rest):
+    other_letters = _letters_alone(answer, statement.end) - {statement.letter}
+    if not other_letters:
+        return False
+    rest = answer.masked[statement.end :]
+    if SECOND_THOUGHTS.search(rest):
         return True
-    is_content = statement.content_letter is not None and not _STARTS_WITH_LABEL.match(
-        statement.span
-    )
-    sentence = _SENTENCES.split(rest.replace("i.e.", ""), maxsplit=1)[0]
-    return bool(others) and is_content and any(f"option {letter}" in sentence for letter in others)
+    is_content = statement.content_letter is not None
+    if not is_content or _STARTS_WITH_LETTER.match(statement.span):
+        return False
+    rest_of_sentence = _SENTENCES.split(rest.replace("i.e.", ""), maxsplit=1)[0]
+    return any(f"option {letter}" in rest_of_sentence for letter in other_letters)
 
 
 def _letter_alone_places(masked: str) -> list[int]:
