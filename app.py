@@ -448,7 +448,7 @@ def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, .
         benchmarks_page.routes(BenchmarksPage(scoring.service, layout)),
         people_api.routes(people, layout),
         task_map_api.routes(maps, layout),
-        export_api.routes(context.arena.public_files, layout, owners.part),
+        export_api.routes(context.arena.public_files, layout, owners.part_html),
         owners_page.routes(owners),
     )
 

@@ -67,7 +67,9 @@ def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> 
     cuts: list[str] = []
     rest = ""
     for _ in range(MOST_WRAPPERS):
-        wrappers = [_with_innermost_text(wrapper) for wrapper in wrapped_answers(text) if wrapper.text]
+        wrappers = [
+            _with_innermost_text(wrapper) for wrapper in wrapped_answers(text) if wrapper.text
+        ]
         tags = [wrapper for wrapper in wrappers if wrapper.name.startswith("<")]
         if not wrappers:
             answers = _answers_in_objects(text)

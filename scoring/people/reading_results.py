@@ -69,14 +69,14 @@ class _ReadReport(NamedTuple):
 
 
 def reading_results(
-    marking: Marking, job: Job, report: ChoiceReport, beside: bool = True
+    marking: Marking, job: Job, report: ChoiceReport, with_others: bool = True
 ) -> ReadingResults | None:
-    """A report's extractors against people's readings, or None; `beside` adds its owner's other reports."""
+    """A report's extractors against people's readings, or None; `with_others` adds its owner's other reports."""
     own = _read(marking, job, report)
     if not own.readings:
         return None
     reports = [own]
-    if beside:
+    if with_others:
         reports += _others(marking, job, report)
     alignments = []
     for extractor, models in _choices(reports).items():

@@ -66,7 +66,7 @@ def label_sheets(results: LabelResults, is_mmt_bench: bool) -> list[Sheet]:
         sheets.append(agreement_sheet(results.agreement))
     if results.doubted:
         sheets.append(doubted_sheet(results.doubted))
-    for number, (title, comparison) in enumerate(results.compared.items(), 1):
+    for number, (title, comparison) in enumerate(results.comparisons.items(), 1):
         sheet = comparison_sheet("This model", title, comparison)
         sheets.append(replace(sheet, name=f"{sheet.name}-{number}"))
     return sheets

@@ -302,10 +302,10 @@ class ReportPages:
         marks = ""
         readings = ""
         if isinstance(report, Report):
-            marks = marks_line(mark_results(self.marking, job, report, beside=False))
+            marks = marks_line(mark_results(self.marking, job, report, with_others=False))
         if isinstance(report, ChoiceReport):
-            readings = readings_line(reading_results(self.marking, job, report, beside=False))
-        labels = labels_line(label_results(self.marking, job, report, beside=False))
+            readings = readings_line(reading_results(self.marking, job, report, with_others=False))
+        labels = labels_line(label_results(self.marking, job, report, with_others=False))
         line = marks or readings
         if not line and report.judge:
             line = t("report.nobody_marked_judge")

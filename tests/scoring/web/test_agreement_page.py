@@ -54,7 +54,7 @@ from scoring.web.agreement_view import (
     people_html,
     reproduction_plot,
 )
-from scoring.web.judges_page import Beside, board_html
+from scoring.web.judges_page import PeoplesRatings, board_html
 from scoring.web.scoring_api import BOARDS, FIGURES, agreement_routes, board_routes
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
 from tests.support.planting import plant
@@ -309,7 +309,8 @@ def test_a_judges_inner_address_is_on_no_page_and_in_no_file(database, tmp_path,
     )
     shown = [str(labels(key.judging for key in boards)), page_of_found(service.agreement("test"))]
     shown += [
-        board_html(key, submissions.store.standings(key), Beside({}, None), {}) for key in boards
+        board_html(key, submissions.store.standings(key), PeoplesRatings({}, None), {})
+        for key in boards
     ]
     app = FastAPI()
     app.include_router(board_routes(submissions))
