@@ -95,7 +95,7 @@ class BattleWork:
     def is_full(self, campaign: Campaign) -> bool:
         """Returns whether all votes are stored or in progress, including pending ones."""
         state = self.states.state_of(campaign)
-        if not state.served.wanted.any():
+        if not state.served.lacks_votes.any():
             return True
         with self._database.read() as connection:
             return is_full(connection, campaign, state)

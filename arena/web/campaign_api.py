@@ -155,7 +155,7 @@ class CampaignPages:
 
     def speaking_of(self, campaign: Campaign) -> AbstractContextManager[None]:
         """Makes the texts of the campaign's task the current ones, in the language of the request."""
-        return speaking(current_locale().of_tasks(*self.tasks[campaign.task].texts))
+        return speaking(current_locale().with_tasks(*self.tasks[campaign.task].texts))
 
     def seat(self, name: str, token: str) -> Seat:
         """Returns the seat of an address. Raises CampaignLinkError."""

@@ -21,7 +21,7 @@ from arena.io.strict_json import RowsError
 from arena.leaderboard.overview import Overview
 from arena.live.images import OwnImages
 from arena.seats.spec import CampaignError
-from arena.settings import settings_read
+from arena.settings import setting_values
 from arena.web.addresses import NAME, RUN
 from arena.web.admin_auth import DAY, OPERATOR_COOKIE, LinkError, Operators
 from arena.web.cookies import NO_STORE, cookie_header, is_https
@@ -80,7 +80,7 @@ class RunPage:
             inputs = RunInputs(
                 dashboard=self.watch.overview(),
                 boards=self.boards.health(),
-                settings=settings_read(self.watch.settings),
+                settings=setting_values(self.watch.settings),
                 address=site_address(request),
                 notice=notice,
                 sent=sent,

@@ -145,7 +145,7 @@ class BattleScenes:
         matches = [
             item
             for item in items
-            if request.fits(item) and all(word in item.folded for word in words)
+            if request.fits(item) and all(word in item.search_text for word in words)
         ]
         families = sorted({item.family for item in items}, key=str.casefold)
         more = max(0, len(matches) - MOST_RESULTS)

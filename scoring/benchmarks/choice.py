@@ -53,7 +53,7 @@ from scoring.multiple_choice.extract import (
     PARSERS,
     SEED,
     Language,
-    extraction,
+    extract_with_judge,
     language,
     prompt_digest,
 )
@@ -115,9 +115,9 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     protocols: Mapping[str, str] = field(
         default_factory=lambda: {words: protocol for protocol, words in PROTOCOL_WORDS.items()}
     )
-    check: str = "Score by rules (free)"
+    start: str = "Score by rules (free)"
     unit: str = "undecided answer"
-    rest: str = "Have a judge read {left}"
+    judge_label: str = "Have a judge read {left}"
     notes: Mapping[str, str] = field(default_factory=lambda: _NOTES)
 
     @abstractmethod
@@ -125,7 +125,9 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         """The tables of a report; without a question file, the questions that its edition has more are missing."""
 
     @abstractmethod
-    def compare(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[ComparisonTable]:
+    def mcnemar_tables(
+        self, first: ChoiceReport, second: ChoiceReport
+    ) -> Sequence[ComparisonTable]:
         """McNemar's comparisons of two reports on the same questions."""
 
     def called(self, questions: Sequence[ChoiceQuestion]) -> str:
@@ -157,17 +159,17 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     def split_of(self, row: Answered) -> str:
         return row.question.split
 
-    def blind(
+    def without_truths(
         self, questions: Mapping[int, ChoiceQuestion], is_blind: Callable[[str], bool]
     ) -> Mapping[int, ChoiceQuestion]:
         return blind_questions(questions, is_blind)
 
-    def sighted(
+    def with_truths(
         self, file: ReadFile[Answered], questions: Mapping[int, ChoiceQuestion]
     ) -> ReadFile[Answered]:
         return sighted_file(file, questions)
 
-    def lacking(self, report: ChoiceReport) -> int:
+    def count_unanswered(self, report: ChoiceReport) -> int:
         return len({question.index % PASS for question in self.tabulated(report).missing})
 
     def lines(self, file: ReadFile[Answered]) -> tuple[str, ...]:
@@ -214,12 +216,14 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             footnotes.append(f"{count} without a right letter: extracted, not scored.")
         return footnotes
 
-    def compared(self, report: ChoiceReport, other: ChoiceReport) -> Sequence[Sheet]:
+    def compare(self, report: ChoiceReport, other: ChoiceReport) -> Sequence[Sheet]:
         """McNemar's comparisons of both. Raises ComparisonError."""
         comparisons = self.comparisons(report, other)
-        return comparison_sheets(report.title, other.title, comparisons, self.apart(report, other))
+        return comparison_sheets(
+            report.title, other.title, comparisons, self.other_differences(report, other)
+        )
 
-    def apart(self, report: ChoiceReport, other: ChoiceReport) -> str:
+    def other_differences(self, report: ChoiceReport, other: ChoiceReport) -> str:
         if report.chosen_by == other.chosen_by:
             return ""
         ways = [f"{report.title}: {CHOICE_WORDS[report.chosen_by]}" for report in (report, other)]
@@ -231,7 +235,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         truth = f"{key}. {question.options.get(key, '')}" if key else ""
         return AnswerLook(str(question.index), question.text, row.prediction, truth)
 
-    def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> ChoiceReport:
+    def rules_report(self, opened: OpenedFile, head: Mapping[str, Any]) -> ChoiceReport:
         wanted = while_wanted(opened.file.rows, opened.wanted, opened.name)
         rows = decide_rows(wanted, head["protocol"], opened.file.chosen_by)
         missing = None
@@ -257,7 +261,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         problems = self.tabulated(report).problems
         return (*opened.file.problems, *problems, *_picture_problems(report.rows))
 
-    def stamped(self, report: ChoiceReport, spec: JudgeSpec, address: str) -> ChoiceReport:
+    def draft(self, report: ChoiceReport, spec: JudgeSpec, address: str) -> ChoiceReport:
         used = {language(row.question) for row in report.rows if row.decision.is_open}
         prompts = ", ".join(
             f"{name} {prompt_digest(name)}" for name in get_args(Language) if name in used
@@ -270,7 +274,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         return [
             Task(
                 0,
-                partial(extraction, row.question, row.prediction, report.protocol, spec),
+                partial(extract_with_judge, row.question, row.prediction, report.protocol, spec),
                 partial(_declined, row.decision),
                 name=str(row.question.index),
                 is_read=lambda decision: decision.rule not in JUDGE_UNREAD,
@@ -279,7 +283,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             if row.decision.is_open
         ]
 
-    def graded(self, report: ChoiceReport, outcomes: Sequence[Decision]) -> ChoiceReport:
+    def with_outcomes(self, report: ChoiceReport, outcomes: Sequence[Decision]) -> ChoiceReport:
         left = iter(outcomes)
         rows = tuple(
             replace(row, decision=next(left)) if row.decision.is_open else row
@@ -294,7 +298,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     def outcome_text(self, outcome: Decision) -> str:
         return outcome.letter or "undecided"
 
-    def ungraded(self, report: ChoiceReport) -> str:
+    def ungraded_note(self, report: ChoiceReport) -> str:
         known = [row for row in report.rows if row.question.answer is not None]
         if not known:
             return ""
@@ -525,7 +529,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             for report in (first, second)
         ]
         check_pairs(first.rows, second.rows, worded_alike=settings[0] == settings[1])
-        return self.compare(first, second)
+        return self.mcnemar_tables(first, second)
 
 
 def _picture_problems(rows: Iterable[Decided]) -> tuple[Problem, ...]:

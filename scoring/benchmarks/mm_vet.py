@@ -35,7 +35,7 @@ from scoring.benchmarks.mm_vet_tables import (
     capability_sheet,
     scored_only,
     tabulate,
-    ungraded,
+    ungraded_note,
 )
 from scoring.benchmarks.predictions import Missing
 from scoring.judges import injection
@@ -243,7 +243,7 @@ def files(report: Report, ending: str = "") -> Mapping[str, bytes]:
     Unlike the script's, the names also say if the questions are not the published ones, or if the file is partial. A
     missing score is null in the grades.
     """
-    report = scored_only(report) if ungraded(report) else report
+    report = scored_only(report) if ungraded_note(report) else report
     capabilities, integrations = tabulate(report)
     model = model_stem(report.file)
     others = "" if report.questions.official else f"{len(report.rows)}questions_"
@@ -459,7 +459,7 @@ class MMVet(MMVetArticle):
             is_read=_is_read,
         )
 
-    def graded(self, report: Report, outcomes: Sequence[Grade]) -> Report:
+    def with_outcomes(self, report: Report, outcomes: Sequence[Grade]) -> Report:
         grades = dict(zip(_plan(report), outcomes, strict=True))
         canaries = tuple(grades[key] for key in sorted(grades) if key[0] == "canary")
         runs = range(report.runs)
@@ -584,11 +584,11 @@ MM_VET = MMVet(
     report=Report,
     way="questions first",
     protocols={"Hardened": "hardened", "As in the paper": "paper"},
-    check="Start",
+    start="Start",
     unit="grade",
     parts=frozenset({"questions", "missing", "runs"}),
     options=MMVetOptions,
-    unpictured="this server has no images folder next to its questions",
+    why_unpictured="this server has no images folder next to its questions",
     notes={
         "paper": "Paper protocol: the authors' prompt and retries, with grades read as they do. An unreadable reply "
         "counts as 0.0",

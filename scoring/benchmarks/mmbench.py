@@ -386,7 +386,7 @@ class MMBench(MultipleChoice):
             partial=gaps.partial,
         )
 
-    def compare(self, first: ChoiceReport, second: ChoiceReport) -> list[ComparisonTable]:
+    def mcnemar_tables(self, first: ChoiceReport, second: ChoiceReport) -> list[ComparisonTable]:
         """Comparisons over base rows, and over whole questions if both files are circular."""
         reports = (first, second)
         comparisons = [

@@ -438,7 +438,7 @@ class MMTBench(MultipleChoice):
             partial=any(problem.blocks == "whole" for problem in problems),
         )
 
-    def compare(self, first: ChoiceReport, second: ChoiceReport) -> list[ComparisonTable]:
+    def mcnemar_tables(self, first: ChoiceReport, second: ChoiceReport) -> list[ComparisonTable]:
         """Comparisons over all questions, and over the 28 subtasks with several images (Figure 3)."""
         several = subtasks_of_several_images()
         first_rows = [row for row in first.rows if row.question.category in several]

@@ -33,7 +33,7 @@ from scoring.visit_bench.matches import (
     MatchReport,
     Pair,
     steadiness,
-    ungraded,
+    ungraded_note,
 )
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.sheets import board_sheet
@@ -66,7 +66,7 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
         yield from drafted.lines
         spec = yield from serving.spec()
         report = yield from serving.judged(drafted.report, spec)
-        ungraded_sentence = ungraded(report)
+        ungraded_sentence = ungraded_note(report)
         if ungraded_sentence:
             yield ungraded_sentence
         yield from _steady(match.winners for match in report.matches)

@@ -220,7 +220,7 @@ def test_too_few_answers_get_no_score(library, tmp_path, count):
     assert bool(report.figures) == (count == 20)
     record = benchmark_of(report)
     assert "Partial" in [caveat.kind for caveat in record.caveats(report)]
-    assert ("No score" in record.ungraded(report)) == (count == 19)
+    assert ("No score" in record.ungraded_note(report)) == (count == 19)
     assert bool(record.sheets(report)) == (count == 20)
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from arena.io.tables import RowsError
-from scoring.benchmarks.article import ALL, paired
-from scoring.benchmarks.mm_vet import MM_VET, files, tabulate, ungraded
+from scoring.benchmarks.article import ALL, paired_lines
+from scoring.benchmarks.mm_vet import MM_VET, files, tabulate, ungraded_note
 from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
 from scoring.benchmarks.predictions import UploadError, read_predictions
@@ -52,7 +52,7 @@ def test_the_real_grades_of_a_model_give_its_tables(real):
         "total": 30.7,
     }
     assert means == wanted and (report.title, report.judge.model) == ("llava-v1.5-7b", "gpt-4-0613")
-    assert not report.missing and not ungraded(report)
+    assert not report.missing and not ungraded_note(report)
     original = json.loads((folder / "llava-v1.5-7b_gpt-4-0613-grade-1runs.json").read_text())
     again = json.loads(files(report)["llava-v1.5-7b_gpt-4-0613-grade-1runs.json"])
     assert again == original, "what was read is what is written"
@@ -141,7 +141,7 @@ def test_two_models_are_compared_over_the_questions_that_both_have(tmp_path):
     one = graded_report(read_grades(put(tmp_path, WHOLE)), SAMPLE)
     lower = {id: graded(0.25, 0.25) for id in IDS[4:]}
     other = graded_report(read_grades(put(tmp_path, lower)), SAMPLE, "unscored")
-    found, *_ = paired(MM_VET.scored_answers(other), MM_VET.scored_answers(one))
+    found, *_ = paired_lines(MM_VET.scored_answers(other), MM_VET.scored_answers(one))
     total = found.difference
     assert (total.name, total.n, total.mean) == (ALL, len(IDS) - 4, 50.0)
     assert 0 < total.low < 50 < total.high < 100, "twelve equal differences are no proof of more"

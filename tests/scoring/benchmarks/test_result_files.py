@@ -122,7 +122,7 @@ def test_what_the_toolkits_judge_could_not_score_is_told_from_a_zero(tmp_path):
         row |= {"score": "0.0", "log": "Try 0: Failed to parse great.\n"}
     rows[3] |= {"score": "0.5", "log": "Succeed"}
     most = graded_report(grades_for(put(tmp_path / "m.tsv", rows), SAMPLE), SAMPLE)
-    assert MM_VET.ungraded(most).startswith(
+    assert MM_VET.ungraded_note(most).startswith(
         "No score: the judge's replies could not be read for 15"
     )
     rows[2] |= {"score": "7"}

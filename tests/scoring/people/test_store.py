@@ -137,7 +137,7 @@ def test_a_deleted_report_leaves_its_marks_unless_its_owner_says_so(marked):
 
 def test_where_two_labels_differ_a_third_person_is_asked(database, monkeypatch):
     # a fifth of forty drawn by lot may be one or none
-    monkeypatch.setattr("scoring.people.plan.SECOND", 0.5)
+    monkeypatch.setattr("scoring.people.plan.SHARED_PART", 0.5)
     marked = MarkedReport.on(database, mm_vet_report(0.1))
 
     def label_all(person: str, first: str = "perception") -> list[str]:

@@ -230,23 +230,23 @@ def test_every_family_has_its_toolkits_figures(data, tmp_path):
 def test_a_judge_reads_what_rules_leave_open(data, tmp_path, family, protocol, told):
     benchmark, report, numbers, rows = reported(data, tmp_path, family, family, protocol)
     replies = {str(row["index"]): row["reply"] for row in rows}
-    draft = benchmark.stamped(report, JUDGE, "http://judge.test/v1")
+    draft = benchmark.draft(report, JUDGE, "http://judge.test/v1")
     assert draft.judge.prompt and draft.judge.parser
     outcomes = [asked(task.begin(), replies[task.name]) for task in benchmark.tasks(draft, JUDGE)]
-    judged = benchmark.graded(draft, outcomes)
+    judged = benchmark.with_outcomes(draft, outcomes)
     assert judged.left == 0 and judged.judge.versions == ("judge-1",)
     assert values(judged)["Overall"] == pytest.approx(told(numbers), abs=1e-6)
 
 
 def graded(benchmark, report, reply_of):
     """The report after a judge whose reply to each task is `reply_of` its name, and of which time it is asked."""
-    draft = benchmark.stamped(report, TALKER, "http://judge.test/v1")
+    draft = benchmark.draft(report, TALKER, "http://judge.test/v1")
     times = Counter()
     outcomes = []
     for task in benchmark.tasks(draft, TALKER):
         outcomes.append(asked(task.begin(), reply_of(task.name, times[task.name])))
         times[task.name] += 1
-    return benchmark.graded(draft, outcomes)
+    return benchmark.with_outcomes(draft, outcomes)
 
 
 def swapped(reply):

@@ -14,7 +14,7 @@ from arena.database import Database
 from arena.drawing_png import png
 from arena.web.cookies import cookie_hash
 from scoring.benchmarks import mm_vet_published, mm_vet_tables, mmt_bench
-from scoring.benchmarks.article import ScoredAnswer, paired, sentence, wrong_answers
+from scoring.benchmarks.article import ScoredAnswer, paired_lines, sentence, wrong_answers
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.jobs.store import JobError, Jobs
 from scoring.report import Grade, Report, Row, ScoreLine
@@ -203,7 +203,7 @@ def test_a_comparison_is_paired_by_question_and_its_numbers_are_scipys():
     ]
     second[0] = second[0]._replace(score=None)
     second[1] = second[1]._replace(truth="another question set's")
-    lines = paired(first, reversed(second))
+    lines = paired_lines(first, reversed(second))
     whole = lines[0]
     moved = 100 * (there - here)[2:]
     assert (whole.difference.name, whole.difference.n) == ("All questions", 78)
@@ -228,8 +228,8 @@ def test_a_comparison_counts_pictures():
         ScoredAnswer(str(at), "q", "t", "", "", 0.0, ("x",) if at < 99 else ()) for at in range(200)
     ]
     second = [one._replace(score=moved[at // 5]) for at, one in enumerate(first)]
-    apart = paired(first, second)
-    (whole, part) = paired(
+    apart = paired_lines(first, second)
+    (whole, part) = paired_lines(
         [one._replace(picture=f"{at // 5}.png") for at, one in enumerate(first)], second
     )
     for wide, short in zip((whole, part), apart, strict=True):
@@ -244,7 +244,7 @@ def test_what_stands_in_a_report_several_times_pairs_with_nothing():
     twice = ScoredAnswer("2", "q", "t", "", "", 0.0)
     several = [once, twice, twice._replace(score=1.0)]
     for first, second in ((several, several), ([once, twice], several), (several, [once, twice])):
-        assert paired(first, second)[0].difference.n == 1
+        assert paired_lines(first, second)[0].difference.n == 1
 
 
 def test_reports_that_count_different_things_are_not_compared():
