@@ -82,7 +82,7 @@ class Heads:
         return Head(title, t("heads.vote"), f"item/{key}", picture=_picture(item))
 
     def _battle(self, token: str) -> Head | None:
-        battle = self.outcomes.finished(token)
+        battle = self.outcomes.find_finished(token)
         item = battle and self.items.bank().items.get(battle.item)
         if battle is None or item is None:
             return None

@@ -49,7 +49,7 @@ class Reveal:
     def of(self, voter: int, battle: Battle, names: Names) -> Told:
         """Return what to tell; raises ChoiceError before the reveal."""
         board = self._board(battle)
-        outcome = self.outcomes.of(voter, battle)
+        outcome = self.outcomes.outcome(voter, battle)
         lines = {line.model: line for line in board.standings} if board else {}
         facts = self.facts.snapshot()
         titles: dict[Side, str] = {}
@@ -99,7 +99,7 @@ def _standing(line: Standing | None, board: Board | None) -> str:
 
 
 def others_line(outcome: BattleOutcome) -> str:
-    if outcome.closed:
+    if outcome.is_closed:
         return t("reveal.others_later")
     if not outcome.others:
         return t("reveal.first")
