@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.battles.settlements import campaign_board, extend_record, read_record
+from arena.battles.settlements import campaign_board_name, extend_record, read_record
 from arena.battles.tables import CONFIRMATIONS
 from arena.campaign_battles.layout import Layout, layout_of
 from arena.campaign_battles.spec import BattleSpec, battle_spec
@@ -194,14 +194,14 @@ class CampaignStates:
         start = before.fit.strengths if before and has_same_models else None
         fit = bradley_terry(win_matrix(votes), start=start)
         bounds = intervals(fit, votes, "picture")
-        board = campaign_board(campaign.name)
+        board = campaign_board_name(campaign.name)
         with self._database.read() as connection:
             record = read_record(connection, board)
         ever = len(record.models.union(layout.models))
         latest = look(fit, bounds, votes, ever, battle_spec(campaign).stop.settled or ALPHA)
         record = extend_record(self._database, board, record, layout.models, latest)
         standings = np.argsort(-np.nan_to_num(fit.ratings, nan=-np.inf)).tolist()
-        orders = neighbouring_orders(latest, standings, record.among(layout.model_code))
+        orders = neighbouring_orders(latest, standings, record.settlements_among(layout.model_code))
         return Looked(len(votes), fit, bounds, orders)
 
 

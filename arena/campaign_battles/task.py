@@ -68,16 +68,16 @@ class BattleWork:
                     return check
                 return drawn_battle(connection, seat, progress, state, taken, self._coin)
 
-        def comes_back(battle: Battle, tuple_: ItemPair) -> bool:
-            return battle.item in self.items.bank().items and self._keeps(
+        def may_come_back(battle: Battle, tuple_: ItemPair) -> bool:
+            return battle.item in self.items.bank().items and self._is_kept(
                 seat, state, battle, tuple_
             )
 
         return self.store.serve(
-            seat.voter, choose, seat=seat.id, comes_back=comes_back, network=network
+            seat.voter, choose, seat=seat.id, may_come_back=may_come_back, network=network
         )
 
-    def _keeps(self, seat: Seat, state: CampaignState, battle: Battle, tuple_: ItemPair) -> bool:
+    def _is_kept(self, seat: Seat, state: CampaignState, battle: Battle, tuple_: ItemPair) -> bool:
         """Returns whether a battle still has its place. An unanswered one loses it after the seat's minutes, once
         others have taken its tuple, or the campaign has all its votes or has ended.
         """
@@ -120,7 +120,7 @@ class BattleWork:
         state = self.states.state_of(seat.campaign)
         vote_request = VoteRequest(seat.voter, token, side, terms)
         if not self.store.vote_if(
-            lambda: self._keeps(seat, state, battle, tuple_), seat.id, vote_request
+            lambda: self._is_kept(seat, state, battle, tuple_), seat.id, vote_request
         ):
             raise ChoiceError(
                 "You were away for a while, so this question went to others. Here's another."

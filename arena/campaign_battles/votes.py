@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy import Connection, Select, case, func, select
 
 from arena.battles.store import ItemPair
-from arena.battles.tables import BATTLE, CHOSEN, SEAT, SKIPPED
+from arena.battles.tables import BATTLE, HAS_CHOICE, IS_SKIPPED, SEAT
 from arena.battles.voters import selves
 from arena.campaign_battles.layout import Layout
 from arena.database import now
@@ -37,7 +37,7 @@ _PROGRESS = select(
         "failed"
     ),
     func.max(BATTLE.c.voted_at).label("last"),
-).where(CHOSEN, MODEL.c.id == BATTLE.c.winner)
+).where(HAS_CHOICE, MODEL.c.id == BATTLE.c.winner)
 
 
 class CollectedVotes(NamedTuple):
@@ -59,7 +59,7 @@ def seat_progress(connection: Connection, seat: int) -> SeatProgress:
     row = connection.execute(
         _PROGRESS.where(BATTLE.c.seat_id == seat).group_by(BATTLE.c.seat_id)
     ).one_or_none()
-    skips = select(func.count()).where(SKIPPED, BATTLE.c.seat_id == seat)
+    skips = select(func.count()).where(IS_SKIPPED, BATTLE.c.seat_id == seat)
     skipped = connection.execute(skips).scalar_one()
     if row is None:
         return SeatProgress(skipped=skipped)
@@ -119,9 +119,12 @@ def collected(connection: Connection, campaign: Campaign, layout: Layout) -> Col
         BATTLE.c.model_low,
         BATTLE.c.model_high,
         BATTLE.c.seat_id,
-        case((CHOSEN, 1), else_=0).label("chosen"),
+        case((HAS_CHOICE, 1), else_=0).label("chosen"),
     ).where(
-        _OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, CHOSEN | _is_fresh(campaign)
+        _OF_SEATS,
+        SEAT_ENTRY.c.campaign_id == campaign.id,
+        _IS_WORK,
+        HAS_CHOICE | _is_fresh(campaign),
     )
     for row in connection.execute(query):
         place = layout.place(ItemPair.of_row(row))
@@ -136,7 +139,7 @@ def collected(connection: Connection, campaign: Campaign, layout: Layout) -> Col
 def judged(voter: int) -> Select:
     """Returns a SELECT of (seat, item, lower model, higher model) of the battles that a worker has judged."""
     battles = select(BATTLE.c.seat_id, BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
-    return battles.where(BATTLE.c.voter_id.in_(selves(voter)), CHOSEN)
+    return battles.where(BATTLE.c.voter_id.in_(selves(voter)), HAS_CHOICE)
 
 
 def holders(
@@ -150,7 +153,7 @@ def holders(
         _OF_SEATS,
         SEAT_ENTRY.c.campaign_id == campaign.id,
         _IS_WORK,
-        CHOSEN | _is_fresh(campaign),
+        HAS_CHOICE | _is_fresh(campaign),
     )
     return connection.execute(query.where(BATTLE.c.seat_id.not_in(left_out))).scalar_one()
 
@@ -161,7 +164,7 @@ def places_taken(connection: Connection, campaign: Campaign, left_out: frozenset
         _OF_SEATS,
         SEAT_ENTRY.c.campaign_id == campaign.id,
         _IS_WORK,
-        CHOSEN | _is_fresh(campaign),
+        HAS_CHOICE | _is_fresh(campaign),
         BATTLE.c.seat_id.not_in(left_out),
     )
     return connection.execute(query).scalar_one()
@@ -174,7 +177,7 @@ def counted_votes(
     query = select(
         BATTLE.c.winner, BATTLE.c.loser, BATTLE.c.item_id, BATTLE.c.voter_id, BATTLE.c.seat_id
     ).where(
-        CHOSEN,
+        HAS_CHOICE,
         _OF_SEATS,
         SEAT_ENTRY.c.campaign_id == campaign.id,
         _IS_WORK,
@@ -204,4 +207,4 @@ def _coded(ids: Codes, code: Mapping[int, int]) -> Codes:
 
 def _is_fresh(campaign: Campaign):
     """Returns whether a battle without an answer still holds its tuple."""
-    return ~SKIPPED & (BATTLE.c.began_at > now() - timedelta(minutes=campaign.spec.seat.minutes))
+    return ~IS_SKIPPED & (BATTLE.c.began_at > now() - timedelta(minutes=campaign.spec.seat.minutes))

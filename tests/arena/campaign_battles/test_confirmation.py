@@ -12,7 +12,7 @@ from arena.admin.erasure import Erasure
 from arena.admin.public_export import write_export
 from arena.battles.quotas import Networks
 from arena.battles.settlements import SETTLEMENT
-from arena.battles.tables import BATTLE, CHOSEN, WAITING
+from arena.battles.tables import BATTLE, HAS_CHOICE, IS_WAITING
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Voters
 from arena.database import Database, now
@@ -61,7 +61,7 @@ class Boards:
 
     def votes(self, everyone: bool = False) -> int:
         with self._database.write() as connection:
-            connection.execute(update(BATTLE).where(WAITING).values(tick=0))
+            connection.execute(update(BATTLE).where(IS_WAITING).values(tick=0))
         return self._leaderboard.board(BoardKey(self._source, False, everyone=everyone)).votes
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ def now_of(one: PaidCampaign) -> Campaign:
 
 def given(one: PaidCampaign) -> int:
     with one.database.read() as connection:
-        return len(connection.execute(select(BATTLE.c.id).where(CHOSEN)).all())
+        return len(connection.execute(select(BATTLE.c.id).where(HAS_CHOICE)).all())
 
 
 def let_hours_pass(database: Database, hours: float) -> None:
