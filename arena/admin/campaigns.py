@@ -123,7 +123,10 @@ class CampaignAdmin(SeatAdmin):
         if checks:
             check_sentence = f"{plural(checks, 'check item')} to test attention."
         else:
-            check_sentence = "No check items, so nobody's attention is tested. Import some: python -m arena items checks DIR."
+            check_sentence = (
+                "No check items, so nobody's attention is tested. "
+                "Import some: python -m arena items checks DIR."
+            )
         return [
             f"{campaign.name}: {plural(len(layout.models), 'model')}, {plural(tuples, 'tuple')}, "
             f"at most {plural(most_votes, 'vote')}. It stops at {spec.stop.votes:,}.",

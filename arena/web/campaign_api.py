@@ -148,8 +148,7 @@ class CampaignPages:
         if campaign.spec.platform.kind == "login":
             account = self.voters.account(visit.cookie)
             if account:
-                subject, user_name = account
-                logged_in = account_arrival(subject, user_name)
+                logged_in = account_arrival(account.subject_hash, account.name)
         worker = arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in)
         return _Entrance(campaign, worker)
 
@@ -180,8 +179,8 @@ class CampaignPages:
             task.undo(seat, piece)
         elif act == "finish":
             task.finish(seat, piece)
-        elif (reason := form.get("skip")) is not None:
-            task.skip(seat, piece, reason)
+        elif "skip" in form:
+            task.skip(seat, piece, form["skip"])
         else:
             task.take(seat, piece, form)
         return ""

@@ -52,7 +52,7 @@ KEYS = {
     "i": "instruction",
     "p": "picture",
 }
-"""The verdict on an answer of each key."""
+"""The verdicts on an answer, by the keys that give them."""
 _CREDIT_FIELDS = ("source", "creator", "licence", "statement")
 """The fields of a picture's credit, whose names in the form end with the picture's number."""
 TEXTS: Mapping[Kind, Sequence[str]] = {
@@ -208,6 +208,7 @@ class WritingTask(SeatTask):
         elif step == "answer":
             self.writing.answer(seat, token, form.get("text", ""))
         else:
+            # Whether the answer of a model without the pictures is right; None if there is none.
             blind = {"yes": True, "no": False}.get(form.get("blind", ""))
             self.writing.verify(seat, token, form.get("said", ""), form.get("note", ""), blind)
 
