@@ -98,7 +98,7 @@ class CampaignAdmin(SeatAdmin):
         message = super().bring_participants(operator, name, records)
         # The confirmed votes may be all that the campaign needs, so that it ends now.
         with suppress(CampaignError):
-            self.states.fresh(self.store.get(name))
+            self.states.read_now(self.store.get(name))
         return message
 
     def taken_back(self, campaign: Campaign) -> Note:
@@ -175,7 +175,7 @@ class CampaignAdmin(SeatAdmin):
             state = self.states.state_of(campaign)
         except CampaignError as error:
             return replace(known, problem=str(error))
-        looked = state.looked
+        looked = state.last_look
         wanted = state.layout.wanted
         orders = looked.orders if looked else ()
         return replace(

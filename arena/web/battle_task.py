@@ -100,7 +100,9 @@ class BattleTask(SeatTask):
             return None
         coin = random.Random(signature(seat.campaign.key, "sides", seat.id, name))
         sides = dict(zip(SIDES, coin.sample(item.contestants, 2), strict=True))
-        right = next(side for side, one in sides.items() if one.model != self.work.unrelated())
+        right = next(
+            side for side, one in sides.items() if one.model != self.work.unrelated_model()
+        )
         texts = self.work.items.shown_answers([one.answer for one in sides.values()])
         shown = f"{seat.id}-{item.id}"
         html = HTML.pair(item, shown_images(item.images, self.scaled), texts)
