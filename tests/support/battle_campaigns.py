@@ -73,7 +73,7 @@ class Battles:
 
     def again(self, campaign: Campaign) -> Campaign:
         """The campaign as it is now, after its state was read anew."""
-        self.states.fresh(campaign)
+        self.states.read_now(campaign)
         return self.campaigns.get(campaign.name)
 
     def seat(self, campaign: Campaign, person: str) -> Seat:

@@ -157,7 +157,7 @@ class Crowd:
     def look(self) -> None:
         """Let every server read what is there, as it does each second."""
         for server in self.servers:
-            server.states.fresh(self.campaign)
+            server.states.read_now(self.campaign)
 
     def sight(self) -> Sight:
         self.look()

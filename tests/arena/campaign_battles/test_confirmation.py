@@ -90,7 +90,7 @@ def crowd(one: PaidCampaign, names: list[str]) -> list[Seat]:
 
 
 def now_of(one: PaidCampaign) -> Campaign:
-    one.admin.states.fresh(one.admin.store.get("pilot"))
+    one.admin.states.read_now(one.admin.store.get("pilot"))
     return one.admin.store.get("pilot")
 
 
@@ -236,15 +236,15 @@ def test_looks_follow_the_votes_that_are_confirmed(bank):
     for name in names:
         one.answer(name, ["m1", "m2"])
     now_of(one)
-    assert one.admin.states.state_of(one.campaign).looked is None
+    assert one.admin.states.state_of(one.campaign).last_look is None
     bring(one, **dict.fromkeys(names, "APPROVED"))
-    looked = one.admin.states.state_of(one.campaign).looked
+    looked = one.admin.states.state_of(one.campaign).last_look
     assert looked and looked.votes == 60 and int(np.argmax(looked.fit.ratings)) == 0
     bring(one, **dict.fromkeys(names[:4], "APPROVED"))
-    looked = one.admin.states.state_of(one.campaign).looked
+    looked = one.admin.states.state_of(one.campaign).last_look
     assert looked and looked.votes == 12
     bring(one, nobody="APPROVED")
-    assert one.admin.states.state_of(one.campaign).looked is None
+    assert one.admin.states.state_of(one.campaign).last_look is None
 
 
 def test_whoever_comes_to_full_places_is_told_and_who_gave_something_is_paid(bank, tmp_path):

@@ -432,7 +432,7 @@ def assert_rejected_afterwards(server: AppServer, name: str, worker: str) -> Non
         assert "Workers who came: 0 confirmed" in told_
         standing = admin.standing(campaign)
         assert (standing.votes, standing.pending) == (0, 0)
-        held = admin.states.fresh(campaign).served.votes
+        held = admin.states.read_now(campaign).served.votes
         assert held.sum() == 0
         (mine,) = [row for row in rows(database, SEAT_ENTRY) if row.person == worker]
         sheet = {row[0]: row for row in csv.reader(as_csv(admin.sheet(name)).splitlines())}
