@@ -177,7 +177,7 @@ def gives_shares(
     shares = error_shares(usable_labels, known)
     yield f"{shares.labelled:,} of {shares.wrong:,} wrong answers are labelled, of groups with {shares.covered:,}"
     yield BRACKETS
-    yield from progress.sheet_lines([kind_sheet(shares, published=True)])
+    yield from progress.sheet_lines([kind_sheet(shares, with_paper=True)])
     if bounds := without_annotation_errors(shares, known):
         yield bounds_text(shares, bounds)
     agreed = label_agreement({"": usable_labels})

@@ -20,7 +20,7 @@ from scoring.judges.run import Task
 from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, ShownImage, prompt_text
 from scoring.multiple_choice.strict import refuses
 from scoring.people.corrected_mean import CorrectedMean, MarkedScores, corrected_mean
-from scoring.people.error_shares import LabelsError, merged
+from scoring.people.error_shares import LabelsError, merge_labels
 from scoring.people.errors import (
     DECISION_ORDER,
     ERROR_KINDS,
@@ -169,7 +169,7 @@ class Confusion(NamedTuple):
 
 def confusion(labels: Iterable[Label], proposals: Mapping[str, Label]) -> Confusion:
     """Compares people's main kinds with the proposed kinds, by item."""
-    common = [label for label in merged(labels) if label.item in proposals]
+    common = [label for label in merge_labels(labels) if label.item in proposals]
     pairs: list[tuple[ErrorKey, ErrorKey]] = [
         (label.main, proposals[label.item].main) for label in common
     ]
@@ -184,7 +184,7 @@ def corrected_shares(
 
     Raises LabelsError below LEAST_LABELS labels of such answers: a judge's shares alone don't count.
     """
-    kinds = {label.item: label.main for label in merged(labels) if label.item in proposals}
+    kinds = {label.item: label.main for label in merge_labels(labels) if label.item in proposals}
     if len(kinds) < LEAST_LABELS:
         raise LabelsError(
             f"Corrected shares need {LEAST_LABELS} answers with a label and a proposal, and have {len(kinds)}. "

@@ -14,7 +14,7 @@ from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.people.mark_files import PersonMark
 from scoring.people.mark_sheets import NO_INTERVAL
-from scoring.people.measures import LEAST_MARKS, MarksError, Measures, compared
+from scoring.people.measures import LEAST_MARKS, MarksError, Measures, compare_scores
 from scoring.people.published import PAPER_EXAMPLES, Examples, examples_words
 from scoring.report import Filled, Grade, Protocol, Report
 
@@ -101,7 +101,7 @@ def measured(
         is_scored = ~np.isnan(scores)
         measures = None
         if int(is_scored.sum()) >= LEAST_MARKS:
-            measures = compared(scores[is_scored], marks[is_scored])
+            measures = compare_scores(scores[is_scored], marks[is_scored])
         results.append(
             ShownExamples(
                 examples=examples,
