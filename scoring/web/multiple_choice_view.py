@@ -21,7 +21,7 @@ reread = remembered(under_protocol)
 
 def file_notes(report: ChoiceReport) -> str:
     """Returns the problems of the file, folded."""
-    tables = choice_benchmark(report).tabulated(report)
+    tables = choice_benchmark(report).choice_tables(report)
     return folded_problems_html((*tables.problems, *report.problems))
 
 
@@ -70,15 +70,15 @@ def what_if_html(here: ChoiceReport, there: ChoiceReport, differing: Sequence[Di
     read_there = sum(difference.row.decision.letter is None for difference in differing)
     read_here = sum(difference.other.letter is None for difference in differing)
     benchmark = choice_benchmark(here)
-    pairs = benchmark.pairs(here, there)
-    head, moved = change_sheets(pairs, benchmark.words, here.protocol, there.protocol)
+    pairs = benchmark.line_pairs(here, there)
+    sheets = change_sheets(pairs, benchmark.words, here.protocol, there.protocol)
     return CHOICE.what_if(
         differing=len(differing),
         total=len(here.rows),
         read_there=read_there,
         read_here=read_here,
         judged=here.judge is not None,
-        overall=sheet_html(head),
-        moved=len(moved.frame),
-        changes=sheet_html(moved),
+        overall=sheet_html(sheets.overall),
+        moved=len(sheets.changed.frame),
+        changes=sheet_html(sheets.changed),
     )
