@@ -402,7 +402,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
             credits=arena.credits,
             signer=context.signer,
             errand=PublishErrand(hub_pages),
-            logged_in=scoring.jobs.owners.log_in,
+            on_login=scoring.jobs.owners.log_in,
         ),
         publish_api.routes(hub_pages),
         run_page.routes(run),
@@ -435,7 +435,7 @@ def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, .
         marking=scoring.marking,
         published=context.published,
         layout=layout,
-        delete=scoring.service.delete,
+        delete_job=scoring.service.delete,
     )
     published = PublishedPages(scoring.jobs, context.published, layout, Cache(8_000_000, weigh=len))
     people = people_api.PeoplePages(scoring.marking, scoring.pictures)
@@ -448,7 +448,7 @@ def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, .
         benchmarks_page.routes(BenchmarksPage(scoring.service, layout)),
         people_api.routes(people, layout),
         task_map_api.routes(maps, layout),
-        export_api.routes(context.arena.public_files, layout, owners.part),
+        export_api.routes(context.arena.public_files, layout, owners.part_html),
         owners_page.routes(owners),
     )
 
@@ -512,7 +512,7 @@ def run_of(context: AppContext, layout: PageLayout) -> RunPage:
     scoring = context.scoring
     queues = {"Scoring jobs": scoring.jobs.waiting}
     return RunPage(
-        watch=arena.dashboard(queues=queues, stopped=scoring.stopped),
+        watch=arena.dashboard(queues=queues, stopped_jobs=scoring.stopped),
         boards=context.models.overview,
         service=arena.admin,
         operators=context.operators,

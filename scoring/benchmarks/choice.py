@@ -53,7 +53,7 @@ from scoring.multiple_choice.extract import (
     PARSERS,
     SEED,
     Language,
-    extraction,
+    extract_with_judge,
     language,
     prompt_digest,
 )
@@ -281,7 +281,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         return [
             Task(
                 0,
-                partial(extraction, row.question, row.prediction, report.protocol, spec),
+                partial(extract_with_judge, row.question, row.prediction, report.protocol, spec),
                 partial(_with_refusal, row.decision),
                 name=str(row.question.index),
                 is_read=lambda decision: decision.rule not in JUDGE_UNREAD,

@@ -43,7 +43,7 @@ from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
-from scoring.multiple_choice.pictures import shared_pictures
+from scoring.multiple_choice.pictures import shared_pictures_text
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, spelled
 from scoring.multiple_choice.types import PROTOCOL_WORDS
 from scoring.no_answers import fate, no_answer, no_answer_sentences
@@ -528,5 +528,5 @@ def _first_ids(ids: Sequence[str]) -> str:
 def _picture_notes(rows: Sequence[SpecRow]) -> tuple[Problem, ...]:
     """Returns a note on the number of questions that share a picture, if any do."""
     known = [row.picture for row in rows if row.picture]
-    text = shared_pictures(known) if known else ""
+    text = shared_pictures_text(known) if known else ""
     return (Problem(0, None, text, "nothing"),) if text else ()

@@ -19,7 +19,7 @@ from scoring.benchmarks.article import ScoredAnswer
 from scoring.benchmarks.mm_vet import MMVet
 from scoring.cli import progress
 from scoring.jobs.report_pictures import file_pictures
-from scoring.people.error_sample import PER_GROUP, KnownErrors, draw, known_errors
+from scoring.people.error_sample import PER_GROUP, KnownErrors, draw_errors, known_errors
 from scoring.people.error_shares import LabelsError, error_shares, without_annotation_errors
 from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
 from scoring.people.label_agreement import compare_errors, doubted_questions, label_agreement
@@ -79,7 +79,7 @@ def draws(
             "This file exists, and may have people's labels. Choose another --out.", out.name
         )
     known = _errors(file, _answers(file, protocol))
-    drawn = draw(known, k, seed)
+    drawn = draw_errors(known, k, seed)
     out.write_text(draw_csv(drawn), "utf-8")
     yield f"{len(drawn):,} of {sum(known.sizes.values()):,} wrong answers, of {len(known.sizes):,} groups: {out}"
     yield f"Kinds for its column main: {', '.join(ERROR_KINDS)}"

@@ -23,7 +23,7 @@ from scoring.multiple_choice.option_texts import (
     listed_options,
     options_in_text,
 )
-from scoring.multiple_choice.pictures import picture_cell, pictures
+from scoring.multiple_choice.pictures import picture_cell, picture_digests
 from scoring.multiple_choice.truths import TruthCell, Truths, plain_option, read_truths
 from scoring.multiple_choice.types import (
     LETTERS,
@@ -222,8 +222,8 @@ class _Reader:
         truths = read_truths(cells)
         if self._questions is None and self._report_unclear(truths, places):
             return
-        if truths.way:
-            self._report(truths.way, blocks="nothing")
+        if truths.notice:
+            self._report(truths.notice, blocks="nothing")
         for number, (place, letter) in enumerate(zip(places, truths.letters, strict=True)):
             row = self.rows[place]
             if letter is None and not truths.ambiguous:
@@ -236,7 +236,9 @@ class _Reader:
             self._report("No row has an option's letter in the column answer. Write letters there.")
 
     def _take_pictures(self) -> None:
-        pictures_by_row = pictures(self._pictures, [str(row.question.index) for row in self.rows])
+        pictures_by_row = picture_digests(
+            self._pictures, [str(row.question.index) for row in self.rows]
+        )
         for place, picture in enumerate(pictures_by_row):
             if picture:
                 row = self.rows[place]
@@ -245,7 +247,8 @@ class _Reader:
     def _report_unclear(self, truths: Truths, places: Sequence[int]) -> bool:
         """Reports why a column of numbers cannot be read, and returns whether that is so."""
         if truths.misfit:
-            number, problem = truths.misfit
+            number = truths.misfit.position
+            problem = truths.misfit.problem
             question = self.rows[places[number]].question
             self._report(problem, question.row, question.index)
         elif truths.ambiguous:

@@ -48,7 +48,7 @@ class ReadingResults(NamedTuple):
     alignments: tuple[Alignment, ...]
     """The report's own extractor first; empty if only people read the answers."""
     people: tuple[Alignment, ...]
-    apart: tuple[MatchedAnswer, ...]
+    differing: tuple[MatchedAnswer, ...]
     """Answers for which the report's own extractor and people differ."""
 
     @property
@@ -69,14 +69,14 @@ class _ReadReport(NamedTuple):
 
 
 def reading_results(
-    marking: Marking, job: Job, report: ChoiceReport, beside: bool = True
+    marking: Marking, job: Job, report: ChoiceReport, with_others: bool = True
 ) -> ReadingResults | None:
-    """A report's extractors against people's readings, or None; `beside` adds its owner's other reports."""
+    """A report's extractors against people's readings, or None; `with_others` adds its owner's other reports."""
     own = _read(marking, job, report)
     if not own.readings:
         return None
     reports = [own]
-    if beside:
+    if with_others:
         reports += _others(marking, job, report)
     alignments = []
     for extractor, models in _choices(reports).items():
@@ -93,17 +93,17 @@ def reading_results(
         cannot=own.cannot,
         alignments=tuple(alignments),
         people=tuple(between_people([*readings.values()])),
-        apart=_apart(own),
+        differing=_differing_answers(own),
     )
 
 
-def _apart(own: _ReadReport) -> tuple[MatchedAnswer, ...]:
+def _differing_answers(own: _ReadReport) -> tuple[MatchedAnswer, ...]:
     """The answers for which a report's first extractor and people differ."""
     extractors = [*_choices([own]).values()]
     if not extractors:
         return ()
     answers = chain.from_iterable(extractors[0].values())
-    return tuple(answer for answer in answers if answer.pair.is_apart)
+    return tuple(answer for answer in answers if answer.pair.is_differing)
 
 
 def _read(marking: Marking, job: Job, report: ChoiceReport) -> _ReadReport:

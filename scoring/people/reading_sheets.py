@@ -86,7 +86,7 @@ def apart_sheet(files: Iterable[ExtractedFile], readings: Sequence[PersonReading
         }
         for file in files
         for key, pair in file.pairs(people).items()
-        if pair.is_apart
+        if pair.is_differing
     ]
     columns = (
         Column("item", "Question"),

@@ -75,7 +75,7 @@ class PairedChoice(NamedTuple):
         return "one none" if NO_OPTION in (self.people, self.other) else "other option"
 
     @property
-    def is_apart(self) -> bool:
+    def is_differing(self) -> bool:
         return self.outcome in ("one none", "other option")
 
 

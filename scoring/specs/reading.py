@@ -9,7 +9,7 @@ from pydantic import StrictInt
 
 from arena.io.tables import KEY, Record
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options, options_in_text
-from scoring.multiple_choice.pictures import picture_cell, pictures
+from scoring.multiple_choice.pictures import picture_cell, picture_digests
 from scoring.multiple_choice.reader import (
     Blocks,
     Problem,
@@ -226,7 +226,7 @@ class _RowReader:
         question = self._spec.columns.question
         answers = [(row.answer, cell_text(row.cells.get(question))) for row in self._rows]
         self._problems += oddities(answers)
-        picture_names = pictures(cells, [row.id for row in self._rows])
+        picture_names = picture_digests(cells, [row.id for row in self._rows])
         rows = [
             replace(row, picture=picture)
             for row, picture in zip(self._rows, picture_names, strict=True)

@@ -79,7 +79,7 @@ class Person:
             marking=Marking(database, self.bench.jobs),
             published=PublishedReports.from_jobs(self.bench.jobs, PublishedJobs(database)),
             layout=PageLayout(Links("/read.css", "/read.js")),
-            delete=self.service.delete,
+            delete_job=self.service.delete,
         )
         app.include_router(report_page.routes(pages))
         app.include_router(report_routes(self.bench.jobs, pictures))

@@ -141,7 +141,7 @@ def test_a_model_that_joins_shares_the_errors(arena):
     before = kept.board(KEY, PATIENCE)
     plant(arena, votes("m4", "m1", 2, 2) + votes("m4", "m2", 15, 15))
     kept.board(KEY)
-    kept._finder.submit(lambda: None).result()
+    kept._executor.submit(lambda: None).result()
     after = kept.board(KEY)
     kept.close()
     assert before.statistics.look.votes == 360 and after.statistics.look.votes == 394, (
@@ -242,7 +242,7 @@ def test_orders_are_looked_at_every_fifty_votes(arena):
     def now(n: int) -> Statistics:
         plant(arena, votes("m2", "m3", n, n))
         kept.board(KEY, PATIENCE)
-        kept._finder.submit(lambda: None).result()
+        kept._executor.submit(lambda: None).result()
         found = kept.board(KEY, PATIENCE).statistics
         assert found
         return found

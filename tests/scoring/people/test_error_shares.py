@@ -9,7 +9,7 @@ from scipy.stats import t
 
 from arena.ratings.shares import wilson
 from scoring.benchmarks.article import ScoredAnswer
-from scoring.people.error_sample import KnownErrors, draw, known_errors
+from scoring.people.error_sample import KnownErrors, draw_errors, known_errors
 from scoring.people.error_shares import (
     ERRORS,
     KEYS,
@@ -47,7 +47,7 @@ def test_weighted_shares_are_unbiased_and_their_intervals_cover(draws):
     for seed in range(draws):
         labels = [
             Label(one.answer.id, one.group, "a", kinds[one.answer.id])
-            for one in draw(known, seed=seed)
+            for one in draw_errors(known, seed=seed)
         ]
         found = error_shares(labels, known)
         values.append([found.kinds[kind].weighted.value for kind in KINDS])
@@ -93,7 +93,7 @@ class Population:
     def labels(self, seed: int) -> list[Label]:
         return [
             Label(one.answer.id, one.group, "a", self.kind[one.answer.id])
-            for one in draw(self.known, seed=seed)
+            for one in draw_errors(self.known, seed=seed)
         ]
 
 
@@ -133,7 +133,7 @@ def test_intervals_cover_where_many_answers_are_right_after_all(draws):
     truth = counts["perception"] / (counts["perception"] + counts["reasoning"])
     values, held = [], 0
     for seed in range(draws):
-        drawn = draw(known, seed=seed)
+        drawn = draw_errors(known, seed=seed)
         labels = [Label(one.answer.id, one.group, "a", kinds[one.answer.id]) for one in drawn]
         share = error_shares(labels, known).kinds["perception"].weighted
         values.append(share.value)

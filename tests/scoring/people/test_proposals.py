@@ -8,7 +8,7 @@ import pytest
 
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.judges.spec import Reply, ShownImage
-from scoring.people.error_sample import draw, known_errors
+from scoring.people.error_sample import draw_errors, known_errors
 from scoring.people.error_shares import LabelsError, error_shares
 from scoring.people.errors import ErrorKey, Label
 from scoring.people.proposals import by_rules, confusion, corrected_shares, proposal_task
@@ -103,7 +103,7 @@ def test_shares_corrected_by_labels_cover_and_gain_by_a_good_judge(skill, draws)
     for seed in range(draws):
         labels = [
             Label(one.answer.id, one.group, "a", truth[one.answer.id])
-            for one in draw(known, seed=seed)
+            for one in draw_errors(known, seed=seed)
         ]
         found, alone = corrected_shares(labels, proposals), error_shares(labels, known)
         covered.append(

@@ -115,7 +115,7 @@ def test_most_people_decide_and_where_two_differ_a_third():
 @pytest.fixture
 def once(monkeypatch):
     """Nobody is shown an answer twice."""
-    monkeypatch.setattr("scoring.people.plan.AGAIN", 0.0)
+    monkeypatch.setattr("scoring.people.plan.REPEATED_PART", 0.0)
 
 
 def read_as(marked: MarkedReport, options: str, person: str = "owner") -> None:
@@ -177,9 +177,9 @@ def test_a_judge_is_held_against_people_by_model_and_beside_another_judge(databa
     assert told[JUDGE, "Other model"].same.hits == 6
     assert told[JUDGE, ALL_MODELS].same.hits == own.same.hits + 6
     assert told["always-a", "Model of letters"].same.hits == 1
-    assert {one.pair.outcome for one in found.apart} <= {"one none", "other option"}
-    assert len(found.apart) == apart
-    alone = reading_results(marked.marking, marked.job, report, beside=False)
+    assert {one.pair.outcome for one in found.differing} <= {"one none", "other option"}
+    assert len(found.differing) == apart
+    alone = reading_results(marked.marking, marked.job, report, with_others=False)
     assert [one.model for one in alone.alignments] == ["Model of letters"]
 
 
@@ -195,7 +195,7 @@ def test_our_rules_are_held_against_people_where_a_paper_s_left_an_answer_open(d
 
 @pytest.mark.locks_or_dialect
 def test_two_people_who_differ_bring_a_third(database, once, monkeypatch):
-    monkeypatch.setattr("scoring.people.plan.SECOND", 1.0)
+    monkeypatch.setattr("scoring.people.plan.SHARED_PART", 1.0)
     marked = MarkedReport.on(database, open_report({}, answers=1))
     read_as(marked, "A", "owner")
     read_as(marked, "B", "helper-1")

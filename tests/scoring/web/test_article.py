@@ -102,7 +102,7 @@ def test_the_spread_of_runs_is_called_so():
         for row in report.rows
     ]
     twice = replace(report, rows=tuple(rows), runs=2)
-    (table, _) = mm_vet_tables.tabulate(twice)
+    (table, _) = mm_vet_tables.score_tables(twice)
     shown = f"{table.lines[-1].mean:.1f} (runs ±5.0)"
     assert shown in figure_html(twice) and "(runs ±5.0)" in head_html(twice)
     assert "runs ±" not in head_html(report)

@@ -425,7 +425,7 @@ def test_marks_are_told_to_two_places_beside_the_papers(marks):
 
 def test_marks_are_audited(marks):
     def shown(show):
-        return list_of(marks).html(marks, Chosen("", show)).html
+        return list_of(marks).list_page(marks, Chosen("", show)).html
 
     counts = {"all answers": 4, "partly right": 2, "not read": 2, "right": 0}
     assert {show: shown(show).count('<li><p class="about">') for show in counts} == counts
