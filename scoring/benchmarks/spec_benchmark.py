@@ -380,7 +380,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             text = f"Questions without a right answer, read but not scored: {without_truth:,}."
             caveats.append(Caveat("", text))
         if submission := self.submission(report):
-            caveats.append(Caveat("", submission.told))
+            caveats.append(Caveat("", submission.sentence))
         caveats += picture_caveats(report)
         return [*distrust_caveats(report), *super().caveats(report), *caveats]
 

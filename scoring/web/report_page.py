@@ -103,7 +103,7 @@ def scores_of(opened: JobReport) -> str:
     sheets = sheets_html(tables)
     if report.benchmark != MMT_BENCH.key or not isinstance(report, ChoiceReport):
         return REPORT.scores([sheets])
-    splits = MMT_BENCH.tabulated(report).splits
+    splits = MMT_BENCH.choice_tables(report).splits
     return REPORT.scores([sheets, clusters_html(splits[-1], opened.name) if splits else ""])
 
 
