@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from scoring.multiple_choice.extract import extract
-from scoring.multiple_choice.numbers import numbers_in_digits, normalized_text, text_as_number
+from scoring.multiple_choice.numbers import normalized_text, numbers_in_digits, text_as_number
 
 WHOLE = {
     "−.5": (-0.5, ""), "minus 0.50": (-0.5, ""), "-1/2": (-0.5, ""), "½": (0.5, ""), "2½": (2.5, ""),
@@ -43,7 +43,9 @@ def test_what_is_no_number_has_no_value(text):
     number = text_as_number(normalized_text(text).lower())
     assert number is None or not number.values
     assert all(
-        not number.values for number in numbers_in_digits(normalized_text(text).lower()) if "第" not in text
+        not number.values
+        for number in numbers_in_digits(normalized_text(text).lower())
+        if "第" not in text
     )
 
 
