@@ -43,6 +43,7 @@ from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.circular_eval import is_circular, missing_passes
+from scoring.multiple_choice.columns import has_options
 from scoring.multiple_choice.downloads import (
     audit_lines,
     differences_csv,
@@ -68,7 +69,6 @@ from scoring.multiple_choice.reader import (
     IMAGE_COLUMNS,
     Problem,
     ReadFile,
-    has_options,
     read_choices,
     read_questions,
 )

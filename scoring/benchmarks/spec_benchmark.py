@@ -43,8 +43,9 @@ from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
+from scoring.multiple_choice.columns import plain_name
 from scoring.multiple_choice.pictures import shared_pictures_text
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, spelled
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
 from scoring.multiple_choice.types import PROTOCOL_WORDS
 from scoring.no_answers import fate, no_answer, no_answer_sentences
 from scoring.report import ScoreLine
@@ -174,8 +175,8 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def column_names(self) -> ColumnNames:
         own = self.spec.columns
         usual = USUAL_NAMES
-        id = tuple(spelled([own.id]))
-        question = tuple(spelled([own.question]))
+        id = (plain_name(own.id),)
+        question = (plain_name(own.question),)
         return ColumnNames(
             id=own.id,
             answer=own.answer,

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from scoring.multiple_choice.columns import columns_by_plain_name, option_columns
 from scoring.multiple_choice.option_texts import LIST_COLUMNS
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, option_columns, spelled
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.multiple_choice.types import LETTERS
 from scoring.rules.number import plain_number
 from scoring.rules.prompted import BRACES
@@ -253,7 +254,7 @@ def _guessed_roles(columns: Sequence[str]) -> dict[str, str]:
 
     `answer` is the right one, unless none is the model's, and another column is that already or none could be.
     """
-    known = spelled(columns)
+    known = columns_by_plain_name(columns)
     roles: dict[str, str] = {}
     for role, names in _ROLES.items():
         candidates = [known[name] for name in names if name in known]

@@ -8,17 +8,15 @@ from typing import Any
 from pydantic import StrictInt
 
 from arena.io.tables import KEY, Record
+from scoring.multiple_choice.columns import (
+    columns_by_plain_name,
+    lettered_options,
+    option_columns,
+    plain_name,
+)
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options, options_in_text
 from scoring.multiple_choice.pictures import picture_cell, picture_digests
-from scoring.multiple_choice.reader import (
-    Blocks,
-    Problem,
-    ReadFile,
-    lettered_options,
-    oddities,
-    option_columns,
-    spelled,
-)
+from scoring.multiple_choice.reader import Blocks, Problem, ReadFile, oddities
 from scoring.multiple_choice.types import LETTERS
 from scoring.report import EMPTY_CELLS
 from scoring.rules.base import TOOLKITS, Item, RuleProtocol
@@ -224,8 +222,9 @@ class _RowReader:
         if not self._rows and not self._problems:
             self._tell("No row has an answer.")
         question = self._spec.columns.question
-        answers = [(row.answer, cell_text(row.cells.get(question))) for row in self._rows]
-        self._problems += oddities(answers)
+        answers = [row.answer for row in self._rows]
+        questions = [cell_text(row.cells.get(question)) for row in self._rows]
+        self._problems += oddities(answers, questions)
         picture_names = picture_digests(cells, [row.id for row in self._rows])
         rows = [
             replace(row, picture=picture)
@@ -323,7 +322,7 @@ class _RowReader:
 
         Also reports cells from which nothing can be derived.
         """
-        image_columns = spelled(self._spec.columns.images or ())
+        image_columns = columns_by_plain_name(self._spec.columns.images or ())
         picture_cells = []
         for row in self._rows:
             cells = with_id(self._spec, row)
@@ -331,7 +330,7 @@ class _RowReader:
                 cells = derived_rows(self._spec, cells)[0]
             except ValueError as error:
                 self._tell(str(error), row.row)
-            picture_cells.append(picture_cell(spelled(cells), cells, image_columns))
+            picture_cells.append(picture_cell(columns_by_plain_name(cells), cells, image_columns))
         if image_columns and self._rows and not any(picture_cells):
             text = (
                 "The file doesn't show which questions share a picture, so intervals may be too narrow. Add a column "
@@ -358,7 +357,7 @@ class _RowReader:
 
 def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
     """Returns a file's columns by the spec's names; columns that the spec doesn't name keep their own."""
-    spellings = spelled(file)
+    spellings = columns_by_plain_name(file)
     layout: dict[str, str] = {}
     for role, known in _SPELLINGS.items():
         name = getattr(spec.columns, role)
@@ -381,7 +380,7 @@ def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
 
 def has_truths(file: Sequence[str]) -> bool:
     """Whether a file of these columns has questions, right answers and a model's, in any spelling."""
-    spellings = spelled(file)
+    spellings = columns_by_plain_name(file)
     return all(
         _column_of(_SPELLINGS[role], file, spellings) for role in ("question", "truth", "answer")
     )
@@ -391,14 +390,14 @@ def has_answers(file: Sequence[str], spec: Spec | None = None) -> bool:
     """Whether a file of these columns has a model's answers: as the spec calls them, else in any spelling."""
     if spec is not None:
         return spec.columns.answer in layout_of(spec, file)
-    return _column_of(_SPELLINGS["answer"], file, spelled(file)) is not None
+    return _column_of(_SPELLINGS["answer"], file, columns_by_plain_name(file)) is not None
 
 
 def has_questions(file: Sequence[str], spec: Spec | None = None) -> bool:
     """Whether a file of these columns has the questions' texts."""
     if spec is not None:
         return spec.columns.question in layout_of(spec, file)
-    return _column_of(_SPELLINGS["question"], file, spelled(file)) is not None
+    return _column_of(_SPELLINGS["question"], file, columns_by_plain_name(file)) is not None
 
 
 def _of_answers(spec: Spec, layout: Mapping[str, str]) -> Mapping[str, str]:
@@ -419,14 +418,10 @@ def _column_of(
 ) -> str | None:
     """Returns the file's column for the first of these names that it has, in any spelling."""
     for name in names:
-        column = name if name in file else spellings.get(_spelling(name))
+        column = name if name in file else spellings.get(plain_name(name))
         if column is not None:
             return column
     return None
-
-
-def _spelling(name: str) -> str:
-    return next(iter(spelled([name])))
 
 
 def _named_columns(spec: Spec) -> Iterator[str]:

@@ -9,8 +9,9 @@ from scoring.benchmarks.base import OpenedFile
 from scoring.benchmarks.choice_blind import submitted
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.multiple_choice.circular_eval import PASS, circles, rotation_problems
+from scoring.multiple_choice.columns import has_options
 from scoring.multiple_choice.extract import extract
-from scoring.multiple_choice.reader import has_options, read_choices, read_questions
+from scoring.multiple_choice.reader import read_choices, read_questions
 from scoring.multiple_choice.types import Decided
 
 
