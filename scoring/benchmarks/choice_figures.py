@@ -101,4 +101,4 @@ def group_tree(
 
 
 def _nothing(rows: ScoredRows) -> Mask:
-    return ~rows.everything
+    return ~rows.all_rows

@@ -268,7 +268,7 @@ def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
 
 def meta_task(question: ChoiceQuestion) -> str:
     """Key of a question's meta-task: the paper's for a known subtask, else the file's own."""
-    known = _SPEC.derive["meta_task"].of(question.named_category)
+    known = _SPEC.derive["meta_task"].derive_cell(question.named_category)
     return str(known) or question.group or NO_CATEGORY
 
 
@@ -299,7 +299,7 @@ def _split_scores(
         return figures.line(over_samples if level == NARROWEST else over_subtasks, members, name)
 
     def board(figure: str, column: str, names: Iterable[str]) -> tuple[ScoreLine, ...]:
-        members = {name: rows.within(rows.having({column: name})) for name in names}
+        members = {name: rows.within(rows.mask_with_cells({column: name})) for name in names}
         return tuple(figures.line(figure, group, name) for name, group in members.items())
 
     cluster_lines = [
@@ -325,7 +325,7 @@ def _known_tasks() -> Known:
 
 def _largest_first(column: str) -> list[str]:
     """The paper's groups of subtasks, the largest group first."""
-    groups = (name for key in subtasks() for name in _SPEC.derive[column].of(key))
+    groups = (name for key in subtasks() for name in _SPEC.derive[column].derive_cell(key))
     return [name for name, _ in Counter(groups).most_common()]
 
 

@@ -22,7 +22,7 @@ from scoring.multiple_choice.reader import (
 from scoring.multiple_choice.types import LETTERS
 from scoring.report import EMPTY_CELLS
 from scoring.rules.base import TOOLKITS, Item, RuleProtocol
-from scoring.specs.derived import cell_text, members
+from scoring.specs.derived import cell_members, cell_text
 from scoring.specs.schema import Case, Spec
 
 _SPELLINGS: Mapping[str, Sequence[str]] = {
@@ -132,7 +132,7 @@ def _is(cell: Any, value: str) -> bool:
     text = cell_text(cell)
     if not value:
         return is_empty(text)
-    return text == value or value in members(cell)
+    return text == value or value in cell_members(cell)
 
 
 def is_empty(text: str) -> bool:
@@ -462,7 +462,7 @@ def derived_rows(
                 made.append({**row, name: ""})
                 continue
             try:
-                value = derived.of(cell_text(row[derived.source]))
+                value = derived.derive_cell(cell_text(row[derived.source]))
             except ValueError as error:
                 raise ValueError(f"derive.{name}: In {derived.source}, {error}") from None
             is_split = derived.split is not None and protocol != "lmms-eval"

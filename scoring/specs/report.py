@@ -15,7 +15,7 @@ from scoring.multiple_choice.reader import Problem
 from scoring.no_answers import no_answer, unscored_because
 from scoring.report import JudgeStamp, QuestionStamp, ScoreLine, line, mostly_unread, remembered
 from scoring.rules.base import TOOLKITS, Item, Judged, Reading, RuleKind, RuleProtocol
-from scoring.specs.derived import members
+from scoring.specs.derived import cell_members
 from scoring.specs.figure_values import figure_line
 from scoring.specs.figures import Figure
 from scoring.specs.reading import SpecRow, case_of, derived_rows, items_of, with_id
@@ -219,7 +219,7 @@ def scored(report: SpecReport) -> ScoredRows:
         options=[len(item.options) for _, _, item in read],
         ends=score_ends(spec),
         **_marks(spec, [reading.marks for _, reading, _ in read]),
-        unread_is_no=report.protocol == "vlmevalkit",
+        is_unread_no=report.protocol == "vlmevalkit",
     )
 
 
@@ -250,7 +250,7 @@ def _columns(spec: Spec) -> list[str]:
 
 
 def _group(cell: object) -> str | tuple[str, ...]:
-    names = [*dict.fromkeys(name.strip() for name in members(cell))]
+    names = [*dict.fromkeys(name.strip() for name in cell_members(cell))]
     return tuple(names) if len(names) > 1 else names[0]
 
 
@@ -326,7 +326,7 @@ def why_unbounded(report: SpecReport) -> str:
         return f"it also depends on how many of the other right answers are {figure.positive}"
     if figure.all is not None:
         return "a question without an answer can undo others that it counts together with"
-    if figure.parts or figure.spans:
+    if figure.parts or figure.group_columns:
         return "it's made of scores of groups, and the others' groups aren't known"
     if figure.condition_columns:
         return "it counts only some questions, and it isn't known which of the others"
@@ -344,7 +344,7 @@ def grouped_lines(report: SpecReport, column: str, split: str) -> Sequence[Group
     rows = scored(report)
     if column not in rows.cells or len(rows.groups(column)) > MOST_GROUPS:
         return ()
-    whole = rows.groups(spec.splits)[split] if split and spec.splits else rows.everything
+    whole = rows.groups(spec.splits)[split] if split and spec.splits else rows.all_rows
     return [
         GroupLines(name or NO_GROUP, lines_of(report, rows.within(whole & mask)))
         for name, mask in rows.groups(column).items()

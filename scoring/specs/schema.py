@@ -32,8 +32,8 @@ from scoring.specs.figures import (
     Words,
     as_list,
     as_name,
+    figure_fields,
     figure_problems,
-    written_out,
 )
 from scoring.specs.problems import SpecError, SpecProblem, either, none_of, quoted, spec_problems
 from scoring.specs.yaml_text import YamlError, read_yaml, write_yaml
@@ -414,7 +414,7 @@ def _read_figures(value: Any, problems: list[SpecProblem]) -> Any:
     for name, form in value.items():
         place = f"figures.{name}"[:80]
         try:
-            figures[str(name)] = Figure.model_validate(written_out(form))
+            figures[str(name)] = Figure.model_validate(figure_fields(form))
         except ValidationError as error:
             problems += spec_problems(error, place, Figure.model_fields)
         except ValueError as error:
@@ -430,8 +430,7 @@ def _joint_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     yield from _answer_problems(read)
     yield from _rule_problems(read)
     if "figures" in read:
-        for name, text in figure_problems(read["figures"]):
-            yield SpecProblem(f"figures.{name}", text)
+        yield from figure_problems(read["figures"])
         yield from _mark_problems(read)
         yield from _positive_problems(read)
         yield from _headline_problems(read)

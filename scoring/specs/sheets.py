@@ -142,7 +142,7 @@ def _group_sheet(report: SpecReport, column: str, split: str) -> Iterator[Sheet]
 def _told_of(report: SpecReport, column: str) -> list[str]:
     """The figures that say something of a column's groups: not those that sum over these, where others do."""
     figures = figures_with_columns(report)
-    within = [name for name, figure in figures.items() if column not in figure.spans]
+    within = [name for name, figure in figures.items() if column not in figure.group_columns]
     return within or [*figures]
 
 

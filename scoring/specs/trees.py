@@ -60,7 +60,7 @@ def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
     chains = _safe_chains(rows, nested_columns(rows, _grouping(report)), splits)
     for chain in chains or [[]]:  # without a chain, the splits alone
         columns = [*splits, *chain]
-        groups = [*_groups_of(rows, rows.everything, columns)]
+        groups = [*_groups_of(rows, rows.all_rows, columns)]
         safe_figures = [
             figure
             for figure in whole
@@ -69,7 +69,7 @@ def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
             )
         ]
         if columns and safe_figures:
-            trees = _trees(report, ALL, rows.everything, columns, "overall")
+            trees = _trees(report, ALL, rows.all_rows, columns, "overall")
             name = f"by-{'-'.join(columns)}".lower().replace(" ", "-")
             title = f"By {' and '.join(columns)}"
             yield TreeTable(
@@ -125,7 +125,7 @@ def _refines(rows: ScoredRows, fine: str, coarse: str) -> bool:
     has_lists = rows.cells[fine].has_lists or rows.cells[coarse].has_lists
     if has_lists or len(rows.groups(fine)) <= len(rows.groups(coarse)):
         return False
-    pairs = rows.units([fine, coarse])
+    pairs = rows.unit_codes([fine, coarse])
     return len(np.unique(pairs)) == len(rows.groups(fine))
 
 
@@ -133,7 +133,7 @@ def _safe_chains(
     rows: ScoredRows, chains: Sequence[Sequence[str]], splits: Sequence[str]
 ) -> Sequence[Sequence[str]]:
     """The chains, but for those whose groups in a split tell a few answers, by themselves or beside earlier chains."""
-    parts = [*rows.groups(splits[0]).values()] if splits else [rows.everything]
+    parts = [*rows.groups(splits[0]).values()] if splits else [rows.all_rows]
     is_scored = ~np.isnan(rows.score)
     scored_parts = [part & is_scored for part in parts]
     large_parts = [part for part in scored_parts if part.sum() >= LEAST]
@@ -198,6 +198,6 @@ def _leaves_few(report: SpecReport, name: str) -> bool:
     """Whether a figure is over all scored rows but a few, so that another figure less this one would tell those."""
     rows = scored(report)
     figure = spec_of_report(report).figures[name]
-    fitting = rows.fitting(figure.where or {}, figure.without or {})
+    fitting = rows.mask_of_conditions(figure.where or {}, figure.without or {})
     is_left = ~np.isnan(rows.score) & ~fitting
     return 0 < is_left.sum() < LEAST or any(_leaves_few(report, part) for part in figure.parts)

@@ -6,7 +6,7 @@ from arena.locale import t, translated
 from arena.markdown import visible_name
 from scoring.benchmarks.spec_benchmark import outcome_words, unit_score
 from scoring.rules.base import Item
-from scoring.specs.derived import cell_text, members
+from scoring.specs.derived import cell_members, cell_text
 from scoring.specs.reading import case_of
 from scoring.specs.report import ReadRow, SpecReport, has_truth, report_items, spec_of_report
 from scoring.web.answer_list import AnswerList, Choice, Chosen
@@ -30,7 +30,7 @@ def _listed(report: SpecReport, chosen: Chosen) -> Listed:
     fits = SHOWS.get(chosen.show, SHOWS["all answers"])
 
     def is_listed(row: ReadRow) -> bool:
-        groups = members(row.row.cells.get(column))
+        groups = cell_members(row.row.cells.get(column))
         is_in_group = not chosen.group or chosen.group in groups
         return is_in_group and fits(row, unit_score(spec, row))
 
@@ -84,7 +84,7 @@ def _outcome(row: ReadRow, can_be_scored: bool) -> tuple[str, str]:
 def _groups(report: SpecReport) -> Sequence[Choice]:
     column = next(iter(spec_of_report(report).groups), "")
     cells = (row.row.cells.get(column) for row in report.rows) if column else ()
-    names = dict.fromkeys(name for cell in cells for name in members(cell) if name)
+    names = dict.fromkeys(name for cell in cells for name in cell_members(cell) if name)
     listed = [(name, visible_name(name)) for name in sorted(names)[:_MOST_GROUPS]]
     return [("", t("report.every_group")), *listed]
 
