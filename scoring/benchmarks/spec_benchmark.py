@@ -50,7 +50,7 @@ from scoring.report import ScoreLine
 from scoring.rules.base import Judged, Reading, RuleProtocol
 from scoring.score_sheets import TreeTable
 from scoring.specs.downloads import report_files
-from scoring.specs.judging import judge_tasks, judged, stamped
+from scoring.specs.judging import judge_tasks, stamped, with_outcomes
 from scoring.specs.problems import either
 from scoring.specs.reading import (
     SpecRow,
@@ -63,13 +63,13 @@ from scoring.specs.reading import (
 from scoring.specs.report import (
     ReadRow,
     SpecReport,
-    absent_groups,
     figure_lines,
     final_report,
     grouped_lines,
     has_truth,
     head_figure,
     lost_judging,
+    partial_sums,
     read_rows,
     report_items,
     ruled_rows,
@@ -314,7 +314,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return judge_tasks(report, spec)
 
     def graded(self, report: SpecReport, outcomes: Sequence[Judged]) -> SpecReport:
-        return judged(report, outcomes)
+        return with_outcomes(report, outcomes)
 
     def outcome_text(self, outcome: Judged) -> str:
         return outcome.reading.read or "undecided"
@@ -365,9 +365,10 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             for problem in report.problems
             if problem.blocks == "whole"
         ]
-        for name, has, expected in absent_groups(report):
+        for partial_sum in partial_sums(report):
             text = (
-                f"{name} sums {has} of its {expected} groups. The file has no rows of the others."
+                f"{partial_sum.figure} sums {partial_sum.groups_present} of its {partial_sum.groups} groups. "
+                "The file has no rows of the others."
             )
             caveats.append(Caveat("Partial", text))
         lead = "Partial" if report.protocol == "strict" else ""

@@ -18,7 +18,7 @@ from scoring.specs.report import (
     figure_lines,
     head_figure,
     lines_of,
-    scored,
+    scored_rows_of_report,
     spec_of_report,
     splits_of,
 )
@@ -43,7 +43,7 @@ def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
         for name in names
         if not figures[name].is_guess
         and not _leaves_few(report, name)
-        and not reveals_few_answers(name, scored(report), figures)
+        and not reveals_few_answers(name, scored_rows_of_report(report), figures)
     ]
 
 
@@ -54,7 +54,7 @@ def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
     chains whose groups, beside those of the chains before, would tell a few answers.
     """
     spec = spec_of_report(report)
-    rows = scored(report)
+    rows = scored_rows_of_report(report)
     whole = [line.name for line in whole_figures(report) if not _is_partial(spec, line.name)]
     splits = [spec.splits or ""] if len(splits_of(report)) > 1 else []
     chains = _safe_chains(rows, nested_columns(rows, _grouping(report)), splits)
@@ -109,7 +109,7 @@ def truth_columns(spec: Spec) -> frozenset[str]:
 def _grouping(report: SpecReport) -> list[str]:
     """The columns of groups that can be told one by one, and are no right answers."""
     spec = spec_of_report(report)
-    rows = scored(report)
+    rows = scored_rows_of_report(report)
     return [
         column
         for column in spec.groups
@@ -170,7 +170,7 @@ def _trees(
     report: SpecReport, name: str, within: Mask, columns: Sequence[str], level: str
 ) -> Mapping[str, Node]:
     """The tree of each figure over some of the rows."""
-    rows = scored(report)
+    rows = scored_rows_of_report(report)
     below = []
     if columns:
         column, *rest = columns
@@ -196,7 +196,7 @@ def _is_partial(spec: Spec, name: str) -> bool:
 
 def _leaves_few(report: SpecReport, name: str) -> bool:
     """Whether a figure is over all scored rows but a few, so that another figure less this one would tell those."""
-    rows = scored(report)
+    rows = scored_rows_of_report(report)
     figure = spec_of_report(report).figures[name]
     fitting = rows.mask_of_conditions(figure.where or {}, figure.without or {})
     is_left = ~np.isnan(rows.score) & ~fitting
