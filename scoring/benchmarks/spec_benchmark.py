@@ -298,7 +298,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return (*opened.file.problems, *_picture_notes(opened.file.rows))
 
     def pictured(self, report: SpecReport) -> Sequence[ScoredAnswer]:
-        pictured = {row.row.id for row, rule in ruled_rows(report) if rule.shows_pictures}
+        pictured = {ruled.row.row.id for ruled in ruled_rows(report) if ruled.rule.shows_pictures}
         return [answer for answer in self.scored_answers(report) if answer.id in pictured]
 
     def with_pictures(

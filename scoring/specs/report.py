@@ -142,13 +142,21 @@ def report_items(report: SpecReport) -> Sequence[Item]:
     return items_of(spec_of_report(report), rows, report.protocol)
 
 
-def ruled_rows(report: SpecReport) -> Iterator[tuple[ReadRow, RuleKind]]:
-    """Yields each answer with the rule that reads it."""
+class RuledRow(NamedTuple):
+    """An answer with its question and the rule that reads it."""
+
+    row: ReadRow
+    item: Item
+    rule: RuleKind
+
+
+def ruled_rows(report: SpecReport) -> Iterator[RuledRow]:
+    """Yields the answers that a case of the spec's rule fits."""
     spec = spec_of_report(report)
-    for row in report.rows:
+    for row, item in zip(report.rows, report_items(report), strict=True):
         case = case_of(spec, row.row.cells)
         if case is not None:
-            yield row, case.rule
+            yield RuledRow(row, item, case.rule)
 
 
 def final_report(report: SpecReport) -> SpecReport:
