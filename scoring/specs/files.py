@@ -16,6 +16,8 @@ OURS = Path(__file__).parents[1] / "benchmarks"
 """The folder of the specs and prompts that come with this program."""
 FindFile: TypeAlias = Callable[[str], Path | None]
 """Finds the file of this name that a spec may read; None if there is none."""
+_CsvRow: TypeAlias = dict[str | None, Any]
+"""Cells by head; cells beyond the last head are a list under None."""
 _PUBLISHED_COLUMNS = tuple(
     name for name, field in PublishedFigure.model_fields.items() if field.is_required()
 )
@@ -131,7 +133,7 @@ def _with_names(derived: Any, place: str, find_file: FindFile) -> Any:
         return derived
     rows = _table_rows(derived["names"], place, find_file)
     column = str(derived.get("column"))
-    heads = [*rows[0]] if rows else []
+    heads = [head for head in rows[0] if head is not None] if rows else []
     if column not in heads[1:]:
         text = (
             f"{derived['names']} has the columns {', '.join(heads) or 'none'}. "
@@ -143,7 +145,7 @@ def _with_names(derived: Any, place: str, find_file: FindFile) -> Any:
     return {**fields, "names": names}
 
 
-def _table_rows(name: str, place: str, find_file: FindFile) -> list[dict[str, str]]:
+def _table_rows(name: str, place: str, find_file: FindFile) -> list[_CsvRow]:
     """The rows of a CSV beside the spec. Raises SpecError."""
     file = find_file(name)
     if file is None:
@@ -162,7 +164,7 @@ def _table_rows(name: str, place: str, find_file: FindFile) -> list[dict[str, st
         ) from None
 
 
-def _published_rows(name: str, find_file: FindFile) -> list[dict[str, Any]]:
+def _published_rows(name: str, find_file: FindFile) -> list[_CsvRow]:
     """The rows of a table of published numbers. Raises SpecError."""
     rows = _table_rows(name, "published", find_file)
     heads = {*rows[0]} if rows else set()
@@ -173,5 +175,5 @@ def _published_rows(name: str, find_file: FindFile) -> list[dict[str, Any]]:
     return [_filled_cells(row) for row in rows]
 
 
-def _filled_cells(row: Mapping[str, Any]) -> dict[str, Any]:
+def _filled_cells(row: _CsvRow) -> _CsvRow:
     return {column: cell for column, cell in row.items() if cell}

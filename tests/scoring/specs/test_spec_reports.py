@@ -338,6 +338,7 @@ def test_guesses_are_in_no_hidden_report(tmp_path):
             "task,kind\ncats,animals\n",
             "has the columns task, kind. Set `column` to one of them after the first.",
         ),
+        ("task,kind\ncats,animals,more\n", "has the columns task, kind. Set `column` to one of"),
         ('task,topic\n"cats', "derive.topic: tasks.csv isn't CSV. Save it as CSV in UTF-8."),
         ("task,topic\n" + "cats,x\n" * 10_000, "tasks.csv is over 64,000 bytes"),
     ],
