@@ -36,7 +36,7 @@ def table(spec: Spec) -> bytes:
     """A file with every column that the spec names; groups have eight values, units two rows."""
     coin = random.Random(56)
     named = [*spec.groups, *filter(None, [spec.splits])]
-    named += [column for name in spec.figures for column in spec.needs(name)]
+    named += [column for name in spec.figures for column in spec.needed_columns(name)]
     named += [column for case in spec.rule for column in case.rule.needed if column != "truth"]
     sources = dict.fromkeys(map(spec.source_of, named))
     truth_column = spec.columns.truth or "truth"

@@ -80,7 +80,7 @@ from scoring.specs.report import (
     why_unbounded,
     wrong_truth,
 )
-from scoring.specs.schema import UNKNOWN, Spec, is_called
+from scoring.specs.schema import UNKNOWN, Spec, name_ending
 from scoring.specs.sheets import published_sheets, report_sheets
 from scoring.specs.trees import figure_tables, truth_columns, whole_figures
 
@@ -145,7 +145,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     rest: str = "Have a judge read {left}"
 
     def is_named(self, file: str) -> bool:
-        return bool(is_called(self.spec, file))
+        return bool(name_ending(self.spec, file))
 
     @property
     def reads_as(self) -> object:

@@ -320,7 +320,7 @@ def figures_with_columns(report: SpecReport) -> Mapping[str, Figure]:
     return {
         name: figure
         for name, figure in spec.figures_under(report.protocol).items()
-        if all(column in columns for column in spec.needs(name))
+        if all(column in columns for column in spec.needed_columns(name))
     }
 
 

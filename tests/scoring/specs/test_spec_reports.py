@@ -239,7 +239,9 @@ def test_every_spec_here_scores_a_made_up_row(tmp_path):
         spec = benchmark.spec
         named = {name: "x" for name in [*spec.groups, *filter(None, [spec.splits])]}
         needed = {
-            spec.source_of(column): "1" for name in spec.figures for column in spec.needs(name)
+            spec.source_of(column): "1"
+            for name in spec.figures
+            for column in spec.needed_columns(name)
         }
         columns = [name for case in spec.rule for name in (*case.rule.needed, *case.rule.mentioned)]
         needed |= dict.fromkeys(columns, "x")
