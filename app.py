@@ -402,7 +402,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
             credits=arena.credits,
             signer=context.signer,
             errand=PublishErrand(hub_pages),
-            logged_in=scoring.jobs.owners.log_in,
+            on_login=scoring.jobs.owners.log_in,
         ),
         publish_api.routes(hub_pages),
         run_page.routes(run),
@@ -512,7 +512,7 @@ def run_of(context: AppContext, layout: PageLayout) -> RunPage:
     scoring = context.scoring
     queues = {"Scoring jobs": scoring.jobs.waiting}
     return RunPage(
-        watch=arena.dashboard(queues=queues, stopped=scoring.stopped),
+        watch=arena.dashboard(queues=queues, stopped_jobs=scoring.stopped),
         boards=context.models.overview,
         service=arena.admin,
         operators=context.operators,

@@ -23,7 +23,7 @@ from arena.battles.tables import BATTLE, IS_FINAL, NO_SEAT
 from arena.database import Database, counter
 from arena.items.alike import Alike, items_with_pictures
 from arena.items.store import ITEM
-from arena.ratings.votes import integers
+from arena.ratings.votes import integer_array
 from arena.types import Outside
 
 COLUMNS: Mapping[str, type] = {
@@ -252,6 +252,6 @@ def whole_numbers(connection: Connection, query: Select) -> dict[str, npt.NDArra
     blocks = [np.zeros((0, len(names)), np.int64)]
     rows = cursor.fetchmany(_AT_ONCE)
     while rows:
-        blocks.append(integers(rows, len(names)))
+        blocks.append(integer_array(rows, len(names)))
         rows = cursor.fetchmany(_AT_ONCE)
     return dict(zip(names, np.concatenate(blocks).T, strict=True))

@@ -22,7 +22,7 @@ from arena.campaign_battles.votes import CollectedVotes, collected, counted_vote
 from arena.database import Database, counter
 from arena.fraud.flags import FlagService
 from arena.items.store import ItemBank, model_names
-from arena.ratings.assignment import Served, gains
+from arena.ratings.assignment import Served, pair_gains
 from arena.ratings.bradley_terry import Strengths, bradley_terry, win_matrix
 from arena.ratings.intervals import Intervals, intervals
 from arena.ratings.settled import ALPHA, LOOK_EVERY, Order, look, neighbouring_orders
@@ -52,7 +52,7 @@ class Looked(NamedTuple):
 
     @property
     def gains(self) -> Floats | None:
-        return gains(self.fit, self.orders)
+        return pair_gains(self.fit, self.orders)
 
 
 @dataclass(eq=False)
@@ -91,12 +91,12 @@ class CampaignState:
     def hold(self, place: tuple[int, int]) -> None:
         """Counts one more voter for a tuple."""
         self.served.votes[place] += 1
-        self.served.wanted[place] = self.served.votes[place] < self.layout.wanted[place]
+        self.served.lacks_votes[place] = self.served.votes[place] < self.layout.wanted[place]
 
     def fill(self, place: tuple[int, int]) -> None:
         """Marks a tuple as complete, since others took it meanwhile."""
         self.served.votes[place] = self.layout.wanted[place]
-        self.served.wanted[place] = False
+        self.served.lacks_votes[place] = False
 
 
 class CampaignStates:

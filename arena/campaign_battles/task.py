@@ -19,7 +19,7 @@ from arena.seats.campaigns import Campaign
 from arena.seats.quality import wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
-from arena.seats.task import ENOUGH, MeasuredTimes, SeatProgress
+from arena.seats.task import FEWEST_TIMED, MeasuredTimes, SeatProgress
 from arena.types import SIDES, UNRELATED, Battle, Item, Phase, Side
 
 RECENT = 1000
@@ -95,7 +95,7 @@ class BattleWork:
     def is_full(self, campaign: Campaign) -> bool:
         """Returns whether all votes are stored or in progress, including pending ones."""
         state = self.states.state_of(campaign)
-        if not state.served.wanted.any():
+        if not state.served.lacks_votes.any():
             return True
         with self._database.read() as connection:
             return is_full(connection, campaign, state)
@@ -194,6 +194,6 @@ def question_seconds(database: Database, campaign: Campaign) -> float:
     with database.read() as connection:
         for votes in (own, of_site):
             took = whole_numbers(connection, votes)["took"]
-            if len(took) >= ENOUGH:
+            if len(took) >= FEWEST_TIMED:
                 return float(np.median(took)) / 1e6
     return SECONDS

@@ -20,7 +20,7 @@ from arena.database import now
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters
 from arena.items.alike import alike_items
 from arena.items.store import MODEL
-from arena.ratings.votes import Codes, Votes, integers
+from arena.ratings.votes import Codes, Votes, integer_array
 from arena.seats.campaigns import Campaign
 from arena.seats.tables import SEAT_ENTRY, SEAT_EVENT
 from arena.seats.task import SeatProgress
@@ -179,7 +179,7 @@ def counted_votes(
         SEAT_ENTRY.c.campaign_id == campaign.id,
         _IS_WORK,
     )
-    rows = integers(connection.execute(query.order_by(BATTLE.c.voted_at, BATTLE.c.id)), 5)
+    rows = integer_array(connection.execute(query.order_by(BATTLE.c.voted_at, BATTLE.c.id)), 5)
     rows = rows[~np.isin(rows[:, 4], list(uncounted))]
     winner = _coded(rows[:, 0], layout.model_code)
     loser = _coded(rows[:, 1], layout.model_code)

@@ -16,7 +16,7 @@ from arena.ratings.report import (
     FILES,
     ClusterChoice,
     Method,
-    RatingOrder,
+    RatingSettings,
     board_sheet,
     rating_report,
     write_report,
@@ -72,7 +72,7 @@ def rate(
 ) -> Iterator[str]:
     refuse_overwriting((out / name for name in FILES), file)
     battles = ranked(read(file, format), named, aliases_of(alias or ()))
-    order = RatingOrder(
+    settings = RatingSettings(
         method=method,
         bootstrap=bootstrap,
         cluster=cluster,
@@ -82,7 +82,7 @@ def rate(
         named=named,
         aliases=tuple(alias or ()),
     )
-    report = rating_report(battles, order)
+    report = rating_report(battles, settings)
     paths = write_report(report, battles, file, out)
     yield f"votes: {len(battles):,}, models: {len(report.models):,}, format: {battles.format or 'none'}"
     yield from report.notices

@@ -1,6 +1,6 @@
 """Fact store: facts about the bank's models, from the operator, routers, the models file and the Hub.
 
-Each source's facts are stored separately, so that another source's fact appears when one is removed.
+Each source's facts are fact_text separately, so that another source's fact appears when one is removed.
 """
 
 import time
@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from arena.database import METADATA, Database, Moment, bump_counter, counter, now, take_turn
 from arena.items.store import BANK_VERSION, MODEL
-from arena.model_facts import NO_FACTS, Fact, FactSource, ModelFacts, StatedFacts, stored
+from arena.model_facts import NO_FACTS, Fact, FactSource, ModelFacts, StatedFacts, fact_text
 from arena.types import ModelCard, Price, grouped
 
 MODEL_FACT = Table(
@@ -43,7 +43,7 @@ FACTS_VERSION = "facts"
 
 
 class FactError(ValueError):
-    """Facts that cannot be stored; the message says why and what to do."""
+    """Facts that cannot be fact_text; the message says why and what to do."""
 
 
 class LinkedModel(NamedTuple):
@@ -210,7 +210,10 @@ def _of_card(card: ModelCard) -> dict[str, str]:
 
 
 def _of_price(price: Price) -> dict[str, str]:
-    return {"prompt_price": stored(price.prompt), "completion_price": stored(price.completion)}
+    return {
+        "prompt_price": fact_text(price.prompt),
+        "completion_price": fact_text(price.completion),
+    }
 
 
 def _codes(connection: Connection) -> dict[str, int]:
@@ -230,7 +233,7 @@ def _by_code(connection: Connection) -> dict[int, ModelFacts]:
     facts = grouped(
         (row.model_id, (row.field, Fact(row.value, row.source, row.read_at))) for row in rows
     )
-    return {code: ModelFacts.of(stated) for code, stated in facts.items()}
+    return {code: ModelFacts.from_sources(stated) for code, stated in facts.items()}
 
 
 def _by_name(connection: Connection, name: ColumnElement[str]) -> dict[str, ModelFacts]:

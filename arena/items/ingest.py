@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Table, insert, or_, select, update
 
 from arena.database import Database, bump_counter, now, take_turn
 from arena.items.store import ANSWER, BANK_VERSION, FAMILY, IMAGE, ITEM, MODEL, PREDICTIONS, SOURCE
-from arena.thinking import parted
+from arena.thinking import split_thinking
 from arena.types import SourceKind, item_key
 
 _CORRECTED = ("caption", "credit", "licence")
@@ -320,7 +320,7 @@ def _add_answers(
     known = {(row.item_id, row.model_id): row.text for row in rows}
     new = []
     for item_id, model_id, whole in answers:
-        thinking, text = parted(whole)
+        thinking, text = split_thinking(whole)
         if (item_id, model_id) not in known:
             known[item_id, model_id] = text
             new.append(

@@ -10,7 +10,7 @@ from arena.leaderboard.headline import only_for
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE
 from arena.locale import t, translated
 from arena.model_facts import NO_FACTS, ModelFacts
-from arena.ratings.intervals import FEW
+from arena.ratings.intervals import FEW_CLUSTERS
 from arena.ratings.settled import LOOK_EVERY, ORDER_WORDS
 from arena.ratings.shares import Share
 from arena.sheets import Column, Sheet, frame_of
@@ -48,8 +48,8 @@ ORDER = Column(
     "order",
     "Lead over next",
     meaning="Clear: above the next model by a rule that holds however often you look. We look every "
-    f"{LOOK_EVERY} votes, once there are {FEW} equally active voters. Not settled yet: how much of the required gap "
-    "it has. No longer clear: it was clear, but later votes disagree.",
+    f"{LOOK_EVERY} votes, once there are {FEW_CLUSTERS} equally active voters. Not settled yet: how much of the "
+    "required gap it has. No longer clear: it was clear, but later votes disagree.",
 )
 ELO = Column(
     "elo_median",

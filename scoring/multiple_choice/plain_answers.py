@@ -100,7 +100,7 @@ def plain(answer: str) -> Plain:
     if "\n" in text and (next_question := _NEXT_QUESTION.search(text)):
         text = text[: next_question.start()]
         cuts.append("a question that it asks itself")
-    return Plain(text, tuple(cuts), left.torn)
+    return Plain(text, tuple(cuts), left.is_endless)
 
 
 def bare_text(text: str) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from arena.reasoning import Wrapped, answer_of, wrapped
+from arena.reasoning import WrappedAnswer, answer_of, wrapped_answers
 from scoring.multiple_choice.numbers import spelled
 from scoring.multiple_choice.plain_answers import bare_text, plain_content
 from scoring.multiple_choice.statements import is_conditional
@@ -65,7 +65,7 @@ def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> 
     cuts: list[str] = []
     rest = ""
     for _ in range(MOST_WRAPPERS):
-        holders = [_innermost(holder) for holder in wrapped(text) if holder.text]
+        holders = [_innermost(holder) for holder in wrapped_answers(text) if holder.text]
         tags = [holder for holder in holders if holder.name.startswith("<")]
         if tags:
             rest = text[tags[-1].end :] + "\n" + rest
@@ -93,7 +93,9 @@ def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> 
     return Inner(text, tuple(cuts), rest)
 
 
-def _last_option_box(text: str, boxes: Sequence[Wrapped], read: ReadOption) -> Wrapped | None:
+def _last_option_box(
+    text: str, boxes: Sequence[WrappedAnswer], read: ReadOption
+) -> WrappedAnswer | None:
     """The last box with an option that nothing around it denies."""
     for box in boxes[: -BOXES_READ - 1 : -1]:
         if read(box.text) and _is_valid(text, box):
@@ -101,7 +103,7 @@ def _last_option_box(text: str, boxes: Sequence[Wrapped], read: ReadOption) -> W
     return None
 
 
-def _is_valid(text: str, box: Wrapped) -> bool:
+def _is_valid(text: str, box: WrappedAnswer) -> bool:
     """Whether nothing around a box denies its content, or makes it another number: "-\\boxed{3}"."""
     front = text[max(0, box.start - _BEFORE_BOX) : box.start]
     if box.text[:1].isdigit() and (front[-1:] in ("-", "−") or text[box.end :][:1] == "^"):
@@ -113,27 +115,27 @@ def _is_valid(text: str, box: Wrapped) -> bool:
     )
 
 
-def _innermost(holder: Wrapped) -> Wrapped:
+def _innermost(holder: WrappedAnswer) -> WrappedAnswer:
     """A box with the content of the innermost box inside it."""
     for _ in range(MOST_WRAPPERS):
-        inner = wrapped(holder.text) if holder.text.startswith("\\boxed") else ()
+        inner = wrapped_answers(holder.text) if holder.text.startswith("\\boxed") else ()
         if len(inner) != 1 or inner[0].end != len(holder.text):
             break
         holder = holder._replace(text=inner[0].text)
     return holder
 
 
-def _before(boxes: list[Wrapped], box: Wrapped) -> Wrapped:
+def _before(boxes: list[WrappedAnswer], box: WrappedAnswer) -> WrappedAnswer:
     return boxes[max(0, boxes.index(box) - 1)]
 
 
-def _is_joined(text: str, boxes: list[Wrapped], box: Wrapped) -> bool:
+def _is_joined(text: str, boxes: list[WrappedAnswer], box: WrappedAnswer) -> bool:
     """Whether a box and the one before it are two answers: "\\boxed{A} or \\boxed{B}"."""
     before = _before(boxes, box)
     return before.text != box.text and bool(_JOINED.fullmatch(text, before.end, box.start))
 
 
-def _without(text: str, boxes: list[Wrapped]) -> str:
+def _without(text: str, boxes: list[WrappedAnswer]) -> str:
     """The text with a placeholder for every box."""
     parts = []
     place = 0

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.intervals import LEVEL, NORMAL
+from arena.ratings.intervals import LEVEL, NORMAL_QUANTILE
 from arena.ratings.shares import Share, design_effects, shares, wilson
 from arena.ratings.votes import Floats
 from arena.templates import plural
@@ -168,7 +168,7 @@ def _weighted(hits: Floats, among: Floats, labelled: Floats, sizes: Floats) -> l
     inside = spread * (rarer * own + EVEN / part) / (rarer + EVEN)
     variance = inside.sum(0)
     squares = (inside**2 / np.maximum(labelled - 1, 1)[:, None]).sum(0)
-    reach = stdtrit(variance**2 / squares, (1 + LEVEL) / 2) / NORMAL
+    reach = stdtrit(variance**2 / squares, (1 + LEVEL) / 2) / NORMAL_QUANTILE
     size = 1 / variance / reach**2
     low, high = wilson(value * size, size)
     return list(map(Interval, value.tolist(), low.tolist(), high.tolist()))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from arena.reasoning import answer_of, wrapped
+from arena.reasoning import answer_of, wrapped_answers
 from arena.types import folded
 from scoring.no_answers import reason_for
 
@@ -30,7 +30,7 @@ def unwrapped(prediction: str) -> str:
 
 
 def _inner(text: str) -> str:
-    holders = [holder for holder in wrapped(text) if holder.text]
+    holders = [holder for holder in wrapped_answers(text) if holder.text]
     last = (text.splitlines() or [""])[-1]
     introductions = [*_INTRODUCED.finditer(last)]
     if holders:
@@ -78,7 +78,7 @@ def short_answer(prediction: str, references: Iterable[str]) -> ShortAnswer:
 
 def _stated(text: str) -> Iterator[str]:
     """Yields an answer's statements: in boxes and tags, and after "Answer:" or "The answer is"."""
-    holders = [holder.text for holder in wrapped(text) if holder.text]
+    holders = [holder.text for holder in wrapped_answers(text) if holder.text]
     yield from (
         _plain_formula(holder_text) for holder_text in holders if not _HOLDER.search(holder_text)
     )

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from arena.ratings.shares import clustered_shares
-from arena.ratings.votes import coded
+from arena.ratings.votes import encode_columns
 from arena.sheets import Sheet
 from arena.types import grouped
 from scoring.benchmarks.article import (
@@ -380,8 +380,8 @@ def _won(report: MatchReport, groups: Mapping[str, Sequence[Match]]) -> list[Sco
                 groups_of_hits.append(name)
                 items_of_hits.append(match.item)
         lines[name] = share_line(name, results)
-    names, (group,) = coded(groups_of_hits)
-    _, (item,) = coded(items_of_hits)
+    names, (group,) = encode_columns(groups_of_hits)
+    _, (item,) = encode_columns(items_of_hits)
     rates = clustered_shares(np.array(hits, bool), group, len(names), [item])
     for name, rate in zip(names, rates, strict=True):
         lines[name] = replace(lines[name], low=100 * rate.low, high=100 * rate.high)

@@ -13,7 +13,7 @@ from arena.seats.task import Piece, SeatProgress, SeatTask
 from arena.templates import macros
 from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE
-from arena.web.pictures import Shown
+from arena.web.pictures import ShownPicture
 from scoring.people.errors import DECISION_ORDER, ERROR_KINDS
 from scoring.people.mark_files import CANNOT
 from scoring.people.marking import Marking, of_seat
@@ -76,7 +76,7 @@ class MarkingTask(SeatTask):
         folder = f"/c/{seat.campaign.name}/{seat.token}/pictures/{draw.token}"
         files = self.pictures.files(of_seat(seat)[1], answer)
         addresses = (f"{folder}/{number}" for number in range(1, len(files) + 1))
-        pictures = [Shown(address, address, "") for address in addresses]
+        pictures = [ShownPicture(address, address, "") for address in addresses]
         html = HTML.shown(
             draw.token,
             answer,

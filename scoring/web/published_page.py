@@ -146,7 +146,7 @@ class PublishedPages:
             return PlainTextResponse(t("published.gone"), status_code=404, headers=EMBEDDED)
         drawing = nearest_drawing(report)
         page = PUBLISHED.embedded(
-            replace(record, base=self.layout.at(request)),
+            replace(record, base=self.layout.server_address(request)),
             drawing,
             svg(drawing, "figure") if drawing else "",
             current_locale().language,

@@ -193,7 +193,7 @@ class ReportPages:
             record = self.published.record(job) if job.published else None
         return share_html(
             at=_address(opened.name),
-            record=replace(record, base=self.layout.at(request)) if record else None,
+            record=replace(record, base=self.layout.server_address(request)) if record else None,
             is_owner=self._owner(request) == job.owner,
             is_own=is_own(job.benchmark),
             withdrawn=job.withdrawn,

@@ -43,7 +43,7 @@ from arena.leaderboard.chart import board_chart
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.service import Leaderboard
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
-from arena.ratings.report import RatingOrder, rating_report
+from arena.ratings.report import RatingSettings, rating_report
 from arena.ratings.votes import Outcome, Votes
 from arena.sheets import as_csv
 from arena.types import REFERENCE
@@ -425,7 +425,7 @@ def test_without_items_board_and_rate_allow_for_voters_alike(imports, leaderboar
     ]
     imports.add(votes_of(*said), ImportRequest("elsewhere"))
     board = board_of(leaderboard, "elsewhere (imported)")
-    rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0))
+    rated = rating_report(votes_of(*said), RatingSettings(bootstrap=0))
     reach = (rated.bounds.high - rated.bounds.low) / 2
     assert board.statistics.reach == pytest.approx(reach) and reach[0] > 60
     assert paragraphs(board)[2][0] == (
@@ -439,7 +439,7 @@ def test_without_voters_board_and_rate_are_as_sure(imports, leaderboard, said):
     """Votes whose voters are unknown may be one voter's, and tell nothing of others: all say so, first of all."""
     cast = battles(60, voter=None, **said)
     imports.add(cast, ImportRequest("elsewhere"))
-    rated = rating_report(cast, RatingOrder(bootstrap=0))
+    rated = rating_report(cast, RatingSettings(bootstrap=0))
     board = board_of(leaderboard, "elsewhere (imported)")
     assert sorted(board.statistics.reach) == pytest.approx(
         sorted((rated.bounds.high - rated.bounds.low) / 2)
@@ -461,16 +461,16 @@ def test_unnamed_votes_beside_named_ones_are_taken_for_one_voters(imports, leade
     """Half of a thousand votes are unnamed: board and rate allow alike for a voter with half of them."""
     said = [*battles(500, seed=1).votes(), *battles(500, seed=2, voter=None).votes()]
     imports.add(votes_of(*said), ImportRequest("elsewhere"))
-    rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0))
+    rated = rating_report(votes_of(*said), RatingSettings(bootstrap=0))
     board = board_of(leaderboard, "elsewhere (imported)")
     found = sorted((rated.bounds.high - rated.bounds.low) / 2)
     assert sorted(board.statistics.reach) == pytest.approx(found)
     named = [vote._replace(voter=vote.voter or "one") for vote in said]
-    as_one = rating_report(votes_of(*named), RatingOrder(bootstrap=0))
+    as_one = rating_report(votes_of(*named), RatingSettings(bootstrap=0))
     assert found == pytest.approx(sorted((as_one.bounds.high - as_one.bounds.low) / 2))
     assert "votes without a voter, treated as one voter's: 500" in rated.notices
     assert "500 of the imported votes don't say who cast them. They count as one" in told(board)
-    assert rated.whose == "for voters like these"
+    assert rated.for_whom == "for voters like these"
 
 
 def test_items_on_one_picture_are_one_case_on_boards_and_in_rate(bank, imports, leaderboard):
@@ -481,7 +481,7 @@ def test_items_on_one_picture_are_one_case_on_boards_and_in_rate(bank, imports, 
     ]
     imports.add(votes_of(*said), ImportRequest("elsewhere"))
     board = board_of(leaderboard, "elsewhere (imported)")
-    rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0))
+    rated = rating_report(votes_of(*said), RatingSettings(bootstrap=0))
     assert board.statistics.clusters == rated.bounds.clusters == 6
     assert sorted(board.statistics.reach) == pytest.approx(
         sorted((rated.bounds.high - rated.bounds.low) / 2)
@@ -518,7 +518,7 @@ def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leader
         "3 votes were repeats by the same voter on the same conversation. Only the last one counts."
         in told(board)
     )
-    rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0, both_bad="out"))
+    rated = rating_report(votes_of(*said), RatingSettings(bootstrap=0, both_bad="out"))
     assert {row.model: (row.battles, row.bt) for row in rated.rows} == {
         line.model: (line.votes, pytest.approx(board.fit.ratings[board.counts.places[line.code]]))
         for line in board.standings

@@ -34,7 +34,7 @@ from arena.ratings.elo_orders import elo_orders
 from arena.ratings.intervals import Bounds, intervals, ranks
 from arena.ratings.rank_sets import rank_sets
 from arena.ratings.shares import Share, wilson
-from arena.ratings.votes import coded
+from arena.ratings.votes import encode_columns
 from arena.types import REFERENCE, Battle
 from tests.support.arenas import decided
 from tests.support.planting import Planted, let_pass, plant
@@ -203,7 +203,7 @@ def test_table_3_of_the_paper_comes_out_of_its_votes(tmp_path):
 
 def check_ratings(board: Board, votes: list[tuple[str, str]], items: int) -> None:
     """Ratings, intervals, ranks and Elo are those of the arithmetic, on the same votes, spread over items in turn."""
-    names, (won, lost) = coded(*zip(*votes, strict=True))
+    names, (won, lost) = encode_columns(*zip(*votes, strict=True))
     columns = decided(won, lost, len(names))
     fit = bradley_terry(win_matrix(columns))
     each = np.arange(len(votes))
