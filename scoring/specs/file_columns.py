@@ -65,7 +65,7 @@ def _question_columns(spec: Spec, example: RuleExample) -> Iterator[FileColumn]:
     yield FileColumn(columns.question, "The question", example.question)
     yield from _option_columns(spec)
     rules = [case.rule for case in spec.rule]
-    is_truth_used = any(rule.is_compared or "truth" in rule.needed for rule in rules)
+    is_truth_used = any(rule.is_compared or "truth" in rule.required for rule in rules)
     if columns.truth is not None and is_truth_used:
         yield FileColumn(columns.truth, "The right answer", example.truth)
 
@@ -95,7 +95,7 @@ def _columns_of_rules(spec: Spec) -> Iterator[FileColumn]:
                 yield FileColumn(name, "The kind of question, which decides its rule", cell)
     for case in cases:
         yield from (FileColumn(*column) for column in case.rule.named_columns)
-        for name in case.rule.mentioned:
+        for name in case.rule.prompt_columns:
             yield FileColumn(
                 name, _optional("A text for the judge's prompt"), _example_cell(spec, name)
             )

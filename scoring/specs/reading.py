@@ -312,14 +312,14 @@ class _RowReader:
         columns = self._spec.columns
         roles = {"question": columns.question, "truth": columns.truth}
         rules = [case.rule for case in self._spec.rule]
-        for name in dict.fromkeys(name for rule in rules for name in rule.needed):
+        for name in dict.fromkeys(name for rule in rules for name in rule.required):
             column = roles.get(name, name)
             if name == "truth" and not self._with_answers:
                 continue  # they may be with its authors
             if column is not None and column not in present:
                 place = f"columns.{name}" if name in roles else _RULE
                 self._add_missing_column(place, column, [*self._present_columns])
-        for name in dict.fromkeys(name for rule in rules for name in rule.mentioned):
+        for name in dict.fromkeys(name for rule in rules for name in rule.prompt_columns):
             if name not in present:
                 text = f"{_RULE}: The file has no column {name!r}, so it stays empty in the prompt."
                 self._add_problem(text, blocks="nothing")

@@ -509,7 +509,7 @@ def _rule_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     has_truth = read.get("columns", Columns()).truth is not None
     for case in read.get("rule", ()):
         is_prompted = not case.rule.is_compared
-        if is_prompted and not has_truth and "truth" in case.rule.needed:
+        if is_prompted and not has_truth and "truth" in case.rule.required:
             text = "The prompt has {truth}, but columns.truth is null. Name the column there."
             yield SpecProblem("rule", text)
         for protocol in read.get("protocols", ()):
@@ -539,7 +539,7 @@ def _positive_problems(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     rules = [case.rule for case in read.get("rule", ())]
     for name, figure in read["figures"].items():
         positive = figure.positive
-        if positive is not None and rules and not any(rule.reads(positive) for rule in rules):
+        if positive is not None and rules and not any(rule.can_read(positive) for rule in rules):
             kinds = either(dict.fromkeys(map(kind_of, rules)))
             text = (
                 f"{figure.form} counts {positive!r}, which the rule {kinds} never reads. "

@@ -243,7 +243,9 @@ def test_every_spec_here_scores_a_made_up_row(tmp_path):
             for name in spec.figures
             for column in spec.needed_columns(name)
         }
-        columns = [name for case in spec.rule for name in (*case.rule.needed, *case.rule.mentioned)]
+        columns = [
+            name for case in spec.rule for name in (*case.rule.required, *case.rule.prompt_columns)
+        ]
         needed |= dict.fromkeys(columns, "x")
         row = {**named, **needed, "index": "1", "question": "Is it a dog?", "A": "Yes", "B": "No"}
         row |= {"answer": "A", spec.columns.truth or "answer": "A", "prediction": "A"}
