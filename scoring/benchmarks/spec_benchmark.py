@@ -52,7 +52,7 @@ from scoring.report import ScoreLine
 from scoring.rules.base import Judged, Reading, RuleProtocol
 from scoring.score_sheets import TreeTable
 from scoring.specs.downloads import report_files
-from scoring.specs.judging import judge_tasks, judged, stamped
+from scoring.specs.judging import judge_tasks, stamped, with_outcomes
 from scoring.specs.problems import either
 from scoring.specs.reading import (
     SpecRow,
@@ -65,13 +65,13 @@ from scoring.specs.reading import (
 from scoring.specs.report import (
     ReadRow,
     SpecReport,
-    absent_groups,
     figure_lines,
     final_report,
     grouped_lines,
     has_truth,
     head_figure,
     lost_judging,
+    partial_sums,
     read_rows,
     report_items,
     ruled_rows,
@@ -82,7 +82,7 @@ from scoring.specs.report import (
     why_unbounded,
     wrong_truth,
 )
-from scoring.specs.schema import UNKNOWN, Spec, is_called
+from scoring.specs.schema import UNKNOWN, Spec, name_ending
 from scoring.specs.sheets import published_sheets, report_sheets
 from scoring.specs.trees import figure_tables, truth_columns, whole_figures
 
@@ -147,7 +147,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     judge_label: str = "Have a judge read {left}"
 
     def is_named(self, file: str) -> bool:
-        return bool(is_called(self.spec, file))
+        return bool(name_ending(self.spec, file))
 
     @property
     def reading_way(self) -> object:
@@ -300,7 +300,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return (*opened.file.problems, *_picture_notes(opened.file.rows))
 
     def answers_with_pictures(self, report: SpecReport) -> Sequence[ScoredAnswer]:
-        pictured = {row.row.id for row, rule in ruled_rows(report) if rule.shows_pictures}
+        pictured = {ruled.row.row.id for ruled in ruled_rows(report) if ruled.rule.shows_pictures}
         return [answer for answer in self.scored_answers(report) if answer.id in pictured]
 
     def with_pictures(
@@ -316,7 +316,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         return judge_tasks(report, spec)
 
     def with_outcomes(self, report: SpecReport, outcomes: Sequence[Judged]) -> SpecReport:
-        return judged(report, outcomes)
+        return with_outcomes(report, outcomes)
 
     def outcome_text(self, outcome: Judged) -> str:
         return outcome.reading.read or "undecided"
@@ -367,9 +367,10 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             for problem in report.problems
             if problem.blocks == "whole"
         ]
-        for name, has, expected in absent_groups(report):
+        for partial_sum in partial_sums(report):
             text = (
-                f"{name} sums {has} of its {expected} groups. The file has no rows of the others."
+                f"{partial_sum.figure} sums {partial_sum.groups_present} of its {partial_sum.groups} groups. "
+                "The file has no rows of the others."
             )
             caveats.append(Caveat("Partial", text))
         lead = "Partial" if report.protocol == "strict" else ""

@@ -64,11 +64,11 @@ def file_roles(upload: StoredUpload) -> FileRoles:
     if specs:
         paths = {file.name: file.path for file in upload.files}
 
-        def beside(name: str) -> Path | None:
+        def find_file(name: str) -> Path | None:
             used.add(name)
             return paths.get(name)
 
-        spec = own_spec(specs[0].path, specs[0].name, beside)
+        spec = own_spec(specs[0].path, specs[0].name, find_file)
     tables = _tables([file for file in upload.files if file not in specs and file.name not in used])
     if not tables and spec is not None:
         raise FileRolesError(
