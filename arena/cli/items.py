@@ -66,7 +66,7 @@ class OpenBank:
 @items.command()
 def demo() -> Iterator[str]:
     """Import the demo items."""
-    return OpenBank().bring_in(ItemImporter.demo)
+    return OpenBank().bring_in(ItemImporter.import_demo)
 
 
 @items.command()
