@@ -151,7 +151,7 @@ class WritingTask(SeatTask):
         notices = HTML.told(problem, typed.get("warned", ""), lost)
         way = "writing"
         if open_step.claim.step == "instruction":
-            brought = _rows(self.writing.store.brought(seat, draft.id), typed)
+            brought = _rows(self.writing.store.brought_pictures(seat, draft.id), typed)
             terms = (LICENCES, spec.licence, spec.item_kind.most_pictures)
             if spec.is_choice:
                 form = HTML.question(brought, terms, LONGEST, _WRONG, typed)
@@ -182,7 +182,7 @@ class WritingTask(SeatTask):
         step = self.writing.step(seat, token)
         if step.claim.step == "instruction":
             offered = []
-            for number, picture in enumerate(self.writing.brought(seat, token), 1):
+            for number, picture in enumerate(self.writing.brought_pictures(seat, token), 1):
                 if f"use-{number}" in form:
                     credit = {name: form.get(f"{name}-{number}", "") for name in _NUMBERED}
                     offered.append(OfferedPicture(picture.sha256, credit_of(credit)))
@@ -342,7 +342,7 @@ class _WritingRoutes(CampaignRoutes):
             seat = await asyncio.to_thread(self.pages.seat, campaign, token)
             if seat.end is not None:
                 return None
-            return await self._writing.fetched(seat, typed.get("piece", ""), link)
+            return await self._writing.fetch_picture(seat, typed.get("piece", ""), link)
         except VoterError as error:
             return error
 
