@@ -221,7 +221,7 @@ class AppContext:
                 writing=arena.writing,
                 scaled=arena.scaled,
                 battles=battles,
-                answerable=arena.draft_worker.soon,
+                answerable=arena.draft_worker.answer_soon,
             )
         for kind in CANNOT_REASONS:
             task = MarkingTask(kind, marking, self.question_pictures)
