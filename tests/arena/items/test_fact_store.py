@@ -95,7 +95,7 @@ def test_facts_follow_a_model_to_its_new_name(store, database):
     store.replace_stated({"m1": StatedFacts(licence="mit")})
     assert known(store)
     Ingest(database).rename("m1", "shown")
-    store._checked = 0.0
+    store._checked_at = 0.0
     assert known(store, "shown") == {"licence": "mit"} and known(store, "m1") == {}
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from arena.io.images import PictureStore
 from arena.io.tables import RowsError
-from arena.items.importers import ItemImporter, _rights
+from arena.items.importers import ItemImporter, _visit_rights
 from arena.items.ingest import Changes, IngestError
 from arena.items.store import ItemBank
 from arena.server.change_log import ChangeLog
@@ -811,4 +811,4 @@ def test_every_name_that_the_authors_used_is_read(bench, columns, caption, refer
     ],
 )
 def test_credit_and_licence_of_each_picture_are_read_as_written(told, found):
-    assert _rights({"public_images_metadata": told}, 2) == found
+    assert _visit_rights({"public_images_metadata": told}, 2) == found
