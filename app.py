@@ -510,7 +510,7 @@ def run_of(context: AppContext, layout: PageLayout) -> RunPage:
     """Returns the operators' page."""
     arena = context.arena
     scoring = context.scoring
-    queues = {"Scoring jobs": scoring.jobs.waiting}
+    queues = {"Scoring jobs": scoring.jobs.count_waiting}
     return RunPage(
         watch=arena.dashboard(queues=queues, stopped=scoring.stopped),
         boards=context.models.overview,

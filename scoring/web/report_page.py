@@ -130,7 +130,7 @@ class ReportPages:
         query = request.query_params
         typed = query.get("pasted", "").strip() or query.get("with", "").strip()
         if not typed:
-            is_public = self.published.published.at(link) is not None
+            is_public = self.published.published.with_slug(link) is not None
             return _sent_to(_public(link)) if is_public else self._read(link, request, self._body)
         other = _link(typed)
         if other and ("pasted" in query or query["with"] != other):
@@ -139,7 +139,7 @@ class ReportPages:
 
     def shows(self, slug: str, request: Request) -> Response:
         """The page of a published report, at its public address."""
-        if self.published.published.at(slug) is None:
+        if self.published.published.with_slug(slug) is None:
             return self._gone(request)
         return self._read(slug, request, self._body)
 
