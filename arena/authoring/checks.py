@@ -116,13 +116,15 @@ def check_options(right: str, wrong: Iterable[str]) -> list[str]:
             raise DraftError(
                 "Programs read the answer {} as an empty cell. Write it in other words.", option
             )
-    alike: dict[str, str] = {}
+    option_of: dict[str, str] = {}
     for option in options:
-        other = alike.setdefault(option.rstrip("."), option)
-        if other is not option:
+        text = option.rstrip(".")
+        if text in option_of:
             raise DraftError(
-                "Two answers are the same: {}. Change one, so that only one is right.", other
+                "Two answers are the same: {}. Change one, so that only one is right.",
+                option_of[text],
             )
+        option_of[text] = option
     return options
 
 

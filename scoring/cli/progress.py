@@ -268,7 +268,7 @@ def finished(
     benchmark = benchmark_of(report)
     files = benchmark.files(report)
     summary = write_files(files, folder, read)
-    ungraded = benchmark.ungraded(report)
+    ungraded = benchmark.ungraded_note(report)
     if ungraded:
         yield ungraded
     yield from lines
@@ -293,7 +293,7 @@ def report_lines(report: AnyReport) -> Iterator[str]:
 
 def compared(report: AnyReport, other: AnyReport) -> Lines[Mapping[str, bytes]]:
     """Yields the tables that set a report beside another, and returns them as files."""
-    sheets = benchmark_of(report).compared(report, other)
+    sheets = benchmark_of(report).compare(report, other)
     yield from sheet_lines(sheets)
     ours = report.judge.versions if report.judge else ()
     theirs = other.judge.versions if other.judge else ()

@@ -591,9 +591,9 @@ def _draft_rest_of(report: Any, spec: JudgeSpec, address: str) -> AnyReport:
         raise JobServiceError(f"Nothing in {report.title!r} is left for a judge.")
     benchmark = benchmark_of(report)
     assert isinstance(benchmark, FileBenchmark)
-    if benchmark.pictured(report):
+    if benchmark.answers_with_pictures(report):
         raise JobServiceError(
             f"The judge of {benchmark.name} needs the pictures, and this page can't send them. Score the file with "
             "python -m scoring score."
         )
-    return benchmark.stamped(report, spec, address)
+    return benchmark.draft(report, spec, address)

@@ -212,7 +212,7 @@ class JobWorker:
         draft = running.claim.draft
         if running.own is None:
             draft = await asyncio.to_thread(self._opened, draft)
-            await asyncio.to_thread(self._budget.commit_of, running.claim.job.link)
+            await asyncio.to_thread(self._budget.commit_job, running.claim.job.link)
         async with self._judge_of(running) as judge:
             running.judge = judge
 

@@ -105,7 +105,7 @@ def plain_answer(answer: str) -> PlainAnswer:
     if "\n" in text and (next_question := _NEXT_QUESTION.search(text)):
         text = text[: next_question.start()]
         cuts.append("a question that it asks itself")
-    return PlainAnswer(text, tuple(cuts), final_part.torn)
+    return PlainAnswer(text, tuple(cuts), final_part.is_endless)
 
 
 def bare_text(text: str) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from arena.reasoning import Wrapped, answer_of, wrapped
+from arena.reasoning import WrappedAnswer, answer_of, wrapped_answers
 from scoring.multiple_choice.numbers import normalized_text
 from scoring.multiple_choice.plain_answers import bare_text, plain_content
 from scoring.multiple_choice.statements import is_conditional
@@ -67,7 +67,9 @@ def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> 
     cuts: list[str] = []
     rest = ""
     for _ in range(MOST_WRAPPERS):
-        wrappers = [_with_innermost_text(wrapper) for wrapper in wrapped(text) if wrapper.text]
+        wrappers = [
+            _with_innermost_text(wrapper) for wrapper in wrapped_answers(text) if wrapper.text
+        ]
         tags = [wrapper for wrapper in wrappers if wrapper.name.startswith("<")]
         if not wrappers:
             answers = _answers_in_objects(text)
@@ -94,7 +96,7 @@ def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> 
 
 def _text_around_boxes(
     text: str,
-    boxes: Sequence[Wrapped],
+    boxes: Sequence[WrappedAnswer],
     cuts: Sequence[str],
     rest: str,
     is_claim: Callable[[str], bool],
@@ -107,7 +109,9 @@ def _text_around_boxes(
     return InnerText(without_boxes, tuple(cuts), rest)
 
 
-def _last_option_box(text: str, boxes: Sequence[Wrapped], read: ReadOption) -> Wrapped | None:
+def _last_option_box(
+    text: str, boxes: Sequence[WrappedAnswer], read: ReadOption
+) -> WrappedAnswer | None:
     """The last box with an option that nothing around it denies."""
     for box in reversed(boxes[-BOXES_READ:]):
         if read(box.text) and _is_valid(text, box):
@@ -115,7 +119,7 @@ def _last_option_box(text: str, boxes: Sequence[Wrapped], read: ReadOption) -> W
     return None
 
 
-def _is_valid(text: str, box: Wrapped) -> bool:
+def _is_valid(text: str, box: WrappedAnswer) -> bool:
     """Whether nothing around a box denies its content, or makes it another number: "-\\boxed{3}"."""
     front = text[max(0, box.start - _CHARACTERS_BEFORE_BOX) : box.start]
     if box.text[:1].isdigit():
@@ -131,29 +135,29 @@ def _is_valid(text: str, box: Wrapped) -> bool:
     )
 
 
-def _with_innermost_text(wrapper: Wrapped) -> Wrapped:
+def _with_innermost_text(wrapper: WrappedAnswer) -> WrappedAnswer:
     """The wrapper with the text of the innermost box, if it holds nothing but boxes in boxes."""
     for _ in range(MOST_WRAPPERS):
-        inner = wrapped(wrapper.text) if wrapper.text.startswith("\\boxed") else ()
+        inner = wrapped_answers(wrapper.text) if wrapper.text.startswith("\\boxed") else ()
         if len(inner) != 1 or inner[0].end != len(wrapper.text):
             break
         wrapper = wrapper._replace(text=inner[0].text)
     return wrapper
 
 
-def _box_before(boxes: Sequence[Wrapped], box: Wrapped) -> Wrapped:
+def _box_before(boxes: Sequence[WrappedAnswer], box: WrappedAnswer) -> WrappedAnswer:
     """The box before this one; the first box itself if there is none."""
     return boxes[max(0, boxes.index(box) - 1)]
 
 
-def _is_joined(text: str, before: Wrapped, box: Wrapped) -> bool:
+def _is_joined(text: str, before: WrappedAnswer, box: WrappedAnswer) -> bool:
     """Whether a box and the one before it are two answers: "\\boxed{A} or \\boxed{B}"."""
     if before.text == box.text:
         return False
     return _BETWEEN_TWO_ANSWERS.fullmatch(text, before.end, box.start) is not None
 
 
-def _with_placeholders(text: str, boxes: Sequence[Wrapped]) -> str:
+def _with_placeholders(text: str, boxes: Sequence[WrappedAnswer]) -> str:
     """The text with a placeholder for every box."""
     parts = []
     place = 0

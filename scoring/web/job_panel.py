@@ -87,7 +87,7 @@ class JobPanel:
         form = benchmark_of(job)
         if not left:
             return {}
-        text = translated(form.rest.format(left=forms.counted(left, form.unit)))
+        text = translated(form.judge_label.format(left=forms.counted(left, form.unit)))
         if not self._service.why_not_lent(owner):
             cost = self._service.price(owner, self._service.draft_rest(owner, job.link), None)
             text = f"{text} · {forms.price_text(cost)}"

@@ -100,7 +100,7 @@ def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
     @router.get("/reports/{link}/pictures/{name}")
     def picture(link: str, name: str) -> Response:
         job = jobs.find(link)
-        if job and (data := pictures.of_file(job.link, name)):
+        if job and (data := pictures.report_picture(job.link, name)):
             return Response(data, media_type="image/webp", headers=NO_STORE)
         report = jobs.report(link)
         is_named = report is not None and any(
@@ -148,7 +148,7 @@ def agreement_routes(service: AgreementService) -> APIRouter:
             if name not in FIGURES:
                 return attachment(name, scores_csv(service.answers(source)))
             if own:
-                agreement, _ = service.beside(source, owner_of(request.headers), own)
+                agreement = service.compare_file(source, owner_of(request.headers), own).agreement
             else:
                 agreement = service.agreement(source)
             with speaking(ENGLISH):

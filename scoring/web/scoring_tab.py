@@ -431,7 +431,7 @@ class ScoringTab:
 
     def _form(self, form: Benchmark[Any]) -> Updates:
         return {
-            self.check: gr.update(value=translated(form.check), interactive=True, visible=True),
+            self.check: gr.update(value=translated(form.start), interactive=True, visible=True),
             self.bank: HIDDEN,
             self.stored: gr.update(visible=False, value=None),
             **self.settings.of_benchmark(form),
@@ -473,7 +473,7 @@ class ScoringTab:
             choice[self.check] = gr.update(value=t("score.vanilla"), visible=True, interactive=True)
         if not recognised.scorable:
             choice[self.check] = gr.update(
-                value=translated(form.check), visible=True, interactive=False
+                value=translated(form.start), visible=True, interactive=False
             )
         return {
             **self.jobs.blank(),
@@ -546,7 +546,7 @@ class ScoringTab:
         try:
             listed = self.settings.listed(form, values)
             if form.way == "rules first" or self._files.is_graded(owner, form, values):
-                check = translated(form.check)
+                check = translated(form.start)
                 free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
                 if form.way != "rules first":  # the grades were given by a protocol already
                     check = t("score.graded")
@@ -586,7 +586,7 @@ class ScoringTab:
             self.settings.own: gr.update(visible=own),
             self.settings.judge: gr.update(visible=True, value=judge),
             self.settings.details: gr.update(visible=True, label=_details_label(details)),
-            self.check: gr.update(value=translated(form.check), visible=True, interactive=True),
+            self.check: gr.update(value=translated(form.start), visible=True, interactive=True),
         }
 
 

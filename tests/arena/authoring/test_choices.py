@@ -137,6 +137,7 @@ def test_a_question_goes_on_without_a_model_that_fails(database, tmp_path):
         (" ", ["x"], "The right answer is empty"),
         ("x", ["", " "], "has no wrong answer"),
         ("x", ["y", " x. "], "Two answers are the same: x"),
+        ("3", ["4", "3"], "Two answers are the same: 3"),
         ("x", list("abcdef"), "has 7 answers. Keep 6 at most"),
         ("x", ["NA"], "read the answer NA as an empty cell"),
         ("x" * 301, ["y"], "has 301 characters"),

@@ -137,7 +137,10 @@ def test_pixels_become_shares_and_thousandths_and_letters_stay():
         "C": "[[0.000, 0.000, 0.002, 0.005], [1.000, 0.000, 0.000, 0.022]]",
     }
     assert shares.text.startswith(SIZED) and shares.answer == "A"
-    assert convert_coordinates(pixels, "normalised-1000", (550, 413)).options["A"] == "dog: [100, 0, 200, 1000]"
+    assert (
+        convert_coordinates(pixels, "normalised-1000", (550, 413)).options["A"]
+        == "dog: [100, 0, 200, 1000]"
+    )
     assert (
         convert_coordinates(pixels, "pixel", (550, 413)) is pixels
         and convert_coordinates(shares, "normalised", (550, 413)) is shares
@@ -312,13 +315,17 @@ def test_letters_of_options_never_change_in_10_000_questions(asked, images):
 def test_pixels_come_back_from_shares_of_images_up_to_1000_pixels(width, height, data):
     box = [data.draw(st.integers(0, side)) for side in (width, height) * 2] + [width, height]
     asked = question("Which?", A=f"[{', '.join(map(str, box))}]", B="none")
-    back = convert_coordinates(convert_coordinates(asked, "normalised", (width, height)), "pixel", (width, height))
+    back = convert_coordinates(
+        convert_coordinates(asked, "normalised", (width, height)), "pixel", (width, height)
+    )
     assert back.options["A"] == asked.options["A"]
 
 
 def test_pixels_of_larger_images_may_move_by_the_rounding_to_thousandths():
     asked = question("Which?", A="[1001, 0, 4000, 3000]", B="none")
-    back = convert_coordinates(convert_coordinates(asked, "normalised", (4000, 3000)), "pixel", (4000, 3000))
+    back = convert_coordinates(
+        convert_coordinates(asked, "normalised", (4000, 3000)), "pixel", (4000, 3000)
+    )
     assert back.options["A"] == "[1000, 0, 4000, 3000]"
 
 

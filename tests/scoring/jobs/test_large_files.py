@@ -70,7 +70,9 @@ def test_answers_are_read_and_priced_aside_as_they_are_here(database, tmp_path, 
         own = OwnJudge("unknown", Endpoint("https://j.example", Secret("k"), OWNER), False)
         found = []
         for service in both(visit, aside):
-            drafts = [service.draft_answers(OWNER, token, "sample", one, "") for one in (ONCE, SAMPLED)]
+            drafts = [
+                service.draft_answers(OWNER, token, "sample", one, "") for one in (ONCE, SAMPLED)
+            ]
             priced = [service.costs(OWNER, drafts, judge) for judge in (None, own, None, own)]
             seen = service.recognise(OWNER, token), service.describe_answers(OWNER, token, "mm-vet")
             job = service.quote(OWNER, drafts[0], None)

@@ -305,12 +305,12 @@ def test_a_report_is_kept_without_loss(said, replies, protocol, rule, letter):
 
 
 def test_a_prompt_that_the_judges_server_refuses_is_undecided_and_not_asked_again(unsure):
-    report = BENCHMARKS["mmbench"].stamped(
+    report = BENCHMARKS["mmbench"].draft(
         open_upload(unsure).report("mmbench-paper"), SPEC, "http://127.0.0.1:9/v1"
     )
     benchmark = BENCHMARKS["mmbench"]
     tasks: list[Task] = list(benchmark.tasks(report, SPEC))
-    graded = benchmark.graded(report, [task.refused("content filter") for task in tasks])
+    graded = benchmark.with_outcomes(report, [task.refused("content filter") for task in tasks])
     assert len(tasks) == 4 and not graded.left and not benchmark.tasks(graded, SPEC)
     assert {(one.decision.letter, one.decision.rule) for one in graded.rows[:4]} == {
         (None, Rule.DECLINED)
@@ -323,7 +323,7 @@ def test_a_grading_that_the_judges_server_refuses_is_unscored(tmp_path):
     report = open_upload(file, benchmark="okvqa_marks").report("strict")
     benchmark = BENCHMARKS["okvqa_marks"]
     tasks = benchmark.tasks(report, SPEC)
-    graded = benchmark.graded(report, [task.refused("content filter") for task in tasks])
+    graded = benchmark.with_outcomes(report, [task.refused("content filter") for task in tasks])
     assert [(row.reading.score, row.reading.why) for row in graded.rows] == [
         *[(None, "judge declined: content filter")] * 2,
         (None, "no right answer to grade it by"),
@@ -334,12 +334,10 @@ def test_a_grading_that_the_judges_server_refuses_is_unscored(tmp_path):
 
 def test_prompts_and_parser_are_named(unsure, tmp_path):
     spec = JudgeSpec("j", True, "max_tokens", True, True, False, 0, None)
-    english = (
-        BENCHMARKS["mmbench"].stamped(open_upload(unsure).report("strict"), spec, "there").judge
-    )
+    english = BENCHMARKS["mmbench"].draft(open_upload(unsure).report("strict"), spec, "there").judge
     assert english and english.prompt.startswith("English ") and "Chinese" not in english.prompt
     chinese = table_file(tmp_path / "c.tsv", [row(1, "hm", question="图中是什么？"), row(2, "hm")])
-    both = BENCHMARKS["mmbench"].stamped(open_upload(chinese).report("strict"), spec, "there").judge
+    both = BENCHMARKS["mmbench"].draft(open_upload(chinese).report("strict"), spec, "there").judge
     assert both and "English" in both.prompt and "Chinese" in both.prompt and both.model == "j"
 
 
