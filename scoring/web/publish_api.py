@@ -284,7 +284,7 @@ class HubPages:
 
     def _find(self, slug: str, request: Request) -> PublishedReport | None:
         """Returns the report of a slug, while it is published."""
-        job = self.published.at(slug)
+        job = self.published.with_slug(slug)
         try:
             report = self.jobs.report(job.link) if job else None
         except ReportError:
