@@ -221,7 +221,7 @@ class AppContext:
                 writing=arena.writing,
                 scaled=arena.scaled,
                 battles=battles,
-                answerable=arena.draft_worker.soon,
+                answerable=arena.draft_worker.answer_soon,
             )
         for kind in CANNOT_REASONS:
             task = MarkingTask(kind, marking, self.question_pictures)
@@ -507,7 +507,7 @@ def make_run_page(context: AppContext, layout: PageLayout) -> RunPage:
     """Returns the operators' page."""
     arena = context.arena
     scoring = context.scoring
-    queues = {"Scoring jobs": scoring.jobs.waiting}
+    queues = {"Scoring jobs": scoring.jobs.count_waiting}
     return RunPage(
         watch=arena.dashboard(queues=queues, stopped_jobs=scoring.stopped),
         boards=context.models.overview,

@@ -38,8 +38,8 @@ def table(spec: Spec) -> bytes:
     named = list(spec.groups)
     if spec.splits:
         named.append(spec.splits)
-    named += [column for name in spec.figures for column in spec.needs(name)]
-    named += [column for case in spec.rule for column in case.rule.needed if column != "truth"]
+    named += [column for name in spec.figures for column in spec.needed_columns(name)]
+    named += [column for case in spec.rule for column in case.rule.required if column != "truth"]
     sources = dict.fromkeys(map(spec.source_of, named))
     truth_column = spec.columns.truth or "truth"
     usual = (spec.columns.id, "question", truth_column)

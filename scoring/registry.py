@@ -42,7 +42,8 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, has_options
+from scoring.multiple_choice.columns import has_options
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.specs.files import OURS, load_folder
 from scoring.specs.reading import has_truths

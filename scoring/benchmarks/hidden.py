@@ -326,7 +326,7 @@ def _limits(
         )
         yield Caveat("", text)
     if submission:
-        yield Caveat("", submission.told)
+        yield Caveat("", submission.sentence)
 
 
 def _told_board(

@@ -33,8 +33,8 @@ from scoring.benchmarks.mm_vet_tables import (
     UNREADABLE,
     MMVetArticle,
     capability_sheet,
+    score_tables,
     scored_only,
-    tabulate,
     ungraded_note,
 )
 from scoring.benchmarks.predictions import Missing
@@ -244,7 +244,7 @@ def files(report: Report, ending: str = "") -> Mapping[str, bytes]:
     missing score is null in the grades.
     """
     report = scored_only(report) if ungraded_note(report) else report
-    capabilities, integrations = tabulate(report)
+    capabilities, integrations = score_tables(report)
     model = model_stem(report.file)
     others = "" if report.questions.official else f"{len(report.rows)}questions_"
     partial = "partial_" if report.missing else ""
@@ -480,7 +480,7 @@ class MMVet(MMVetArticle):
         return (f"\nJUDGE NOT TRUSTED: {report.distrust}.",)
 
     def sheets(self, report: Report) -> Sequence[Sheet]:
-        capabilities, integrations = tabulate(report)
+        capabilities, integrations = score_tables(report)
         sheets = [
             capability_sheet("capabilities", capabilities),
             capability_sheet("integrations", integrations, place="folded"),

@@ -53,7 +53,7 @@ _MOST_LISTED = 10
 
 
 @remembered
-def tabulate(report: Report) -> tuple[ScoreTable, ...]:
+def score_tables(report: Report) -> tuple[ScoreTable, ...]:
     """The paper's two tables: capabilities in its order, and capability integrations, largest first.
 
     A capability or integration without questions has no line. In a `paper` report unreadable grades count 0.0, unless
@@ -176,15 +176,15 @@ class MMVetArticle(Benchmark[Report]):
         return self.name if report.questions.official else report.questions.name
 
     def headline(self, report: Report) -> ScoreLine:
-        return tabulate(report)[0].lines[-1]
+        return score_tables(report)[0].lines[-1]
 
     def groups(self, report: Report) -> Sequence[ScoreLine]:
-        lines = tabulate(report)[0].lines[:-1]
+        lines = score_tables(report)[0].lines[:-1]
         return [replace(line, name=capability_words(line.name)) for line in lines]
 
     def totals(self, report: Report) -> Sequence[Total]:
         """The total, with the spread of several runs and each run's total."""
-        scored = tabulate(report)[0]
+        scored = score_tables(report)[0]
         head = scored.lines[-1]
         if head.mean is None:
             return ()
@@ -238,7 +238,7 @@ class MMVetArticle(Benchmark[Report]):
         failed = report.protocol == "hardened" and any(row.no_answer for row in report.rows)
         if report.missing or failed:
             return None
-        capabilities, integrations = tabulate(report)
+        capabilities, integrations = score_tables(report)
         scored = capabilities if groups == "capabilities" else integrations
         return published_board(report, self.edition(report), groups, scored)
 

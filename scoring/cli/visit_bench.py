@@ -13,7 +13,7 @@ from arena.database import Database
 from arena.formats.base import Battles
 from arena.formats.registry import read
 from arena.formats.visit_battles import verdict_winners
-from arena.imports.ranked_votes import aliases_of, ranked
+from arena.imports.ranked_votes import aliases_of, rankable_battles
 from arena.io.tables import ANSWERS, RowsError
 from arena.settings import Settings
 from arena.sheets import as_text
@@ -120,7 +120,7 @@ def board(
 ) -> Iterator[str]:
     """Make a board from a file of votes or battles: people's, or one judge's."""
     refuse_overwriting((out / name for name in TABLES), file)
-    battles = ranked(read(file), named, aliases_of(alias or ()))
+    battles = rankable_battles(read(file), named, aliases_of(alias or ()))
     _one_kind(battles, file.name)
     yield from battles.notices
     if battles.format == "visit-battles":

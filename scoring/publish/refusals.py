@@ -105,7 +105,7 @@ def _question_count(report: AnyReport, benchmark: Benchmark[Any], unanswered: in
     if isinstance(report, Report):
         return len(report.rows)
     if isinstance(report, ChoiceReport) and isinstance(benchmark, MultipleChoice):
-        missing = benchmark.tabulated(report).missing
+        missing = benchmark.choice_tables(report).missing
         questions = (*missing, *(row.question for row in report.rows))
         return len({question.index % PASS for question in questions})
     lacking = benchmark.count_unanswered(report) if isinstance(benchmark, FileBenchmark) else 0

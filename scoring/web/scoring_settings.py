@@ -189,7 +189,7 @@ class ScoringSettings:
         has_sets = "questions" in form.parts
         if not has_sets or not only.strip():
             return {self.only: gr.update(info=t("score.only_info"), visible=has_sets)}
-        chosen = self._service.chosen(self.questions(values), only)
+        chosen = self._service.chosen_questions(self.questions(values), only)
         count = len(chosen.questions)
         info = t("score.only_chosen", count=count, name=translated(chosen.name))
         return {self.only: gr.update(info=info)}

@@ -19,7 +19,7 @@ from arena.admin.actions import ACT, latest_actions, record_action
 from arena.admin.service import AdminService
 from arena.battles.settlements import BoardRecord, extend_record, read_record
 from arena.battles.store import BattleStore
-from arena.battles.tables import BATTLE, CHOSEN, SEAT, TURN, VOTER
+from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT, TURN, VOTER
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
@@ -169,7 +169,7 @@ class Life:
 
     def _votes(self) -> set[int]:
         with self.backup._database.read() as connection:
-            return set(connection.scalars(select(BATTLE.c.id).where(CHOSEN)))
+            return set(connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)))
 
 
 def lived(another, folder: Path, minutes: int, wipes: int, seed: int) -> Life:
@@ -531,7 +531,7 @@ def test_live_votes_come_back_and_what_was_said_does_not_leave(database, another
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     with fresh.read() as connection:
-        assert connection.scalars(select(BATTLE.c.id).where(CHOSEN)).all() == [battle]
+        assert connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)).all() == [battle]
         assert connection.scalars(select(TURN.c.answer_a)).all() == [""]
     assert VoteTable(fresh).pair_votes(live=True) == {(1, 2): 1}
 

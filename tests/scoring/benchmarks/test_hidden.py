@@ -93,7 +93,7 @@ def test_circular_figures_are_those_of_an_open_report(library, tmp_path, protoco
     benchmark = BENCHMARKS["mmbench"]
     assert [figure.name for figure in hidden.figures] == ["CircularEval", "Vanilla"]
     assert numbers(hidden.figures[0].line) == numbers(benchmark.headline(report))
-    scores = benchmark.tabulated(report).splits[-1]
+    scores = benchmark.choice_tables(report).splits[-1]
     for way, tree in (("CircularEval", scores.circular), ("Vanilla", scores.vanilla)):
         known = {benchmark.words(node.line.name): node.line for node in tree.walk()}
         told = lines(hidden, way)

@@ -6,7 +6,7 @@ import pytest
 
 from arena.io.tables import RowsError
 from scoring.benchmarks.article import ALL, paired_lines
-from scoring.benchmarks.mm_vet import MM_VET, files, tabulate, ungraded_note
+from scoring.benchmarks.mm_vet import MM_VET, files, score_tables, ungraded_note
 from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
 from scoring.benchmarks.predictions import UploadError, read_predictions
@@ -40,7 +40,7 @@ def real(data):
 def test_the_real_grades_of_a_model_give_its_tables(real):
     file, questions, folder = real
     report = graded_report(file, questions)
-    capabilities, _ = tabulate(report)
+    capabilities, _ = score_tables(report)
     means = {line.name: round(line.mean, 1) for line in capabilities.lines}
     wanted = {
         "rec": 35.5,
@@ -75,7 +75,7 @@ def test_runs_are_read_and_what_the_script_could_not_read_is_told_from_a_zero(tm
     report = graded_report(read_grades(put(tmp_path, entries)), SAMPLE)
     flags = [[grade.flags for grade in row.grades] for row in report.rows[:3]]
     assert flags == [[("unreadable",)] * 2, [("unreadable",), ("off the 0.1 grid",)], [(), ()]]
-    assert report.runs == 2 and tabulate(report)[0].lines[-1].unscored == 1
+    assert report.runs == 2 and score_tables(report)[0].lines[-1].unscored == 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.multiple_choice.pictures import picture_cell, picture_digests
 from scoring.registry import open_upload
-from tests.support.choice_tables import COLUMNS, row, table_file, tabulated
+from tests.support.choice_tables import COLUMNS, choice_tables, row, table_file
 
 DIGEST = "sha256:1"
 
@@ -64,7 +64,7 @@ def asked(pictures: int, each: int) -> list[dict]:
 
 def told(file, **options):
     report = open_upload(file, benchmark="mmbench", **options).report("strict")
-    overall = tabulated(report).splits[-1].tree.line
+    overall = choice_tables(report).splits[-1].tree.line
     return overall.high - overall.low, [problem.text for problem in report.problems]
 
 

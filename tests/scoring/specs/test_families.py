@@ -9,7 +9,7 @@ import pytest
 
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
-from scoring.benchmarks.mm_vet_tables import tabulate
+from scoring.benchmarks.mm_vet_tables import score_tables
 from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.judges.spec import JudgeSpec, Reply
 from scoring.registry import BENCHMARKS, open_upload
@@ -367,7 +367,7 @@ def test_mm_vets_total_and_capabilities_come_out_of_a_rubric(data, tmp_path):
     benchmark = spec_benchmark(OWN, spec)
     report = open_upload(path, benchmark=benchmark).report("strict")
     report = graded(benchmark, report, lambda name, time: replies.get(name, "0.0"))
-    capabilities, _ = tabulate(known)
+    capabilities, _ = score_tables(known)
     *groups, total = capabilities.lines
     assert values(report)["Overall"] == pytest.approx(total.mean, abs=1e-9)
     found = values(report, "capability")

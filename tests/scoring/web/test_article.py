@@ -102,7 +102,7 @@ def test_the_spread_of_runs_is_called_so():
         for row in report.rows
     ]
     twice = replace(report, rows=tuple(rows), runs=2)
-    (table, _) = mm_vet_tables.tabulate(twice)
+    (table, _) = mm_vet_tables.score_tables(twice)
     shown = f"{table.lines[-1].mean:.1f} (runs ±5.0)"
     assert shown in figure_html(twice) and "(runs ±5.0)" in head_html(twice)
     assert "runs ±" not in head_html(report)
@@ -170,8 +170,8 @@ def test_a_shared_links_picture_has_the_number_and_the_nearest_bars():
     ],
 )
 def test_published_totals_are_those_of_the_papers(key, rows, best):
-    modules = {"mmt-bench": mmt_bench, "visit-bench": visit_bench}
-    found = modules[key].published()
+    tables = {"mmt-bench": mmt_bench.published_rows, "visit-bench": visit_bench.published}
+    found = tables[key]()
     first = {"mmt-bench": "Overall", "visit-bench": "Win rate"}[key]
     assert len(found) == rows and max(found, key=lambda row: row.scores[first]).model == best
 
