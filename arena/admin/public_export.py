@@ -63,7 +63,7 @@ _COLUMNS = (
 )
 
 
-class ExportCounts(NamedTuple):
+class PublicCounts(NamedTuple):
     """The numbers of an export."""
 
     votes: int
@@ -100,14 +100,14 @@ class PublicFiles:
             self._written_at = time.monotonic()
 
 
-def write_export(database: Database, folder: Path) -> ExportCounts:
+def write_export(database: Database, folder: Path) -> PublicCounts:
     """Writes the files into a folder, each whole or not at all. Raises DatabaseError, RowsError and OSError."""
     publish_votes(database)
     voters = _voter_keys(database)
     with database.read() as connection:
         rows = _export_rows(connection, voters)
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
-    counts = ExportCounts(
+    counts = PublicCounts(
         votes=len(rows),
         voters=len(set(columns["voter"])),
         models=len({*columns["model_a"], *columns["model_b"]}),
@@ -206,7 +206,7 @@ def _remove_abandoned(folder: Path) -> None:
                 shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _card(columns: Mapping[str, Sequence[Any]], counts: ExportCounts) -> str:
+def _card(columns: Mapping[str, Sequence[Any]], counts: PublicCounts) -> str:
     """Returns the data card: `public_card.md` with this export's numbers."""
     days = [datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in columns["time"]]
     sources = Counter(columns["source"])
