@@ -144,7 +144,7 @@ async def vote(
     until: float,
     thinking: Callable[[], float],
 ) -> None:
-    """Chooses, reveals the names and goes on until this moment. Thinks for so many seconds before each call, and times it.
+    """Chooses, reveals the names and goes on until this moment. Thinks before each call, and times it.
 
     While a voter reads the names, the page asks for the next battle ahead of time.
     """
