@@ -16,7 +16,7 @@ import numpy as np
 
 from arena.fraud.cohorts import Cohort, cohort_flags
 from arena.fraud.crowds import crowds
-from arena.fraud.detectors import ENOUGH, OF_CROWD, Flag, Suspicion, VoterChoices, evidence
+from arena.fraud.detectors import CROWD_REASONS, ENOUGH, Flag, Suspicion, VoterChoices, evidence
 from arena.fraud.review import review
 from arena.ratings.bradley_terry import bradley_terry
 
@@ -160,10 +160,12 @@ class Outcome(NamedTuple):
 
 def left_out(choices: VoterChoices, flags: Sequence[Flag]) -> np.ndarray:
     """Return the mask of the choices that flags leave out, as `arena.fraud.flags` does on votes."""
-    whole = np.array([flag.voter for flag in flags if flag.reason not in OF_CROWD], np.int64)
+    whole = np.array([flag.voter for flag in flags if flag.reason not in CROWD_REASONS], np.int64)
     out = np.isin(choices.voter, whole)
-    for model in {flag.model for flag in flags if flag.reason in OF_CROWD}:
-        crowd = [flag.voter for flag in flags if flag.reason in OF_CROWD and flag.model == model]
+    for model in {flag.model for flag in flags if flag.reason in CROWD_REASONS}:
+        crowd = [
+            flag.voter for flag in flags if flag.reason in CROWD_REASONS and flag.model == model
+        ]
         is_met = (choices.a == model) | (choices.b == model)
         out |= is_met & np.isin(choices.voter, crowd)
     return out
@@ -173,7 +175,7 @@ def reviewed(whole: VoterChoices, cohorts: Sequence[Cohort]) -> Outcome:
     flags = review(whole, CROWD_MODELS, cohorts)
     out = left_out(whole, flags)
     flagged = {flag.voter for flag in flags}
-    wholly = {flag.voter for flag in flags if flag.reason not in OF_CROWD}
+    wholly = {flag.voter for flag in flags if flag.reason not in CROWD_REASONS}
     voters = set(whole.voter.tolist())
     honest = {voter for voter in voters if voter < FIRST_RIGGER}
     riggers = voters - honest

@@ -30,7 +30,7 @@ from arena.database import Database, counter, now
 from arena.formats.base import Vote
 from arena.formats.native import STEREOSCOPE
 from arena.formats.parquet import write_columns
-from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters, like_a_crowd
+from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, crowd_pairs, flagged_voters
 from arena.items.alike import alike_keys
 from arena.items.store import model_names
 from arena.live.exported_votes import bank_votes, exported_marks, exported_vote, live_votes
@@ -113,7 +113,7 @@ def write_export(database: Database, folder: Path) -> Written:
         like_crowds: set[tuple[int, int]] = set()
         for flags in (VOTER_FLAG, COUNTED_FLAG):
             flagged.update(connection.scalars(flagged_voters(flags)))
-            pairs = connection.execute(like_a_crowd(flags))
+            pairs = connection.execute(crowd_pairs(flags))
             like_crowds.update((row.voter_id, row.model_id) for row in pairs)
         closed = closed_sources(connection)
         bank = (row for row in connection.execute(bank_votes()) if row.source not in closed)

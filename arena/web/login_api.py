@@ -111,7 +111,7 @@ def routes(
     def account_line(headers: Headers, framed: bool) -> str:
         hashed = cookie_hash(sent_cookie(headers) or "")
         name = voters.name(hashed)
-        counts = eligibility.rule == "everyone" or eligibility.counts(voters.voter(hashed))
+        counts = eligibility.rule == "everyone" or eligibility.does_count(voters.voter(hashed))
         note = "pages.counts_framed" if framed else "pages.counts_later"
         note = "pages.counts_invited" if eligibility.rule == "campaign" else note
         note = "" if counts else t(note)
