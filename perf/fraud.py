@@ -16,7 +16,7 @@ import numpy as np
 
 from arena.fraud.cohorts import Cohort, cohort_flags
 from arena.fraud.crowds import crowds
-from arena.fraud.detectors import ENOUGH, OF_CROWD, Flag, Suspicion, VoterChoices, evidence
+from arena.fraud.detectors import CROWD_REASONS, ENOUGH, Flag, Suspicion, VoterChoices, evidence
 from arena.fraud.review import review
 from arena.ratings.bradley_terry import bradley_terry
 
@@ -171,10 +171,14 @@ class Outcome(NamedTuple):
 
 def left_out(choices: VoterChoices, flags: Sequence[Flag]) -> np.ndarray:
     """Returns the mask of the choices that flags leave out, as `arena.fraud.flags` does on votes."""
-    fully_out = np.array([flag.voter for flag in flags if flag.reason not in OF_CROWD], np.int64)
+    fully_out = np.array(
+        [flag.voter for flag in flags if flag.reason not in CROWD_REASONS], np.int64
+    )
     is_out = np.isin(choices.voter, fully_out)
-    for model in {flag.model for flag in flags if flag.reason in OF_CROWD}:
-        crowd = [flag.voter for flag in flags if flag.reason in OF_CROWD and flag.model == model]
+    for model in {flag.model for flag in flags if flag.reason in CROWD_REASONS}:
+        crowd = [
+            flag.voter for flag in flags if flag.reason in CROWD_REASONS and flag.model == model
+        ]
         is_met = (choices.a == model) | (choices.b == model)
         is_out |= is_met & np.isin(choices.voter, crowd)
     return is_out
@@ -185,7 +189,7 @@ def reviewed(choices: VoterChoices, cohorts: Sequence[Cohort]) -> Outcome:
     flags = review(choices, CROWD_MODELS, cohorts)
     is_out = left_out(choices, flags)
     flagged = {flag.voter for flag in flags}
-    fully_out = {flag.voter for flag in flags if flag.reason not in OF_CROWD}
+    fully_out = {flag.voter for flag in flags if flag.reason not in CROWD_REASONS}
     voters = set(choices.voter.tolist())
     honest = {voter for voter in voters if voter < FIRST_RIGGER}
     riggers = voters - honest
