@@ -17,7 +17,7 @@ from scoring.benchmarks.base import AnswerLook, Benchmark, ChoicesError, FileBen
 from scoring.benchmarks.hidden import report_of
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
-from scoring.benchmarks.mm_vet_questions import part_of, truth_words
+from scoring.benchmarks.mm_vet_questions import subset_of_ids, truth_words
 from scoring.benchmarks.mm_vet_tables import zeros_sentence
 from scoring.benchmarks.predictions import (
     Layout,
@@ -249,7 +249,7 @@ class FileReader:
         """A question set, or the part of it that a list of ids names. Raises RowsError."""
         whole = self.questions(name)
         with row_errors("The list of questions"):
-            return part_of(whole, only) if only.strip() else whole
+            return subset_of_ids(whole, only) if only.strip() else whole
 
     def recognise(
         self,

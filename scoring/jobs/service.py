@@ -17,7 +17,7 @@ from arena.io.aside import Aside
 from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.base import Benchmark, FileBenchmark
 from scoring.benchmarks.mm_vet import Options, OptionsError
-from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
+from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset_of_file
 from scoring.benchmarks.mm_vet_v2 import load_mm_vet_v2
 from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.file_roles import FileRoles, file_roles
@@ -419,7 +419,7 @@ def question_sets(mm_vet: Path | None, mm_vet_v2: Path | None) -> Mapping[str, Q
         sets.append(whole)
         bard = (mm_vet if mm_vet.is_dir() else mm_vet.parent) / "bard_set.json"
         if bard.is_file():
-            sets.append(subset(whole, bard))
+            sets.append(subset_of_file(whole, bard))
     if mm_vet_v2 is not None:
         sets.append(load_mm_vet_v2(mm_vet_v2))
     sets.append(own_sample())

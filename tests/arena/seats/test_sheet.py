@@ -12,7 +12,7 @@ from arena.io.csv_text import safe_cell
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 from arena.seats.campaigns import Campaign
-from arena.seats.participants import participant_statuses, participant_sessions
+from arena.seats.participants import participant_sessions, participant_statuses
 from arena.seats.seats import Seat, SeatEvent
 from arena.seats.sheet import SeatWork, SheetRow, pay_rows, pay_sheet, seat_state
 from arena.seats.spec import CampaignSpec, read_spec
