@@ -17,7 +17,7 @@ from scoring.benchmarks.base import AnswerLook, Benchmark, ChoicesError, FileBen
 from scoring.benchmarks.hidden import report_of
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import GradeFile, graded_report, grades_for, holds_grades
-from scoring.benchmarks.mm_vet_questions import part_of, truth_words
+from scoring.benchmarks.mm_vet_questions import subset_of_ids, truth_words
 from scoring.benchmarks.mm_vet_tables import zeros_sentence
 from scoring.benchmarks.predictions import (
     Layout,
@@ -254,7 +254,7 @@ class FileReader:
         if not only.strip():
             return question_set
         with row_errors("The list of questions"):
-            return part_of(question_set, only)
+            return subset_of_ids(question_set, only)
 
     def recognise(
         self,
