@@ -376,7 +376,7 @@ class FileReader:
         sealed = SEALED_ITEMS.key
         sealed_lines: tuple[str, ...] = ()
         if benchmark in (None, sealed):
-            sealed_lines = self.submissions.sealed.described(owner, file)
+            sealed_lines = self.submissions.sealed.describe(owner, file)
         if sealed_lines or benchmark == sealed:
             lines = sealed_lines or (f"{SEALED_ITEMS.name}: {len(file.entries):,} answers",)
             return Recognised(sealed, file.model, lines, (), True, rows)
@@ -524,11 +524,11 @@ class FileReader:
             raise JobServiceError(
                 _SEALED_FROM_OWN if isinstance(report, SealedReport) else _BLIND_TO_OWN
             )
-        opened = self.submissions.opened(report)
+        opened = self.submissions.open_draft(report)
         if not is_blind:
             return quote(opened, asking.spec, asking.owner, self.cache)
         real_cost = quote(opened, asking.spec, asking.owner, None)
-        shown_cost = quote(self.submissions.priced(report), asking.spec, asking.owner, None)
+        shown_cost = quote(self.submissions.draft_to_price(report), asking.spec, asking.owner, None)
         # the run still stops at its real cost, which nobody is shown
         return replace(shown_cost, most=real_cost.most)
 

@@ -245,7 +245,7 @@ class JobService:
             Source.from_upload(arrived), make_report, arrived, chosen, protocol, title
         )
         job = self.jobs.add_done(owner, report, arrived.network)
-        self.pictures.soon(job)
+        self.pictures.keep_soon(job)
         return job
 
     def draft_file(
