@@ -27,7 +27,7 @@ from scoring.visit_bench.reader import (
     UNKNOWN,
     ItemIndex,
     SubmissionFile,
-    counted,
+    count_with_names,
     title_problems,
 )
 from scoring.visit_bench.sealed import (
@@ -117,8 +117,8 @@ class SealedSets:
             problems.append(f"{title!r} is the name of the other side. Choose another name.")
         if joined.missing:
             problems.append(
-                f"{joined.set.name} is scored whole, and these items have no row: {counted(joined.missing)}. Give each "
-                "item a row, empty where the model gave no answer."
+                f"{joined.set.name} is scored whole, and these items have no row: "
+                f"{count_with_names(joined.missing)}. Give each item a row, empty where the model gave no answer."
             )
         if problems:
             raise UploadError(file.file, tuple(problems))
@@ -196,10 +196,10 @@ def _join(file: SubmissionFile, sealed: SealedSet) -> _Joined:
     answers: dict[str, str] = {}
     wrong: dict[str, list[str]] = {}
     for entry in file.entries:
-        if misfit := index.join(entry, answers):
+        if misfit := index.add_answer(entry, answers):
             wrong.setdefault(misfit, []).append(entry.name)
     left_out = len(wrong.pop(UNKNOWN, []))
-    problems = tuple(misfit.format(counted(entries)) for misfit, entries in wrong.items())
+    problems = tuple(misfit.format(count_with_names(entries)) for misfit, entries in wrong.items())
     return _Joined(sealed, answers, problems, left_out)
 
 

@@ -37,7 +37,7 @@ from scoring.visit_bench.reader import (
     UNKNOWN,
     ItemIndex,
     SubmissionFile,
-    counted,
+    count_with_names,
     title_problems,
 )
 from scoring.visit_bench.sealed import SealedReport
@@ -190,10 +190,10 @@ class Submissions:
         answers: dict[str, str] = {}
         wrong: dict[str, list[str]] = {}
         for entry in file.entries:
-            if misfit := index.join(entry, answers):
+            if misfit := index.add_answer(entry, answers):
                 wrong.setdefault(misfit, []).append(entry.name)
         left_out = wrong.pop(UNKNOWN, [])
-        problems += [misfit.format(counted(entries)) for misfit, entries in wrong.items()]
+        problems += [misfit.format(count_with_names(entries)) for misfit, entries in wrong.items()]
         sources = Counter(bank[item].source for item in answers)
         if len(sources) > 1:
             counts = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
@@ -204,7 +204,7 @@ class Submissions:
         source = next(iter(sources), "")
         problems += self._name_problems(owner, title, source)
         if left_out and (problems or not answers):
-            problems.append(UNKNOWN.format(counted(left_out)))
+            problems.append(UNKNOWN.format(count_with_names(left_out)))
         rivals = self._rivals(bank, answers, owner, title, source)
         contender = _Contender(title, file.file, False, answers, rivals, left_out)
         return self._drafted(
@@ -488,7 +488,9 @@ def _unfit(instances: Iterable[Instance], request: SubmissionRequest) -> list[st
 def _lacks(lack: str, instances: Sequence[Instance], mend: str) -> list[str]:
     if not instances:
         return []
-    return [f"Instances {lack}: {counted([instance.item for instance in instances])}. {mend}"]
+    return [
+        f"Instances {lack}: {count_with_names([instance.item for instance in instances])}. {mend}"
+    ]
 
 
 def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored]) -> int:
@@ -518,7 +520,7 @@ def _draft_lines(contender: _Contender, missing: int, report: MatchReport) -> li
         )
     if contender.left_out:
         lines.append(
-            f"Answers to instances that aren't here, left out: {counted(contender.left_out)}"
+            f"Answers to instances that aren't here, left out: {count_with_names(contender.left_out)}"
         )
     echoes = sum(
         repeats(contender.answers[instance.item], instance.instruction)

@@ -128,7 +128,9 @@ class PromptedRule(RuleKind):
         }
         messages = (
             Message("system", _FENCE),
-            Message("user", f"{self._fill_prompt(item, fenced)}\n\n{reply}", self._shown_pictures(item)),
+            Message(
+                "user", f"{self._fill_prompt(item, fenced)}\n\n{reply}", self._shown_pictures(item)
+            ),
         )
         if spec.json_schema:
             return Ask(messages, 0.0, reply_tokens=_ROOM, likely_tokens=LIKELY, schema=schema)
