@@ -27,7 +27,7 @@ from scoring.visit_bench.reader import (
     UNKNOWN,
     ItemIndex,
     SubmissionFile,
-    counted,
+    count_with_names,
     title_problems,
 )
 from scoring.visit_bench.sealed import (
@@ -120,8 +120,8 @@ class SealedSets:
             problems.append(f"{model_title!r} is the name of the other side. Choose another name.")
         if joined.missing:
             problems.append(
-                f"{joined.sealed_set.name} is scored whole, and these items have no row: {counted(joined.missing)}. "
-                "Give each item a row, empty where the model gave no answer."
+                f"{joined.sealed_set.name} is scored whole, and these items have no row: "
+                f"{count_with_names(joined.missing)}. Give each item a row, empty where the model gave no answer."
             )
         if problems:
             raise UploadError(file.file, tuple(problems))
@@ -196,11 +196,11 @@ def _join(file: SubmissionFile, sealed_set: SealedSet) -> _Joined:
     answers: dict[str, str] = {}
     entries_by_misfit: dict[str, list[str]] = {}
     for entry in file.entries:
-        if misfit := index.join(entry, answers):
+        if misfit := index.add_answer(entry, answers):
             entries_by_misfit.setdefault(misfit, []).append(entry.name)
     left_out = len(entries_by_misfit.pop(UNKNOWN, []))
     problems = tuple(
-        misfit.format(counted(entries)) for misfit, entries in entries_by_misfit.items()
+        misfit.format(count_with_names(entries)) for misfit, entries in entries_by_misfit.items()
     )
     return _Joined(sealed_set, answers, problems, left_out)
 

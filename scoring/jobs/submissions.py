@@ -37,7 +37,7 @@ from scoring.visit_bench.reader import (
     UNKNOWN,
     ItemIndex,
     SubmissionFile,
-    counted,
+    count_with_names,
     title_problems,
 )
 from scoring.visit_bench.sealed import SealedReport
@@ -191,12 +191,12 @@ class Submissions:
         answers: dict[str, str] = {}
         entries_by_misfit: dict[str, list[str]] = {}
         for entry in file.entries:
-            if misfit := index.join(entry, answers):
+            if misfit := index.add_answer(entry, answers):
                 entries_by_misfit.setdefault(misfit, []).append(entry.name)
         left_out = entries_by_misfit.pop(UNKNOWN, [])
         problems = list(file.problems)
         for misfit, entries in entries_by_misfit.items():
-            problems.append(misfit.format(counted(entries)))
+            problems.append(misfit.format(count_with_names(entries)))
         sources = Counter(bank[item].source for item in answers)
         if len(sources) > 1:
             counts = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
@@ -207,7 +207,7 @@ class Submissions:
         source = next(iter(sources), "")
         problems += self._name_problems(owner, title, source)
         if left_out and (problems or not answers):
-            problems.append(UNKNOWN.format(counted(left_out)))
+            problems.append(UNKNOWN.format(count_with_names(left_out)))
         rivals = self._rivals(bank, answers, owner, title, source)
         contender = _Contender(title, file.file, False, answers, rivals, left_out)
         return self._draft_report(
@@ -497,7 +497,9 @@ def _fit_problems(instances: Sequence[Instance], request: SubmissionRequest) -> 
 def _lack_problems(lack: str, instances: Sequence[Instance], remedy: str) -> list[str]:
     if not instances:
         return []
-    return [f"Instances {lack}: {counted([instance.item for instance in instances])}. {remedy}"]
+    return [
+        f"Instances {lack}: {count_with_names([instance.item for instance in instances])}. {remedy}"
+    ]
 
 
 def _count_missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _BankItem]) -> int:
@@ -529,7 +531,7 @@ def _draft_lines(contender: _Contender, missing: int, report: MatchReport) -> li
         )
     if contender.left_out:
         lines.append(
-            f"Answers to instances that aren't here, left out: {counted(contender.left_out)}"
+            f"Answers to instances that aren't here, left out: {count_with_names(contender.left_out)}"
         )
     echoes = sum(
         repeats(contender.answers[instance.item], instance.instruction)
