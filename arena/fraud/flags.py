@@ -49,7 +49,7 @@ from arena.fraud.detectors import (
 from arena.fraud.eligibility import CountedVotes, counted_votes
 from arena.fraud.review import review
 from arena.items.store import ANSWER, MODEL, SOURCE
-from arena.ratings.votes import Codes, integers
+from arena.ratings.votes import Codes, integer_array
 from arena.settings import CountSettings
 from arena.types import UNRELATED
 
@@ -165,7 +165,7 @@ def voter_marks(connection: Connection, counted: CountSettings) -> VoterMarks:
     flagged = list(connection.scalars(flagged_voters(flags_of(counted))))
     is_flagged = np.zeros(max(flagged, default=0) + 2, bool)
     is_flagged[flagged] = True
-    pairs = integers(connection.execute(like_a_crowd(flags_of(counted))), 2)
+    pairs = integer_array(connection.execute(like_a_crowd(flags_of(counted))), 2)
     of_crowd = pairs[:, 0] * _MODELS + pairs[:, 1]
     return VoterMarks(counted_votes(connection, counted), is_flagged, of_crowd)
 
@@ -263,7 +263,7 @@ class FlagService:
     def _count_words(self, connection: Connection) -> None:
         """Counts the words of answers added since the last review; a text never changes."""
         fresh = select(ANSWER.c.id, words_in(ANSWER.c.text)).where(ANSWER.c.id >= len(self._words))
-        rows = integers(connection.execute(fresh), 2)
+        rows = integer_array(connection.execute(fresh), 2)
         if len(rows):
             more = np.zeros(int(rows[:, 0].max()) + 1, np.int64)
             more[: len(self._words)] = self._words

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from arena.inference.limits import cost
-from arena.inference.weights import Progress, Trouble, host
+from arena.inference.weights import Progress, WeightsTrouble, host
 from arena.live.models import LiveModels
 from arena.types import VLM, ModelCard, Secret
 
@@ -44,7 +44,7 @@ class Offer(NamedTuple):
     """
     progress: Progress | None = None
     """The progress of the downloads, while they are loading."""
-    trouble: Trouble | None = None
+    trouble: WeightsTrouble | None = None
     """The reason why they failed."""
     hub: str = ""
     """The host that they come from, or the unreachable router when "unserved"."""

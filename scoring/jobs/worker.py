@@ -188,7 +188,7 @@ class JobWorker:
         link = running.claim.job.link
         try:
             report = await self._report(running)
-            job = await asyncio.to_thread(self._jobs.held, self.name, link)
+            job = await asyncio.to_thread(self._jobs.find_held, self.name, link)
             if job:
                 await asyncio.to_thread(self._judged, job, report)
         except ScoringStopped as error:
@@ -212,7 +212,7 @@ class JobWorker:
         draft = running.claim.draft
         if running.own is None:
             draft = await asyncio.to_thread(self._opened, draft)
-            await asyncio.to_thread(self._budget.commit_of, running.claim.job.link)
+            await asyncio.to_thread(self._budget.commit_job, running.claim.job.link)
         async with self._judge_of(running) as judge:
             running.judge = judge
 

@@ -84,7 +84,7 @@ class BatchJudge(Judge):
     ) -> None:
         pace = RateLimits(concurrency=AT_ONCE, timeout=_SECONDS)
         super().__init__(replace(spec, price=half(spec.price)), address, pace, pictures=pictures)
-        self._client = OpenAIClient(address, _SECONDS, 4, most=2 * MOST_BYTES)
+        self._client = OpenAIClient(address, _SECONDS, 4, most_bytes=2 * MOST_BYTES)
         self._database = database
         self._tell = tell
         self._quiet = quiet
@@ -224,7 +224,7 @@ class BatchJudge(Judge):
             await asyncio.sleep(self._every)
         if batch.status == "failed":
             problems = (batch.errors and batch.errors.data) or []
-            words = self.address.redacted(
+            words = self.address.redact(
                 "; ".join(f"{problem.code}: {problem.message}" for problem in problems)[:300]
             )
             with self._database.write() as connection:
@@ -250,7 +250,7 @@ class BatchJudge(Judge):
                 trouble = error
             if trouble.kind not in PASSING:
                 raise JudgeStopped(trouble.words)
-            if not await self.pace.another(attempt, trouble):
+            if not await self.pace.wait_to_retry(attempt, trouble):
                 raise JudgeFailed(
                     f"The server doesn't answer about the batch: {trouble.words.rstrip('.')}. "
                     "Run the same command again to continue."
@@ -328,7 +328,7 @@ def _read(content: bytes, address: Endpoint) -> dict[int, JudgeAnswer | Trouble]
         if status == 200:
             outcomes[number] = read_answer(json.dumps(body).encode("utf-8"))
         elif isinstance(status, int):
-            outcomes[number] = refusal(status, {}, body, address.redacted)
+            outcomes[number] = refusal(status, {}, body, address.redact)
         else:
             outcomes[number] = Trouble("again", "the batch ended before its turn")
     return outcomes

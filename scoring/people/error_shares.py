@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.intervals import LEVEL, NORMAL
+from arena.ratings.intervals import LEVEL, NORMAL_QUANTILE
 from arena.ratings.shares import Share, design_effects, shares, wilson
 from arena.ratings.votes import Floats
 from arena.templates import plural
@@ -181,7 +181,7 @@ def _weighted_shares(
     variance = group_variances.sum(0)
     squares = (group_variances**2 / np.maximum(labelled - 1, 1)[:, None]).sum(0)
     freedom = variance**2 / squares
-    widening = stdtrit(freedom, (1 + LEVEL) / 2) / NORMAL
+    widening = stdtrit(freedom, (1 + LEVEL) / 2) / NORMAL_QUANTILE
     size = 1 / variance / widening**2
     low, high = wilson(value * size, size)
     return list(map(Interval, value.tolist(), low.tolist(), high.tolist()))

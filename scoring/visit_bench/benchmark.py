@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from arena.ratings.shares import clustered_shares
-from arena.ratings.votes import coded
+from arena.ratings.votes import encode_columns
 from arena.sheets import Sheet
 from arena.types import grouped
 from scoring.benchmarks.article import (
@@ -40,7 +40,7 @@ from scoring.visit_bench.matches import (
     ReferenceUse,
     Verdict,
     steadiness,
-    ungraded,
+    ungraded_note,
     with_listable_matches,
 )
 from scoring.visit_bench.prompts import ORDERS, Contest, judging
@@ -118,7 +118,7 @@ class VisitBench(Benchmark[MatchReport]):
                 tasks.append(task)
         return tasks
 
-    def graded(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
+    def with_outcomes(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
         pairs = zip(outcomes[::2], outcomes[1::2], strict=True)
         matches = tuple(
             replace(match, verdicts=pair) for match, pair in zip(report.matches, pairs, strict=True)
@@ -132,8 +132,8 @@ class VisitBench(Benchmark[MatchReport]):
     def outcome_text(self, outcome: Verdict) -> str:
         return _LETTERS[outcome.winner] or "no verdict"
 
-    def ungraded(self, report: MatchReport) -> str:
-        return ungraded(report)
+    def ungraded_note(self, report: MatchReport) -> str:
+        return ungraded_note(report)
 
     def edition(self, report: MatchReport) -> str:
         name = self.name
@@ -144,7 +144,7 @@ class VisitBench(Benchmark[MatchReport]):
         against = "the human-verified reference" if _meets_reference(report) else "other models"
         name = f"% of decided matches won against {against}"
         (line,) = _won(report, {name: _headline_matches(report)})
-        return replace(line, mean=None, low=None, high=None) if ungraded(report) else line
+        return replace(line, mean=None, low=None, high=None) if ungraded_note(report) else line
 
     def groups(self, report: MatchReport) -> Sequence[ScoreLine]:
         families = grouped(
@@ -272,11 +272,11 @@ VISIT_BENCH = VisitBench(
     report=MatchReport,
     way="compare",
     protocols={"Hardened": "hardened", "As in the paper": "paper"},
-    check="Start",
+    start="Start",
     unit="verdict",
     parts=frozenset({"stored", "opponents", "reference", "context"}),
     options=VisitOptions,
-    unpictured="this server doesn't have these items",
+    why_unpictured="this server doesn't have these items",
     notes={
         "paper": "Paper protocol: the authors' prompt, with verdicts read as they do",
         "hardened": "Hardened protocol: answers are fenced off from the judge's instructions, and an unreadable "
@@ -380,8 +380,8 @@ def _won(report: MatchReport, groups: Mapping[str, Sequence[Match]]) -> list[Sco
                 groups_of_hits.append(name)
                 items_of_hits.append(match.item)
         lines[name] = share_line(name, results)
-    names, (group,) = coded(groups_of_hits)
-    _, (item,) = coded(items_of_hits)
+    names, (group,) = encode_columns(groups_of_hits)
+    _, (item,) = encode_columns(items_of_hits)
     rates = clustered_shares(np.array(hits, bool), group, len(names), [item])
     for name, rate in zip(names, rates, strict=True):
         lines[name] = replace(lines[name], low=100 * rate.low, high=100 * rate.high)

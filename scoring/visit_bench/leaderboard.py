@@ -17,9 +17,9 @@ import numpy as np
 
 from arena.formats.base import Battles, Vote, columns_of
 from arena.io.csv_text import csv_text
-from arena.ratings.report import BoardRow, RatingOrder, rating_report, repeats
+from arena.ratings.report import BoardRow, RatingSettings, rating_report, repeated_votes
 from arena.ratings.shares import clustered_shares
-from arena.ratings.votes import coded, mean_ranks
+from arena.ratings.votes import encode_columns, mean_ranks
 from scoring.visit_bench.matches import REFERENCES, Winner
 
 ORDERS = 100
@@ -114,7 +114,7 @@ def automatic_board(played: Iterable[PlayedMatch], multi: bool) -> AutomaticBoar
         if match.winner
     ]
     battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
-    report = rating_report(battles, RatingOrder(bootstrap=ORDERS, seed=SEED))
+    report = rating_report(battles, RatingSettings(bootstrap=ORDERS, seed=SEED))
     rates = _win_rates(matches, [""] * len(matches)).get("", {})
     return AutomaticBoard(
         multi=multi,
@@ -132,7 +132,7 @@ def played_of(battles: Battles) -> Iterator[PlayedMatch]:
 
     A voter's last vote on a conversation counts.
     """
-    repeated = repeats(battles)
+    repeated = repeated_votes(battles)
     for number, vote in enumerate(battles.votes()):
         if number in repeated:
             continue
@@ -235,10 +235,10 @@ def _win_rates(
         decided.append(match)
         cells.append(place)
         won.append(models[0] == (match.a if match.winner == "a" else match.b))
-    clusters = [coded([match.item for match in decided])[1][0]]
+    clusters = [encode_columns([match.item for match in decided]).columns[0]]
     people = {match.voter for match in matches if not match.judge}
     if len(people) > 1:
-        clusters.append(coded([match.voter for match in decided])[1][0])
+        clusters.append(encode_columns([match.voter for match in decided]).columns[0])
     shares = clustered_shares(np.array(won, bool), np.array(cells, int), len(places), clusters)
     rates: dict[str, dict[str, WinRate]] = {part: {} for part in sorted(set(parts))}
     for (part, model), share in zip(places, shares, strict=True):

@@ -47,7 +47,7 @@ from scoring.visit_bench.matches import (
     ReferenceUse,
     Verdict,
     steadiness,
-    ungraded,
+    ungraded_note,
     winner_of_verdicts,
 )
 
@@ -190,7 +190,7 @@ class SubmissionStore:
 
     def enter(self, owner: str, report: MatchReport) -> Entered:
         """Puts a complete report on its boards, as a variant if its name is taken. Raises SubmissionError."""
-        if problem := ungraded(report):
+        if problem := ungraded_note(report):
             raise SubmissionError(
                 f"{report.title} can't enter a public board. {problem.rstrip('.')}."
             )

@@ -16,7 +16,7 @@ from scoring.benchmarks.article import (
     PublishedBoard,
     ScoredAnswer,
     kinds_text,
-    paired,
+    paired_lines,
     paired_sheet,
     published_sheet,
     wrong_answers,
@@ -273,7 +273,7 @@ def wrong_answers_of(report: AnyReport) -> list[ScoredAnswer]:
 def wrong_html(report: AnyReport, pictures: Callable[[ScoredAnswer], Sequence[str]]) -> str:
     """Returns five wrong answers; `pictures` returns the addresses of a question's pictures on this server."""
     answers = [(answer, pictures(answer)) for answer in wrong_answers_of(report)]
-    return REPORT.wrong(answers, benchmark_of(report).unpictured) if answers else ""
+    return REPORT.wrong(answers, benchmark_of(report).why_unpictured) if answers else ""
 
 
 def trust_html(report: AnyReport) -> str:
@@ -331,7 +331,7 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
     Reports on hidden answers have their headlines side by side.
     """
     benchmark = benchmark_of(first)
-    if benchmark.counted_as(first) != benchmark_of(second).counted_as(second):
+    if benchmark.comparable_facts(first) != benchmark_of(second).comparable_facts(second):
         return PARTS.alert(
             t(
                 "report.other_way",
@@ -342,11 +342,13 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
             )
         )
     if benchmark.way == "hidden":
-        sheets = benchmark.compared(first, second)
-        return REPORT.side_by_side(translated(benchmark.unpaired), list(map(sheet_html, sheets)))
-    lines = paired(benchmark.scored_answers(first), benchmark.scored_answers(second))
+        sheets = benchmark.compare(first, second)
+        return REPORT.side_by_side(
+            translated(benchmark.why_unpaired), list(map(sheet_html, sheets))
+        )
+    lines = paired_lines(benchmark.scored_answers(first), benchmark.scored_answers(second))
     if not lines:
-        return PARTS.alert(translated(benchmark.unpaired))
+        return PARTS.alert(translated(benchmark.why_unpaired))
     judges = [
         report.judge.model if report.judge else t("report.rules_alone")
         for report in (first, second)
@@ -354,8 +356,8 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
     cautions = []
     if judges[0] != judges[1]:
         cautions.append(t("report.two_judges", first=judges[0], second=judges[1]))
-    if apart := translated(benchmark.apart(first, second)):
-        cautions.append(apart)
+    if other := translated(benchmark.other_differences(first, second)):
+        cautions.append(other)
     sheet = paired_sheet(f"{first.title} (this)", f"{second.title} (other)", lines)
     statement = difference_text(first.title, second.title, lines[0].difference)
     caution = t("pages.gap").join(cautions)
@@ -365,8 +367,9 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
 def _measure_text(report: AnyReport) -> str:
     """Returns what a report's number measures: benchmark, protocol and headline, in words."""
     benchmark = benchmark_of(report)
-    name, protocol, head = benchmark.counted_as(report)
-    return " · ".join(map(translated, (name, benchmark.protocol_label(protocol), head)))
+    facts = benchmark.comparable_facts(report)
+    protocol = benchmark.protocol_label(facts.protocol)
+    return " · ".join(map(translated, (facts.benchmark, protocol, facts.headline)))
 
 
 def difference_text(first: str, second: str, difference: ScoreLine) -> str:

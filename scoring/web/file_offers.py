@@ -35,26 +35,26 @@ class FileOffers:
         if benchmark.way == "questions first":
             questions = self._settings.questions(values)
             options = self._settings.options(benchmark, values, way)
-            return self._service.answers(owner, token, questions, options, title)
+            return self._service.draft_answers(owner, token, questions, options, title)
         if benchmark.way == "sealed":
             protocol = self._settings.chosen_protocol(benchmark, values)
-            return self._service.sealed(owner, token, protocol, title)
+            return self._service.draft_sealed(owner, token, protocol, title)
         if benchmark.way != "compare":
             protocol = self._settings.chosen_protocol(benchmark, values)
             chosen = self._settings.file_choice(values)
-            return self._service.whole_file(owner, token, chosen, protocol, title)
+            return self._service.draft_file(owner, token, chosen, protocol, title)
         request = self._settings.comparison(benchmark, values, way)
         if token:
-            return self._service.comparison(owner, token, request)
+            return self._service.draft_comparison(owner, token, request)
         stored = {str(model): model for model in self._service.submissions.stored()}
         name = forms.check_choice(stored, values[self._stored])
-        return self._service.stored_comparison(stored[name], request)
+        return self._service.draft_stored_comparison(stored[name], request)
 
     def is_graded(self, owner: str, benchmark: Benchmark[Any], values: Values) -> bool:
         """Whether the file has grades of its answers, so that no judge is needed."""
         if benchmark.way != "questions first":
             return False
-        return self._service.graded(owner, str(values[self._token]))
+        return self._service.has_grades(owner, str(values[self._token]))
 
     def offers(self, owner: str, benchmark: Benchmark[Any], values: Values) -> list[forms.Offer]:
         """Returns the ways to judge a file, the cheapest first. Raises the problems that keep it from being judged."""
@@ -69,7 +69,7 @@ class FileOffers:
                 offers.append(forms.Offer(way, None, translated(cost)))
                 continue
             hindrance = ""
-            if judge is None and self._service.over(cost):
+            if judge is None and self._service.exceeds_ceiling(cost):
                 hindrance = t("score.over", dollars=f"${self._service.ceiling:,.2f}")
             offers.append(forms.Offer(way, cost if has_name else None, hindrance))
         return offers

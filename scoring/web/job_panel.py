@@ -85,13 +85,13 @@ class JobPanel:
 
     def _open_answer_updates(self, owner: str, job: Job, settings: ScoringSettings) -> Updates:
         """Returns the button and the choice of a judge for the answers that the rules left open, with the price."""
-        left = self._service.left(job)
+        left = self._service.count_left(job)
         if not left:
             return {}
         benchmark = benchmark_of(job)
-        text = translated(benchmark.rest.format(left=forms.count_text(left, benchmark.unit)))
-        if not self._service.unlent(owner):
-            cost = self._service.price(owner, self._service.rest(owner, job.link), None)
+        text = translated(benchmark.judge_label.format(left=forms.count_text(left, benchmark.unit)))
+        if not self._service.why_not_lent(owner):
+            cost = self._service.price(owner, self._service.draft_rest(owner, job.link), None)
             text = f"{text} · {forms.price_text(cost)}"
         return {
             **dict.fromkeys(settings.file_components, HIDDEN),

@@ -13,7 +13,7 @@ from arena.seats.task import Piece, SeatProgress, SeatTask
 from arena.templates import macros
 from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE
-from arena.web.pictures import Shown
+from arena.web.pictures import ShownPicture
 from scoring.people.errors import DECISION_ORDER, ERROR_KINDS
 from scoring.people.mark_files import CANNOT
 from scoring.people.marking import Marking, seat_work
@@ -77,7 +77,7 @@ class MarkingTask(SeatTask):
         folder = f"/c/{seat.campaign.name}/{seat.token}/pictures/{shown.token}"
         files = self.pictures.pictures(seat_work(seat).link, answer)
         addresses = (f"{folder}/{number}" for number in range(1, len(files) + 1))
-        pictures = [Shown(address, address, "") for address in addresses]
+        pictures = [ShownPicture(address, address, "") for address in addresses]
         all_pictures = max(len(answer.pictures), len(files))
         html = HTML.shown(shown.token, answer, pictures, all_pictures, is_repeated)
         return Piece(shown.token, html, shown.token, "open")

@@ -6,7 +6,7 @@ from statistics import fmean
 from arena.locale import t, translated
 from arena.templates import macros
 from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, truth_words
-from scoring.benchmarks.mm_vet_tables import capability_words, tabulate
+from scoring.benchmarks.mm_vet_tables import capability_words, score_tables
 from scoring.report import Grade, Report, Row
 from scoring.web.answer_list import AnswerList, Choice
 from scoring.web.report_parts import ListPage, list_answers
@@ -42,7 +42,7 @@ def list_questions(
 
 
 def _capabilities(report: Report) -> list[Choice]:
-    capabilities, _ = tabulate(report)
+    capabilities, _ = score_tables(report)
     lines = capabilities.lines[:-1]  # without the total
     choices = [Choice(line.name, translated(capability_words(line.name))) for line in lines]
     return [Choice("", t("report.every_capability")), *choices]

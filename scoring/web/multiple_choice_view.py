@@ -32,7 +32,7 @@ class _ProtocolLink(NamedTuple):
 
 def file_notes(report: ChoiceReport) -> str:
     """Returns the problems of the file, folded."""
-    tables = choice_benchmark(report).tabulated(report)
+    tables = choice_benchmark(report).choice_tables(report)
     return folded_problems_html((*tables.problems, *report.problems))
 
 
@@ -93,15 +93,15 @@ def what_if_html(
     read_there = sum(difference.row.decision.letter is None for difference in differing)
     read_here = sum(difference.other.letter is None for difference in differing)
     benchmark = choice_benchmark(report)
-    pairs = benchmark.pairs(report, other_report)
-    head, moved = change_sheets(pairs, benchmark.words, report.protocol, other_report.protocol)
+    pairs = benchmark.line_pairs(report, other_report)
+    sheets = change_sheets(pairs, benchmark.words, report.protocol, other_report.protocol)
     return CHOICE.what_if(
         differing=len(differing),
         total=len(report.rows),
         read_there=read_there,
         read_here=read_here,
         judged=report.judge is not None,
-        overall=sheet_html(head),
-        moved=len(moved.frame),
-        changes=sheet_html(moved),
+        overall=sheet_html(sheets.overall),
+        moved=len(sheets.changed.frame),
+        changes=sheet_html(sheets.changed),
     )

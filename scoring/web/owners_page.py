@@ -16,7 +16,7 @@ from arena.web.cookies import (
     VoterCookies,
     cookie_hash,
     cookie_header,
-    over_https,
+    is_https,
     sent_cookie,
 )
 from arena.web.heads import Head
@@ -66,7 +66,7 @@ class OwnersPage:
             return self._page(request, is_wrong=True, status=403)
         answer = RedirectResponse(f"/{SCORE}", status_code=303, headers=NO_STORE)
         if old_cookie is None:
-            https = self.https or over_https(request.scope, request.headers)
+            https = self.https or is_https(request.scope, request.headers)
             answer.headers.append("set-cookie", cookie_header(cookie, https))
         return answer
 

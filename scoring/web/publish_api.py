@@ -30,7 +30,7 @@ from arena.web.cookies import (
     VoterCookies,
     cookie_hash,
     cookie_header,
-    over_https,
+    is_https,
     sent_cookie,
 )
 from arena.web.heads import Head
@@ -185,7 +185,7 @@ class HubPages:
         cookie = sent_cookie(request.headers) or self.cookies.new()
         answer = await self._preview_page(published, request, cookie)
         if sent_cookie(request.headers) is None:
-            https = self.https or over_https(request.scope, request.headers)
+            https = self.https or is_https(request.scope, request.headers)
             answer.headers.append("set-cookie", cookie_header(cookie, https))
         return answer
 
@@ -284,12 +284,12 @@ class HubPages:
 
     def _find(self, slug: str, request: Request) -> PublishedReport | None:
         """Returns the report of a slug, while it is published."""
-        job = self.published.at(slug)
+        job = self.published.with_slug(slug)
         try:
             report = self.jobs.report(job.link) if job else None
         except ReportError:
             return None
-        url = f"{self.layout.at(request)}/r/{quote(slug, safe='')}"
+        url = f"{self.layout.server_address(request)}/r/{quote(slug, safe='')}"
         return PublishedReport(slug, url, report) if report else None
 
     def _repository(self, request: Request, report: AnyReport) -> str:

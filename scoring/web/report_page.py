@@ -103,7 +103,7 @@ def scores_of(opened: JobReport) -> str:
     sheets = sheets_html(tables)
     if report.benchmark != MMT_BENCH.key or not isinstance(report, ChoiceReport):
         return REPORT.scores([sheets])
-    splits = MMT_BENCH.tabulated(report).splits
+    splits = MMT_BENCH.choice_tables(report).splits
     return REPORT.scores([sheets, clusters_html(splits[-1], opened.name) if splits else ""])
 
 
@@ -131,7 +131,7 @@ class ReportPages:
         query = request.query_params
         typed = query.get("pasted", "").strip() or query.get("with", "").strip()
         if not typed:
-            if self.published.published.at(link) is not None:
+            if self.published.published.with_slug(link) is not None:
                 return _redirect(_public_address(link))
             return self._page(link, request, self._report_html)
         other = _report_name(typed)
@@ -142,7 +142,7 @@ class ReportPages:
 
     def show_published(self, slug: str, request: Request) -> Response:
         """Returns the page of a published report, at its public address."""
-        if self.published.published.at(slug) is None:
+        if self.published.published.with_slug(slug) is None:
             return self._gone_page(request)
         return self._page(slug, request, self._report_html)
 
@@ -202,7 +202,7 @@ class ReportPages:
             record = self.published.record(job) if job.published else None
         return share_html(
             at=_address(opened.name),
-            record=replace(record, base=self.layout.at(request)) if record else None,
+            record=replace(record, base=self.layout.server_address(request)) if record else None,
             is_owner=self._owner(request) == job.owner,
             is_own=is_own(job.benchmark),
             withdrawn=job.withdrawn,

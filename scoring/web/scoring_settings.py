@@ -209,7 +209,7 @@ class ScoringSettings:
         has_sets = "questions" in benchmark.parts
         if not has_sets or not only.strip():
             return {self.only: gr.update(info=t("score.only_info"), visible=has_sets)}
-        chosen_set = self._service.chosen(self.questions(values), only)
+        chosen_set = self._service.chosen_questions(self.questions(values), only)
         count = len(chosen_set.questions)
         info = t("score.only_chosen", count=count, name=translated(chosen_set.name))
         return {self.only: gr.update(info=info)}

@@ -306,14 +306,14 @@ class ScoringTab:
         owner = self._owner(request)
         link = str(values[self.link])
         judge = self.settings.own_judge(owner, values)
-        hindrance = "" if judge else self._service.unlent(owner)
+        hindrance = "" if judge else self._service.why_not_lent(owner)
         if hindrance or (judge and not judge.model):
             return {
                 self.settings.own: SHOWN,
                 self.settings.judge: forms.OWN_JUDGE,
                 self.problem: problem_html(_NAME_IT),
             }
-        draft = self._service.rest(owner, link)
+        draft = self._service.draft_rest(owner, link)
         dollars = None if judge else self._service.price(owner, draft, None).dollars
         job = self._service.quote(owner, draft, judge, self._networks.of(request))
         return self._start_at_price(job, dollars, values, request)
@@ -425,11 +425,11 @@ class ScoringTab:
     def _benchmark(self, values: Values, request: gr.Request) -> Benchmark[Any]:
         """Returns the benchmark to score a file by. Raises the errors of reading a spec."""
         chosen = self.settings.file_choice(values)
-        return self._service.form(self._owner(request), str(values[self.token]), chosen)
+        return self._service.chosen_benchmark(self._owner(request), str(values[self.token]), chosen)
 
     def _form_updates(self, benchmark: Benchmark[Any]) -> Updates:
         return {
-            self.check: _check_button(translated(benchmark.check)),
+            self.check: _check_button(translated(benchmark.start)),
             self.bank: HIDDEN,
             self.stored: gr.update(visible=False, value=None),
             **self.settings.benchmark_updates(benchmark),
@@ -446,12 +446,12 @@ class ScoringTab:
             return self._read_own(values, request)
         recognised = self._service.recognise(owner, token, chosen, still_there(request))
         key = chosen.benchmark or recognised.benchmark
-        benchmark = self._service.form(owner, token, chosen._replace(benchmark=key))
+        benchmark = self._service.chosen_benchmark(owner, token, chosen._replace(benchmark=key))
         names = recognised.sets
         if "questions" in benchmark.parts:
             names = self._service.sets_of(benchmark.key)
             questions = values[self.settings.parts["questions"]] if chosen.benchmark else None
-            recognised = self._service.look(owner, token, benchmark.key, questions)
+            recognised = self._service.describe_answers(owner, token, benchmark.key, questions)
         sets = self.settings.question_updates(names, recognised.questions or chosen.questions)
         title = recognised.title[:MOST_TITLE]
         sent = {
@@ -472,7 +472,7 @@ class ScoringTab:
         if any(problem.blocks == "circular" for problem in recognised.problems):
             choice[self.check] = _check_button(t("score.vanilla"))
         if not recognised.scorable:
-            choice[self.check] = _check_button(translated(benchmark.check), can_press=False)
+            choice[self.check] = _check_button(translated(benchmark.start), can_press=False)
         return {
             **self.jobs.blank_updates(),
             **self.watch.over(),
@@ -547,13 +547,13 @@ class ScoringTab:
             only_updates = self.settings.only_updates(benchmark, values)
             protocol = translated(str(values[self.settings.protocol] or ""))
             if benchmark.way == "rules first":
-                free = self._free_updates(translated(benchmark.check), [name, protocol])
+                free = self._free_updates(translated(benchmark.start), [name, protocol])
                 return {**free, **only_updates}
             if self._file_offers.is_graded(owner, benchmark, values):
                 # by a protocol, which can't be chosen any more
                 free = self._free_updates(t("score.graded"), [name])
                 return {**free, **only_updates, self.settings.protocol: HIDDEN}
-            unlent = self._service.unlent(owner)
+            unlent = self._service.why_not_lent(owner)
             judge = forms.OWN_JUDGE if unlent else values[self.settings.judge]
             sent = {**values, self.settings.judge: judge}
             offers = self._file_offers.offers(owner, benchmark, sent)
@@ -581,7 +581,7 @@ class ScoringTab:
             self.settings.own: gr.update(visible=is_own_judge),
             self.settings.judge: gr.update(visible=True, value=judge),
             self.settings.details: gr.update(visible=True, label=label),
-            self.check: _check_button(translated(benchmark.check)),
+            self.check: _check_button(translated(benchmark.start)),
         }
 
     def _free_updates(self, check: str, details: list[str]) -> Updates:

@@ -121,7 +121,7 @@ class Person:
         tab, toy = self.tab, BENCHMARKS[benchmark]
         form, sent = self.reads(file)
         assert form[tab.settings.benchmark]["value"] == toy.name
-        assert form[tab.check]["value"] == toy.check
+        assert form[tab.check]["value"] == toy.start
         assert all(not form[part]["visible"] for part in tab.settings.parts.values())
         self.seen = f"{form[tab.file_summary]} {form[tab.offers]}"
         return tab.on_check(sent, self.request)[tab.link]

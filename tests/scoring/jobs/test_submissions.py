@@ -153,7 +153,7 @@ def judged(report: MatchReport, seed: int = 0) -> MatchReport:
         outcomes += coin.choice(
             [[winner, winner], ["a", "b"], [winner, "tie"], [winner, winner], [None, winner]]
         )
-    return VISIT_BENCH.graded(
+    return VISIT_BENCH.with_outcomes(
         report, [Verdict(winner, "", ("Said.",), "test-judge-1") for winner in outcomes]
     )
 
@@ -505,7 +505,7 @@ def test_a_family_without_a_decided_match_has_no_bar_in_a_shared_links_picture(s
     is_color = [
         report.by_item[match.item].family == "Color" for match in report.matches for _ in "12"
     ]
-    report = VISIT_BENCH.graded(
+    report = VISIT_BENCH.with_outcomes(
         report, [Verdict("tie" if of else "a", "", ("Said.",), "j") for of in is_color]
     )
     assert VISIT_BENCH.published(report) is None
@@ -670,7 +670,7 @@ def test_the_boards_battles_come_back_to_the_same_board(submissions, submit, tmp
 def test_a_board_tells_who_judged_and_how_steadily(submissions, submit):
     report = submit().report
     swayed = [Verdict(winner) for _ in report.matches for winner in ("a", "b")]
-    submissions.store.enter("ada", VISIT_BENCH.graded(report, swayed))
+    submissions.store.enter("ada", VISIT_BENCH.with_outcomes(report, swayed))
     board_key = submissions.store.board_keys()[0]
     html = board_html(
         board_key, submissions.store.standings(board_key), PeoplesRatings({}, None), {"Newcomer": 3}
@@ -796,7 +796,7 @@ def said_by_text(report: MatchReport) -> MatchReport:
         a, b = (texts[match.item, model] for model in (match.a, match.b))
         winners = "ab" if a == b else "aa" if a > b else "bb"
         outcomes += [Verdict(winner, "", (f"{a} or {b}",), JUDGE) for winner in winners]
-    return VISIT_BENCH.graded(report, outcomes)
+    return VISIT_BENCH.with_outcomes(report, outcomes)
 
 
 def shown_of_copies(folder, kind: str, models: Sequence[str]) -> list[str]:

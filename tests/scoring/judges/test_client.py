@@ -716,8 +716,8 @@ def test_a_key_in_base64_is_taken_out_wherever_it_stands(before, after, key):
     judged = Endpoint("https://judge.example/v1", Secret(key))
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         written = encode(before + key.encode() + after).decode()
-        assert judged.redacted(f"see {written}") != f"see {written}"
-    assert key not in judged.redacted(f"0.5 {key} 0.5")
+        assert judged.redact(f"see {written}") != f"see {written}"
+    assert key not in judged.redact(f"0.5 {key} 0.5")
 
 
 def test_a_reply_that_echoes_the_key_arrives_without_it():
@@ -1079,7 +1079,7 @@ def test_a_servers_sentence_is_short_and_holds_no_secret():
         f"The model x does not exist for Bearer {KEY} or {KEY}, or {'QUJD' * 12}== " + "so " * 500
     )
     endpoint = Endpoint("https://api.example.org/v1", Secret(KEY))
-    words = refusal(404, {}, {"message": told}, endpoint.redacted).words
+    words = refusal(404, {}, {"message": told}, endpoint.redact).words
     assert KEY not in words and "QUJD" not in words and len(words) < 400 and words.endswith("...'")
     assert "says" not in refusal(404, {}, "<html>Not found</html>").words
 

@@ -94,7 +94,7 @@ def test_what_a_person_said_who_took_consent_back_counts_no_more(marked):
     gone, stays = marked.seat("helper-1"), marked.seat("helper-2")
     marked.mark(gone, "1", 4)
     marked.mark(stays, "9", 4)
-    SeatStore(marked.database).note(gone, "withdrew")
+    SeatStore(marked.database).add_event(gone, "withdrew")
     assert {mark.marker for mark in marked.marks()} == {stays.person}
 
 
@@ -163,7 +163,7 @@ def test_who_had_ended_begins_anew_after_the_owner_deleted_what_was_said(marked)
     ended, left = marked.seat(), marked.seat("helper-1")
     for seat, end in ((ended, "done"), (left, "withdrew")):
         marked.mark(seat, "5", 2)
-        seats.note(seat, end)
+        seats.add_event(seat, end)
     marked.marking.drop(OWNER, marked.job.link)
     assert [seats.find(seat.campaign, seat.token).end for seat in (ended, left)] == [
         None,
@@ -330,7 +330,7 @@ def test_marks_that_a_file_brings_back_stop_no_person_who_goes_on(marked, tmp_pa
 def test_answers_of_who_took_consent_back_are_shown_to_others(marked):
     gone, stays = marked.seat("helper-1"), marked.seat()
     marked.mark(gone, "5", 30)
-    SeatStore(marked.database).note(gone, "withdrew")
+    SeatStore(marked.database).add_event(gone, "withdrew")
     while marked.marking.draw(stays) is not None:
         marked.mark(stays, "4")
     assert len({mark.answer for mark in marked.marks()}) == 60

@@ -96,7 +96,7 @@ def test_a_report_says_shares_with_intervals_and_what_it_leaves_out():
 def test_too_few_results_and_replies_that_cannot_be_read_give_no_score(told):
     assert SEALED_ITEMS.headline(told).mean is None
     assert SEALED_ITEMS.groups(told) == SEALED_ITEMS.sheets(told) == ()
-    assert SEALED_ITEMS.ungraded(told).startswith("No score")
+    assert SEALED_ITEMS.ungraded_note(told).startswith("No score")
     assert scores_of(JobReport(None, told, "")) == "", "no heading over nothing"
 
 
