@@ -71,7 +71,7 @@ class ArenaContext:
         self.pictures = PictureStore(settings.pictures_dir)
         self.scaled = ScaledPictures(self.pictures, settings.scaled_dir)
         if settings.demo_bank != "off":
-            ItemImporter(Ingest(self.database), self.items, self.pictures).demo()
+            ItemImporter(Ingest(self.database), self.items, self.pictures).import_demo()
         self.models = models_of(settings)
         self.facts = FactStore(self.database)
         self.live_models = live_models_of(self.models, self.facts.take_prices)

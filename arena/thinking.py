@@ -91,7 +91,9 @@ def split_thinking(text: str) -> SplitText:
 
     Any other text stays as it is. The time is linear in the text.
     """
-    if not text or not MARK_START.search(text):
+    if not text:
+        return SplitText("", text)
+    if not MARK_START.search(text):
         return _bare_harmony(text) or SplitText("", text)
     text = _without_turn_end(text)
     thoughts: list[str] = []

@@ -36,7 +36,7 @@ import httpx
 
 from arena.server.uvicorn_server import allow_many_connections
 from arena.web.cookies import COOKIE
-from arena.web.results_address import FURTHER, board_address, model_address
+from arena.web.results_address import PLOT_NAMES, board_address, model_address
 from perf._line import Line
 from perf.board_path import FAMILIES, MODELS, Arena
 from scoring.benchmarks.mm_vet_questions import own_sample
@@ -299,7 +299,7 @@ async def item_search(attacker: Attacker) -> None:
 async def dated_boards(attacker: Attacker) -> None:
     """Open a board of another day each time, with another plot and other parameters."""
     cookie = await attacker.page.cookie(attacker.headers())
-    for number, plot in zip(attacker.numbers, itertools.cycle(FURTHER), strict=False):
+    for number, plot in zip(attacker.numbers, itertools.cycle(PLOT_NAMES), strict=False):
         query = {
             "source": "bench",
             "family": f"family {number % FAMILIES}" if number % 3 else "",

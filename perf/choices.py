@@ -113,7 +113,7 @@ def measure(path: Path) -> None:
     for protocol in PROTOCOL_WORDS:
         start = time.process_time()
         reading = under_protocol(report, protocol)
-        choice_benchmark(reading).tabulated(reading)
+        choice_benchmark(reading).choice_tables(reading)
         seconds[protocol] = time.process_time() - start
         read[protocol] = sum(row.decision.letter is not None for row in reading.rows)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000

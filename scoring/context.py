@@ -97,7 +97,7 @@ class ScoringContext:
 
     def stopped(self) -> tuple[StoppedJob, ...]:
         """Jobs of the site's judge that stopped last, for the operators' page."""
-        jobs = self.jobs.stopped(MOST_STOPPED)
+        jobs = self.jobs.stopped_jobs(MOST_STOPPED)
         return tuple(StoppedJob(job.started or job.created, job.model, job.problem) for job in jobs)
 
     @asynccontextmanager

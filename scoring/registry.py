@@ -42,7 +42,8 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, has_options
+from scoring.multiple_choice.columns import has_options
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.specs.files import OURS, load_folder
 from scoring.specs.reading import has_truths
@@ -155,7 +156,7 @@ def open_upload(
         and candidate.fits(flat(start, candidate.column_names))
     ]
     for candidate in [file_benchmark(benchmark)] if benchmark is not None else candidates:
-        reading_way = candidate.reads_as
+        reading_way = candidate.reading_way
         if reading_way not in read_files:
             with row_errors(label):
                 rows = (flat(record, candidate.column_names) for record in records)
@@ -293,7 +294,7 @@ async def score(
     """Draft with the judge's outcomes. Raises as `run_tasks`."""
     benchmark = benchmark_of(draft)
     outcomes = await run_tasks(benchmark.tasks(draft, judge.spec), judge, cache, tell, stop)
-    return benchmark.graded(draft, outcomes)
+    return benchmark.with_outcomes(draft, outcomes)
 
 
 def first_row(

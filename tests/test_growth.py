@@ -352,10 +352,11 @@ NAME_OF_NUMBER = re.compile(named_options._NAME_OF_NUMBER.pattern.replace("*+", 
 @settings(max_examples=examples(300))
 def test_linear_rules_find_what_their_plain_forms_find(text):
     found = [
-        (one.start("all"), one["letter"], one.end()) for one in statements._STANDING.finditer(text)
+        (one.start("all"), one["letter"], one.end())
+        for one in statements._LETTER_ALONE.finditer(text)
     ]
     assert found == [(one.start(), one[1], one.end()) for one in STANDING.finditer(text)]
-    letters = [one.start(1) for one in strict._STANDING.finditer(text)]
+    letters = [one.start(1) for one in strict._LETTER_ALONE.finditer(text)]
     assert letters == [one.start(1) for one in STRICT_STANDING.finditer(text)]
     assert bool(phrases.ADDRESSES.pattern.search(text)) == bool(ADDRESSES.search(text))
     assert bool(phrases.ORDERS.search(text)) == bool(ORDERS.search(text))
@@ -375,10 +376,10 @@ def test_linear_rules_find_what_their_plain_forms_find(text):
 @given(TEXTS, st.sampled_from([phrases.DENIED, phrases.PLAIN_NOT]))
 @settings(max_examples=examples(150))
 def test_a_denial_is_found_in_its_clause_whatever_was_asked_before(text, denials):
-    places = [found.start("all") for found in statements._STANDING.finditer(text)]
-    in_clause = statements._InClause(text, denials)
+    places = [found.start("all") for found in statements._LETTER_ALONE.finditer(text)]
+    in_clause = statements._ClauseDenials(text, denials)
     for place in places:
         first = max(
             (found.end() for found in phrases.CLAUSE_START.finditer(text, 0, place)), default=0
         )
-        assert in_clause.before(place) == bool(denials.search(text[first:place]))
+        assert in_clause.is_before(place) == bool(denials.search(text[first:place]))

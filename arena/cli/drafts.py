@@ -8,12 +8,12 @@ from typer import Argument, Option, Typer
 
 from arena.admin.project_sheets import project_sheets
 from arena.admin.projects import CHECKS
-from arena.admin.seat_admin import noted
+from arena.admin.seat_admin import action_note
 from arena.authoring.choice_tsv import TEXT_ONLY
 from arena.authoring.choices import options_text
 from arena.authoring.events import Fault
-from arena.authoring.exports import ExportError, Exports, Form, left_out
-from arena.authoring.hub_dataset import TOPS, CardWords
+from arena.authoring.exports import ExportError, Exports, Form, left_out_text
+from arena.authoring.hub_dataset import TOP_NAMES, CardWords
 from arena.authoring.spec import KINDS, project_of
 from arena.authoring.store import Draft, DraftStore
 from arena.authoring.visit_csv import import_visit
@@ -186,10 +186,11 @@ def import_finished(
 ) -> Iterator[str]:
     """Import VisIT-Bench's table of multi-image items, with people's verdicts on GPT-4's answers."""
     here = OpenProjects()
-    note = noted(COMMAND_LINE, "made a campaign", project)
-    imported, new_items = import_visit(here.campaigns, here.drafts, file, project, note)
-    accepted = sum(draft.state.step == "accepted" for draft in here.drafts.drafts(imported))
-    yield f"{project}: {plural(new_items, 'new item')}. {accepted} are accepted in all."
+    note = action_note(COMMAND_LINE, "made a campaign", project)
+    imported = import_visit(here.campaigns, here.drafts, file, project, note)
+    drafts = here.drafts.drafts(imported.project)
+    accepted = sum(draft.state.step == "accepted" for draft in drafts)
+    yield f"{project}: {plural(imported.new_items, 'new item')}. {accepted} are accepted in all."
 
 
 @drafts.command()
@@ -232,11 +233,11 @@ def export(
     if push and texts and not private and project_of(campaign.spec).visibility == "sealed":
         raise ExportError(f"{project} is sealed. Leave out --with-texts or --public.")
     words = CardWords(language, contact) if form == "hub" else None
-    exported = Exports(here.drafts, here.pictures).write(campaign, form, out, texts, words)
+    counts = Exports(here.drafts, here.pictures).write(campaign, form, out, texts, words)
     noun = "question" if form == "tsv" else "item"
-    yield f"{project}: {plural(exported.items, noun)} written to {out}."
-    if left := left_out(exported):
-        yield left
+    yield f"{project}: {plural(counts.items, noun)} written to {out}."
+    if sentence := left_out_text(counts):
+        yield sentence
     if form == "bank":
         yield f"To import them: python -m arena items folder {out} --name {project}"
     if form == "tsv" and project_of(campaign.spec).visibility == "sealed" and not texts:
@@ -244,5 +245,5 @@ def export(
     elif form == "tsv":
         yield f"To score answers: python -m scoring score FILE --questions {out / project}.tsv --out DIR"
     if push:
-        upload_dataset(out, push, private, TOPS)
+        upload_dataset(out, push, private, TOP_NAMES)
         yield f"Sent to the {'private' if private else 'public'} dataset {push}."

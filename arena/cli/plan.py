@@ -9,7 +9,7 @@ import numpy as np
 from typer import Option, Typer
 
 from arena.formats.registry import read
-from arena.imports.ranked_votes import ranked
+from arena.imports.ranked_votes import rankable_battles
 from arena.interval_text import plus_minus
 from arena.ratings import planner
 from arena.ratings.report import RatingSettings, rating_report
@@ -56,7 +56,7 @@ def plan(
     spread = planner.SPREAD
     rho = planner.Correlations()
     if votes:
-        report = rating_report(ranked(read(votes)), RatingSettings("bt", bootstrap=0))
+        report = rating_report(rankable_battles(read(votes)), RatingSettings("bt", bootstrap=0))
         if not len(report.votes):
             raise VotesError(
                 f"{votes.name} has no votes to plan with. Choose another file, or leave out --votes."

@@ -57,13 +57,6 @@ class ProcessBounds(NamedTuple):
     """Callers at the same time from one network."""
 
 
-class _Outcome(NamedTuple):
-    """What a call returned, or the exception that it raised."""
-
-    has_failed: bool
-    result: Any
-
-
 BOUNDS = ProcessBounds()
 
 _TOO_LARGE = "This file takes too much time or memory to read here. Split it, or score it on the command line."
@@ -115,12 +108,12 @@ class Aside:
                 if not still_waits():
                     raise AsideError(_LEFT)
             try:
-                outcome: _Outcome = _receive(line)
+                has_failed, result = _receive(line)
             except (EOFError, ConnectionError) as error:
                 raise AsideError(_TOO_LARGE) from error
-        if outcome.has_failed:
-            raise outcome.result
-        return outcome.result
+        if has_failed:
+            raise result
+        return result
 
     def stop(self) -> None:
         """Ends the helper, and with it all running calls."""
@@ -262,17 +255,22 @@ def _fork(line: socket.socket, others: Sequence[socket.socket]) -> int:
 
 
 def _work(line: socket.socket) -> None:
-    """Answers one call; sends nothing if its memory does not suffice."""
+    """Answers one call with whether it failed, and its result or exception; with nothing if memory does not suffice.
+
+    The answer is a plain tuple: a class of this file would be pickled as one of `__main__`, which the server lacks.
+    """
     function, arguments, bounds = _receive(line)
     bound_process(bounds.memory, bounds.seconds)
     try:
-        outcome = _Outcome(has_failed=False, result=function(*arguments))
+        has_failed = False
+        result = function(*arguments)
     except MemoryError:
         return
     except Exception as error:  # noqa: BLE001  the caller raises it
         error.add_note(traceback.format_exc())
-        outcome = _Outcome(has_failed=True, result=error)
-    _send(line, outcome)
+        has_failed = True
+        result = error
+    _send(line, (has_failed, result))
 
 
 def main(number: str, *modules: str) -> None:

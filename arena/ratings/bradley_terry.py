@@ -214,8 +214,8 @@ def _components(together: np.ndarray, played: np.ndarray) -> Codes:
 
 def _statuses(beat: np.ndarray, linked: np.ndarray, mutual: np.ndarray) -> tuple[Status, ...]:
     """Status of each model, from who beat whom, which models battles link, and which wins link both ways."""
-    won = beat.any(1)
-    lost = beat.any(0)
+    won = np.asarray(beat.any(1))
+    lost = np.asarray(beat.any(0))
     size = mutual.sum(1)
     largest = np.max(np.where(linked, size[None, :], 0), axis=1, initial=0)
     # Of two equally large groups neither is the main body: both are separated.

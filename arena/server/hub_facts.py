@@ -112,7 +112,7 @@ def _line(value: object) -> str:
 
 def refresh(store: FactStore, hub: HfApi | None = None) -> None:
     """Reads the repositories that are due. If the Hub doesn't answer, a model's facts stay as they were."""
-    for model in store.unread(now() - EVERY):
+    for model in store.unread_models(now() - EVERY):
         try:
             store.keep_hub_facts(model, read_facts(model.repository, hub))
         except HubError as error:

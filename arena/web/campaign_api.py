@@ -29,7 +29,7 @@ from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import Arrival, CampaignLinkError, LoginNeededError, account_arrival, arrival
 from arena.seats.qualification import ExamStanding, Qualification
 from arena.seats.seats import Seat, SeatStore, check_open
-from arena.seats.sheet import state_of
+from arena.seats.sheet import seat_state
 from arena.seats.spec import CampaignError, PlatformKind
 from arena.seats.task import ExamAnswer, ExamQuestion, Piece, SeatTask
 from arena.templates import macros
@@ -114,7 +114,7 @@ class CampaignPages:
         Raises CampaignLinkError.
         """
         campaign, worker = self._entrance(name, query, visit)
-        if not worker.is_preview and self.seats.of(campaign, worker):
+        if not worker.is_preview and self.seats.find_by_person(campaign, worker):
             return self.seats.enter(campaign, worker, visit.network)
         self._check_room(campaign)
         action = "" if worker.is_preview else f"/c/{campaign.name}?{urlencode(query)}"
@@ -128,7 +128,7 @@ class CampaignPages:
         campaign, worker = self._entrance(name, query, visit)
         if worker.is_preview:
             raise CampaignLinkError("This is a preview. Accept the HIT to begin.")
-        if not self.seats.of(campaign, worker):
+        if not self.seats.find_by_person(campaign, worker):
             self._check_room(campaign)
         return self.seats.enter(campaign, worker, visit.network)
 
@@ -148,8 +148,7 @@ class CampaignPages:
         if campaign.spec.platform.kind == "login":
             account = self.voters.account(visit.cookie)
             if account:
-                subject, user_name = account
-                logged_in = account_arrival(subject, user_name)
+                logged_in = account_arrival(account.subject_hash, account.name)
         worker = arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in)
         return _Entrance(campaign, worker)
 
@@ -173,15 +172,15 @@ class CampaignPages:
         if seat.end is not None:
             raise CampaignLinkError("Your work here is done. You can't send anything more.")
         if act == "withdraw":
-            self.seats.note(seat, "withdrew")
+            self.seats.add_event(seat, "withdrew")
         elif seat.must_qualify:
             return self._answer_exam(seat, task, form)
         elif act == "undo":
             task.undo(seat, piece)
         elif act == "finish":
             task.finish(seat, piece)
-        elif (reason := form.get("skip")) is not None:
-            task.skip(seat, piece, reason)
+        elif "skip" in form:
+            task.skip(seat, piece, form["skip"])
         else:
             task.take(seat, piece, form)
         return ""
@@ -207,7 +206,7 @@ class CampaignPages:
             "a seat that must qualify has a question left"
         )
         names = task.exam_names(spec.items) if spec.items else ()
-        name = self.qualification.question(
+        name = self.qualification.question_name(
             seat, names, standing.attempt, standing.number, task.sample_names(seat)
         )
         return _CurrentQuestion(standing, self._question(seat, task, name))
@@ -251,7 +250,7 @@ class CampaignPages:
             return result_page
         if seat.must_qualify and self.qualification.standing(seat) is None:
             has_passed = self.qualification.has_passed(seat)
-            seat = self.seats.note(seat, "qualified" if has_passed else "failed")
+            seat = self.seats.add_event(seat, "qualified" if has_passed else "failed")
         if seat.must_qualify and seat.campaign.ended_at is None:
             return self._exam_page(seat, problem, typed)
         if seat.end is None:
@@ -260,9 +259,9 @@ class CampaignPages:
             if piece is not None:
                 return self._work_page(seat, piece, problem, typed)
             if task.progress(seat).votes >= seat.campaign.spec.seat.votes:
-                seat = self.seats.note(seat, "done")
+                seat = self.seats.add_event(seat, "done")
             elif self._is_paid_early(seat, task):
-                seat = self.seats.note(seat, "full")
+                seat = self.seats.add_event(seat, "full")
             else:
                 return self._no_piece_page(seat)
         return self._end_page(seat)
@@ -284,12 +283,12 @@ class CampaignPages:
     def _is_paid_early(self, seat: Seat, task: SeatTask) -> bool:
         """Whether a seat without a piece is paid: its campaign ended during its work, or has no more work for it."""
         progress = task.progress(seat)
-        last_exam = self.qualification.last(seat)
+        last_exam = self.qualification.last_answer_at(seat)
         last = max(filter(None, (progress.last, last_exam)), default=None)
         if last is None:
             return False
         if seat.campaign.ended_at is not None:
-            state = state_of(seat, last, seat.campaign.ended_at)
+            state = seat_state(seat, last, seat.campaign.ended_at)
             return state == "working" or self.qualification.is_waiting(seat)
         has_skipped_rest = progress.votes + progress.skipped >= seat.campaign.spec.seat.votes
         return not has_skipped_rest and not task.waits(seat)

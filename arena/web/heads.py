@@ -12,7 +12,7 @@ from arena.battles.outcomes import Outcomes
 from arena.interval_text import interval_text
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, Standing
-from arena.leaderboard.headline import headline, needs, only_for, places_in_words
+from arena.leaderboard.headline import headline, needs_in_words, places_in_words, voters_caveat
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
 from arena.locale import named, t, translated
@@ -98,7 +98,7 @@ class Heads:
         return Head(title, t("heads.vote"), f"item/{key}", picture=_picture(item))
 
     def _battle_head(self, token: str) -> Head | None:
-        battle = self.outcomes.finished(token)
+        battle = self.outcomes.find_finished(token)
         if battle is None:
             return None
         item = self.items.bank().items.get(battle.item)
@@ -116,13 +116,13 @@ class Heads:
         return Head(title, headline(board), f"results/{quote(source, safe='')}")
 
     def _model_head(self, name: str) -> Head | None:
-        if not self.items.is_model(name, self.leaderboard.closed()):
+        if not self.items.is_model(name, self.leaderboard.closed_sources()):
             return None
         board, _ = self.board()
         lines = board.standings if board and board.statistics else ()
         line = next((line for line in lines if line.model == name), None)
         if board and line:
-            description = standing_sentence(line, only_for(board))
+            description = standing_sentence(line, voters_caveat(board))
         else:
             description = t("heads.model", model=named(name))
         return Head(f"{named(name)} · {NAME}", description, f"model/{quote(name, safe='')}")
@@ -145,7 +145,9 @@ def standing_sentence(line: Standing, only: str = "") -> str:
     """Returns a model's rank and rating in one sentence. `only`: the voters for whom alone the interval holds."""
     votes = t("board.votes", count=line.votes)
     if line.rank is None or line.rating is None:
-        return t("heads.gathering", needed=needs(line) or t("heads.no_rating"), votes=votes)
+        return t(
+            "heads.gathering", needed=needs_in_words(line) or t("heads.no_rating"), votes=votes
+        )
     rank = line.rank
     rating = line.rating
     place = f"{rank.value:.0f}"

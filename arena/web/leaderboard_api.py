@@ -140,7 +140,7 @@ def routes(leaderboard: Leaderboard, facts: FactStore) -> APIRouter:
             return PlainTextResponse("There is no such file.", status_code=404)
 
         def make_response() -> Response:
-            if source in leaderboard.closed():
+            if source in leaderboard.closed_sources():
                 return PlainTextResponse(
                     "This board is closed until its campaign ends.", status_code=403
                 )

@@ -10,11 +10,11 @@ from arena.leaderboard.board import Board, ImportSummary, Span, Standing
 from arena.leaderboard.board_sheet import board_sheet, has_intervals, has_orders
 from arena.leaderboard.headline import (
     STATUS_WORDS,
-    names,
-    needs,
-    only_for,
+    enumeration,
+    name_forms,
+    needs_in_words,
     places_in_words,
-    written,
+    voters_caveat,
 )
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import TRUSTED, Statistics
@@ -68,7 +68,7 @@ def board_html(board: Board, choice: BoardSelection, table: BoardTable = WHOLE_T
     columns = (rank, model, *facts, *numbers)
     query = board_query(choice)
     links = model_addresses(board, query)
-    summary = HTML.summary(paragraphs(board), written(line.model for line in board.standings))
+    summary = HTML.summary(paragraphs(board), name_forms(line.model for line in board.standings))
     bodies = list(_bodies(board, sheet, table))
     return HTML.board(title, board.votes, summary, columns, bodies, query, links)
 
@@ -163,7 +163,7 @@ def judges(board: Board, statistics: Statistics) -> str:
 
 def _few_voters(board: Board, statistics: Statistics) -> Iterator[str]:
     """Yields a warning if the intervals hold for no other voters."""
-    if only_for(board):
+    if voters_caveat(board):
         yield t("board.one_person" if statistics.crowd.voters else "board.unnamed_voters")
 
 
@@ -213,7 +213,7 @@ def _lack_of_fit(board: Board, statistics: Statistics) -> Iterator[str]:
     models = {line.code: line.model for line in board.standings}
     winner = models.get(statistics.codes[lack_of_fit.winner], "")
     loser = models.get(statistics.codes[lack_of_fit.loser], "")
-    sentence = lack_of_fit.in_words(names([winner]), names([loser]))
+    sentence = lack_of_fit.in_words(enumeration([winner]), enumeration([loser]))
     yield t("headline.stop", sentence=f"{sentence[0].upper()}{sentence[1:]}")
 
 
@@ -285,7 +285,7 @@ def _crowds(board: Board) -> Iterator[str]:
     cast = t("board.votes", count=left_out.of_crowd)
     crowds = [line.model for line in board.standings if line.code in left_out.crowd_models]
     if crowds:
-        cast = t("board.votes_about", votes=cast, models=names(crowds))
+        cast = t("board.votes_about", votes=cast, models=enumeration(crowds))
     yield t("board.crowd_out" if board.key.unflagged else "board.crowd_in", votes=cast)
 
 
@@ -456,7 +456,7 @@ def _bar_ends(rating: Span | None, low: float, high: float) -> tuple[str, ...]:
 
 def _doubts(line: Standing) -> list[str]:
     doubts = []
-    needed = needs(line)
+    needed = needs_in_words(line)
     if needed and (line.votes < TRUSTED or line.status is Status.RATED):
         doubts.append(needed)
     if line.rating is not None and line.status is not Status.RATED:

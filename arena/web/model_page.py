@@ -127,7 +127,7 @@ class ModelPages:
         )
         if results is None:
             is_here = bool(page_board.other_boards)
-            is_here = is_here or self._items.is_model(name, self._leaderboard.closed())
+            is_here = is_here or self._items.is_model(name, self._leaderboard.closed_sources())
             about = self._about_html(name) if is_here else ""
             return ModelPage(MODEL.unknown(shortened(name, 80), page_board, about), is_here)
         links = model_addresses(board, query)

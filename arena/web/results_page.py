@@ -80,7 +80,7 @@ class ResultsPages:
     def html(self, address: ResultsAddress, choice: BoardSelection | None) -> str:
         """Returns the page of a board as HTML; `choice`: None without a board. Raises DatabaseError."""
         if choice is None:
-            return self.closed("") if self.leaderboard.closed() else HTML.no_source()
+            return self.closed("") if self.leaderboard.closed_sources() else HTML.no_source()
         board = self.leaderboard.board(choice.key, PATIENCE_SECONDS)
         facts = self.facts.snapshot()
         models = _model_choice(board, facts, address.filter)
@@ -255,7 +255,7 @@ def _open_page(
     """Returns a page about a board, or a notice if the board is closed while a campaign runs."""
     address = ResultsAddress.parse(_path_and_query(request))
     source = address.fields.get("source", "")
-    if source not in boards.leaderboard.closed():
+    if source not in boards.leaderboard.closed_sources():
         return make_page(request, address)
     return layout.page(
         request, _private_head("results.ranking"), boards.closed(source), RESULTS, is_kept=False

@@ -8,7 +8,7 @@ from arena.drawings import svg
 from arena.leaderboard.board import Board
 from arena.leaderboard.board_sheet import has_intervals
 from arena.leaderboard.chart import board_chart
-from arena.leaderboard.headline import headline, leaders, names, votes_for, written
+from arena.leaderboard.headline import enumeration, headline, leaders, name_forms, votes_to_rank
 from arena.leaderboard.overview import BoardEntry
 from arena.leaderboard.selection import BoardSelection
 from arena.locale import named, t, translated
@@ -111,8 +111,8 @@ def _listed_board(entry: BoardEntry, source: str, images: str) -> ListedBoard:
     """Returns a board of the overview. `source`, `images`: those of the page's board."""
     return ListedBoard(
         entry=entry,
-        leaders=None if entry.leaders is None else names(entry.leaders),
-        model_names=written(entry.models),
+        leaders=None if entry.leaders is None else enumeration(entry.leaders),
+        model_names=name_forms(entry.models),
         pictures=t(PICTURES[entry.images]),
         address=board_address({"source": entry.source, "images": entry.images}),
         is_shown=entry.source == source and entry.images == images,
@@ -199,7 +199,7 @@ def opening_html(board: Board, choice: BoardSelection, models: int | None, vote:
     needs = "" if board.votes or models is None else _needs(board, models)
     is_computed = board.statistics is not None or not board.votes
     ranks_nobody = is_computed and not leaders(board)
-    model_names = written(line.model for line in board.standings)
+    model_names = name_forms(line.model for line in board.standings)
     return RESULTS.opening(
         headline(board),
         model_names,
@@ -216,7 +216,7 @@ def _needs(board: Board, models: int) -> str:
     if not models:
         return t("results.no_pairs")
     rule = board.left_out.rule
-    votes = votes_for(models)
+    votes = votes_to_rank(models)
     if rule == "everyone":
         return t("results.needs", votes=votes, count=models)
     return t("results.needs_of", votes=votes, count=models, voters=counted_voters(rule))

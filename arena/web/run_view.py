@@ -261,8 +261,8 @@ def _board(board: BoardHealth) -> tuple[str | int, ...]:
 
 def _computed(board: BoardHealth) -> str:
     if board.computed is None:
-        return "now" if board.waits else "not yet"
-    renewing = ", updating now" if board.waits else ""
+        return "now" if board.is_waiting else "not yet"
+    renewing = ", updating now" if board.is_waiting else ""
     return f"{ago(board.computed)} ago{renewing}"
 
 

@@ -33,9 +33,9 @@ from scoring.benchmarks.mm_vet_tables import (
     UNREADABLE,
     MMVetArticle,
     capability_sheet,
+    score_tables,
     scored_only,
-    tabulate,
-    ungraded,
+    ungraded_note,
 )
 from scoring.benchmarks.predictions import Missing
 from scoring.judges import injection
@@ -243,8 +243,8 @@ def files(report: Report, ending: str = "") -> Mapping[str, bytes]:
     Unlike the script's, the names also say if the questions are not the published ones, or if the file is partial. A
     missing score is null in the grades.
     """
-    report = scored_only(report) if ungraded(report) else report
-    capabilities, integrations = tabulate(report)
+    report = scored_only(report) if ungraded_note(report) else report
+    capabilities, integrations = score_tables(report)
     model = model_stem(report.file)
     others = "" if report.questions.official else f"{len(report.rows)}questions_"
     partial = "partial_" if report.missing else ""
@@ -459,7 +459,7 @@ class MMVet(MMVetArticle):
             is_read=_is_read,
         )
 
-    def graded(self, report: Report, outcomes: Sequence[Grade]) -> Report:
+    def with_outcomes(self, report: Report, outcomes: Sequence[Grade]) -> Report:
         grades = dict(zip(_plan(report), outcomes, strict=True))
         canaries = tuple(grades[key] for key in sorted(grades) if key[0] == "canary")
         runs = range(report.runs)
@@ -480,7 +480,7 @@ class MMVet(MMVetArticle):
         return (f"\nJUDGE NOT TRUSTED: {report.distrust}.",)
 
     def sheets(self, report: Report) -> Sequence[Sheet]:
-        capabilities, integrations = tabulate(report)
+        capabilities, integrations = score_tables(report)
         sheets = [
             capability_sheet("capabilities", capabilities),
             capability_sheet("integrations", integrations, place="folded"),
@@ -584,11 +584,11 @@ MM_VET = MMVet(
     report=Report,
     way="questions first",
     protocols={"Hardened": "hardened", "As in the paper": "paper"},
-    check="Start",
+    start="Start",
     unit="grade",
     parts=frozenset({"questions", "missing", "runs"}),
     options=MMVetOptions,
-    unpictured="this server has no images folder next to its questions",
+    why_unpictured="this server has no images folder next to its questions",
     notes={
         "paper": "Paper protocol: the authors' prompt and retries, with grades read as they do. An unreadable reply "
         "counts as 0.0",

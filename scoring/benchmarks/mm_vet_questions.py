@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from arena.io.strict_json import parse_json, row_errors
 from arena.io.tables import COMMAND_LINE, JSON, RowsError, read_json, read_lines, read_records
-from scoring.benchmarks.download import DownloadError, download, naming_address
+from scoring.benchmarks.download import DownloadError, address_in_errors, download
 from scoring.report import DATA, Question, QuestionSet
 
 MM_VET_ARCHIVE = "https://github.com/yuweihao/MM-Vet/releases/download/v1/mm-vet.zip"
@@ -158,7 +158,7 @@ def fetch_mm_vet(
     with tempfile.TemporaryDirectory(prefix=".mm-vet-", dir=folder.parent) as scratch:
         archive = Path(scratch) / "mm-vet.zip"
         unpacked = Path(scratch) / "mm-vet"
-        with naming_address(address):
+        with address_in_errors(address):
             download(address, archive, _ARCHIVE_BYTES, sleep)
             _unpack(archive, unpacked)
         unpacked.replace(folder)

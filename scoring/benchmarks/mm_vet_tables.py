@@ -53,7 +53,7 @@ _MOST_LISTED = 10
 
 
 @remembered
-def tabulate(report: Report) -> tuple[ScoreTable, ...]:
+def score_tables(report: Report) -> tuple[ScoreTable, ...]:
     """The paper's two tables: capabilities in its order, and capability integrations, largest first.
 
     A capability or integration without questions has no line. In a `paper` report unreadable grades count 0.0, unless
@@ -61,7 +61,7 @@ def tabulate(report: Report) -> tuple[ScoreTable, ...]:
     """
     if unread(report):
         report = _unscored(report)
-    elif ungraded(report):
+    elif ungraded_note(report):
         report = scored_only(report)
     capabilities = {
         name: [row for row in report.rows if name in row.question.groups]
@@ -107,7 +107,7 @@ def unread(report: Report) -> str:
     return mostly_unread(missed, len(judged), "grade")
 
 
-def ungraded(report: Report) -> str:
+def ungraded_note(report: Report) -> str:
     """A sentence for a report without readable grades, with the reason, or with mostly unreadable ones; else ""."""
     grades = [grade for row in report.rows for grade in row.grades]
     if any(grade.score is not None and UNREADABLE not in grade.flags for grade in grades):
@@ -169,26 +169,26 @@ def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
 class MMVetArticle(Benchmark[Report]):
     """The part of an edition that writes the article."""
 
-    def ungraded(self, report: Report) -> str:
-        return ungraded(report)
+    def ungraded_note(self, report: Report) -> str:
+        return ungraded_note(report)
 
     def edition(self, report: Report) -> str:
         return self.name if report.questions.official else report.questions.name
 
     def headline(self, report: Report) -> ScoreLine:
-        return tabulate(report)[0].lines[-1]
+        return score_tables(report)[0].lines[-1]
 
     def groups(self, report: Report) -> Sequence[ScoreLine]:
-        lines = tabulate(report)[0].lines[:-1]
+        lines = score_tables(report)[0].lines[:-1]
         return [replace(line, name=capability_words(line.name)) for line in lines]
 
     def totals(self, report: Report) -> Sequence[Total]:
         """The total, with the spread of several runs and each run's total."""
-        scored = tabulate(report)[0]
+        scored = score_tables(report)[0]
         head = scored.lines[-1]
         if head.mean is None:
             return ()
-        total = score_total(covered_name("Total", self.covered(report)), head)
+        total = score_total(covered_name("Total", self.coverage(report)), head)
         if len(scored.run_totals) < 2 or scored.spread is None:
             return (total,)
         means = ("–" if mean is None else f"{mean:.1f}" for mean in scored.run_totals)
@@ -197,7 +197,7 @@ class MMVetArticle(Benchmark[Report]):
 
     def caveats(self, report: Report) -> Sequence[Caveat]:
         caveats = [*super().caveats(report)]
-        is_ungraded = ungraded(report)
+        is_ungraded = ungraded_note(report)
         line = self.headline(report)
         if report.missing:
             caveats.append(Caveat("Partial", missing_notice(report)))
@@ -218,7 +218,7 @@ class MMVetArticle(Benchmark[Report]):
             caveats.append(Caveat("", f"{zeros} Without them the mean is {scored:.1f}"))
         return caveats
 
-    def covered(self, report: Report) -> str:
+    def coverage(self, report: Report) -> str:
         scored = sum(any(grade.score is not None for grade in row.grades) for row in report.rows)
         return part_of(scored, len(report.rows))
 
@@ -238,7 +238,7 @@ class MMVetArticle(Benchmark[Report]):
         failed = report.protocol == "hardened" and any(row.no_answer for row in report.rows)
         if report.missing or failed:
             return None
-        capabilities, integrations = tabulate(report)
+        capabilities, integrations = score_tables(report)
         scored = capabilities if groups == "capabilities" else integrations
         return published_board(report, self.edition(report), groups, scored)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from arena.inference.limits import cost, most_usage
 from arena.inference.offline import Task, TaskError
-from arena.io.drawn_pictures import DRAWN_BY, draw_boxes, join_pictures
+from arena.io.drawn_pictures import DRAWN_BY, black_picture, draw_boxes, join_pictures
 from arena.types import ModelCard, Turn
 from scoring.benchmarks.mm_vet_questions import file_sha256
 from scoring.benchmarks.modes import ModeQuestion, mode_question

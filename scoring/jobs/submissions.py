@@ -29,7 +29,7 @@ from scoring.visit_bench.matches import (
     MatchReport,
     ReferenceUse,
     Response,
-    ungraded,
+    ungraded_note,
     without_texts,
 )
 from scoring.visit_bench.prompts import PARSERS, prompt_digest
@@ -294,7 +294,7 @@ class Submissions:
             isinstance(report, MatchReport)
             and report.complete
             and not job.own_key
-            and not ungraded(report)
+            and not ungraded_note(report)
         ):
             self.store.enter(job.owner, report)
 

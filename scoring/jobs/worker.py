@@ -188,7 +188,7 @@ class JobWorker:
         link = running.claim.job.link
         try:
             report = await self._report(running)
-            job = await asyncio.to_thread(self._jobs.held, self.name, link)
+            job = await asyncio.to_thread(self._jobs.find_held, self.name, link)
             if job:
                 await asyncio.to_thread(self._judged, job, report)
         except ScoringStopped as error:

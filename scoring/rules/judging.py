@@ -12,7 +12,7 @@ from typing import ClassVar
 from arena.inference.messages import ending
 from arena.reasoning import answer_of
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema, prompt_text
-from scoring.multiple_choice.extract import ask_until_read, closed_ask
+from scoring.multiple_choice.extract import ask_until_read, judge_request
 from scoring.multiple_choice.types import Rule
 from scoring.rules.base import (
     TOOLKITS,
@@ -50,7 +50,7 @@ class JudgedKind(RuleKind, ABC):
         if spec.json_schema:
             replies = [*self.choices, UNKNOWN] if self.choices else []
             schema = closed_schema("answer", "string", replies)
-        ask = closed_ask(PROMPT, answer, True, schema, question=item.question, form=self.form)
+        ask = judge_request(PROMPT, answer, True, schema, question=item.question, form=self.form)
 
         def read(text: str, finish: str) -> Reading | None:
             copied = copied_answer(text, finish)

@@ -13,16 +13,16 @@ from pydantic import StringConstraints
 from scoring.judges.spec import Ask, JudgeSpec, Reply
 from scoring.multiple_choice.extract import (
     PROMPTS,
+    ask_for_letter,
     ask_until_read,
-    closed_ask,
     extract,
-    judged_letter,
+    judge_request,
     language,
-    letter_ask,
+    letter_request,
     read_reply,
 )
 from scoring.multiple_choice.option_texts import listed_options
-from scoring.multiple_choice.paper import vlmevalkit
+from scoring.multiple_choice.paper import vlmevalkit_decision
 from scoring.multiple_choice.truths import TruthCell, read_truths
 from scoring.multiple_choice.types import LETTERS, ChoiceQuestion, Decision, Protocol, Rule
 from scoring.rules.base import (
@@ -117,7 +117,7 @@ class LetterRule(RuleKind):
         choice_protocol = _CHOICE_PROTOCOLS[protocol]
         decision = extract(answer, question.options, choice_protocol)
         if decision.is_open:
-            decision = yield from judged_letter(question, answer, decision, choice_protocol, spec)
+            decision = yield from ask_for_letter(question, answer, decision, choice_protocol, spec)
         reading = self._checked(item, self._reading_of_decision(item, decision, protocol))
         return Judged(replace(reading, is_open=False), decision.replies, decision.model)
 
@@ -233,7 +233,7 @@ class LetterRule(RuleKind):
     ) -> Reading:
         """A toolkit's reading of a letter, without its score."""
         if protocol == "vlmevalkit" and self.read != "standing":
-            decision = vlmevalkit(self._final_text(answer), options)
+            decision = vlmevalkit_decision(self._final_text(answer), options)
             if decision.letter is None:
                 return unread_reading(protocol, str(decision.rule), True)
             return Reading(None, decision.letter, str(decision.rule))
@@ -264,13 +264,17 @@ class LetterRule(RuleKind):
         """A judge's letter by VLMEvalKit's rule, or the option nearest to the judge's copy."""
         options = self.options_of(item)
         if protocol == "vlmevalkit":
-            ask = letter_ask(self._choice_question(item), answer, False, spec)
+            ask = letter_request(self._choice_question(item), answer, False, spec)
         else:
-            ask = closed_ask(PROMPT, answer, True, None, question=item.question, form=_COPIED_FORM)
+            ask = judge_request(
+                PROMPT, answer, True, None, question=item.question, form=_COPIED_FORM
+            )
 
         def read(text: str, finish: str) -> str | None:
             if protocol == "vlmevalkit":
-                return read_reply(text, options, finish) or vlmevalkit(text, options).letter
+                return (
+                    read_reply(text, options, finish) or vlmevalkit_decision(text, options).letter
+                )
             copied = copied_answer(text, finish)
             return None if copied is None else nearest_letter(copied, options)
 

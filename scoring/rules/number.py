@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from scoring.multiple_choice.numbers import Number, spelled, whole
+from scoring.multiple_choice.numbers import Number, normalized_text, text_as_number
 from scoring.rules.base import (
     Item,
     NamedColumn,
@@ -225,11 +225,11 @@ def read_number(text: str) -> Number | None:
     """The number that is the whole text, in digits or words, with or without a unit; None for another text."""
     if len(text) > _LONGEST:
         return None
-    plain = spelled(text).lower().strip().removesuffix(".")
+    plain = normalized_text(text).lower().strip().removesuffix(".")
     plain = _TIMES_TEN.sub(r"e\1", plain, count=1)
     if _SCIENTIFIC.fullmatch(plain):
         return Number(frozenset((Fraction(plain),)), "", 0, 0, len(plain))
-    return whole(plain)
+    return text_as_number(plain)
 
 
 def plain_number(text: str) -> Fraction | None:

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
+from scoring.multiple_choice.columns import option_columns
 from scoring.multiple_choice.option_texts import LIST_COLUMNS
-from scoring.multiple_choice.reader import option_columns
 from scoring.specs.figures import Figure, Word, Words
 from scoring.specs.problems import SpecError, SpecProblem, either, quoted, spec_problems
 from scoring.specs.schema import Spec, kind_of

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from scoring.multiple_choice.columns import columns_by_plain_name, option_columns
 from scoring.multiple_choice.option_texts import LIST_COLUMNS
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, option_columns, spelled
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.multiple_choice.types import LETTERS
 from scoring.rules.number import plain_number
 from scoring.rules.prompted import BRACES
@@ -265,7 +266,7 @@ def _guess_roles(columns: Sequence[str]) -> dict[str, str]:
     A column `answer` has the right answers. It has the model's only where no column has a name of theirs, and either
     another column has a name of right answers, or every other column has a role already.
     """
-    column_of = spelled(columns)
+    column_of = columns_by_plain_name(columns)
     roles: dict[str, str] = {}
     for role, names in _ROLES.items():
         candidates = [column_of[name] for name in names if name in column_of]
@@ -282,7 +283,7 @@ def _guess_roles(columns: Sequence[str]) -> dict[str, str]:
 
 def _answer_as_models(columns: Sequence[str], roles: Mapping[str, str]) -> Mapping[str, str]:
     """The roles that change if the column `answer`, so far of right answers, has the model's; none if it hasn't."""
-    column_of = spelled(columns)
+    column_of = columns_by_plain_name(columns)
     answer = roles["truth"]
     truths = [column_of[name] for name in _ROLES["truth"] if name in column_of]
     if len(truths) > 1:

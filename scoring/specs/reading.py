@@ -8,17 +8,15 @@ from typing import Any
 from pydantic import StrictInt
 
 from arena.io.tables import KEY, Record
-from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options, options_in_text
-from scoring.multiple_choice.pictures import picture_cell, pictures
-from scoring.multiple_choice.reader import (
-    Blocks,
-    Problem,
-    ReadFile,
+from scoring.multiple_choice.columns import (
+    columns_by_plain_name,
     lettered_options,
-    oddities,
     option_columns,
-    spelled,
+    plain_name,
 )
+from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options, options_in_text
+from scoring.multiple_choice.pictures import picture_cell, picture_digests
+from scoring.multiple_choice.reader import Blocks, Problem, ReadFile, oddities
 from scoring.multiple_choice.types import LETTERS
 from scoring.report import EMPTY_CELLS
 from scoring.rules.base import TOOLKITS, Item, RuleProtocol
@@ -233,9 +231,10 @@ class _RowReader:
         if not self._rows and not self._problems:
             self._add_problem("No row has an answer.")
         question = self._spec.columns.question
-        answers = [(row.answer, cell_text(row.cells.get(question))) for row in self._rows]
-        self._problems += oddities(answers)
-        picture_names = pictures(cells, [row.id for row in self._rows])
+        answers = [row.answer for row in self._rows]
+        questions = [cell_text(row.cells.get(question)) for row in self._rows]
+        self._problems += oddities(answers, questions)
+        picture_names = picture_digests(cells, [row.id for row in self._rows])
         rows = [
             replace(row, picture=picture)
             for row, picture in zip(self._rows, picture_names, strict=True)
@@ -342,7 +341,7 @@ class _RowReader:
 
         Also reports cells from which nothing can be derived.
         """
-        image_columns = spelled(self._spec.columns.images or ())
+        image_columns = columns_by_plain_name(self._spec.columns.images or ())
         picture_cells = []
         for row in self._rows:
             cells = with_id(self._spec, row)
@@ -350,7 +349,7 @@ class _RowReader:
                 cells = derived_rows(self._spec, cells)[0]  # all rows of one are about its picture
             except ValueError as error:
                 self._add_problem(str(error), row.row)
-            picture_cells.append(picture_cell(spelled(cells), cells, image_columns))
+            picture_cells.append(picture_cell(columns_by_plain_name(cells), cells, image_columns))
         if image_columns and self._rows and not any(picture_cells):
             text = (
                 "The file doesn't show which questions share a picture, so intervals may be too narrow. Add a column "
@@ -380,7 +379,7 @@ def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
 
     Columns that the spec doesn't name keep their own names.
     """
-    spellings = spelled(file)
+    spellings = columns_by_plain_name(file)
     layout: dict[str, str] = {}
     for role in _SPELLINGS:
         name = getattr(spec.columns, role)
@@ -409,7 +408,7 @@ def _names_of_role(role: str, name: str) -> Sequence[str]:
 
 def has_truths(file: Sequence[str]) -> bool:
     """Whether a file of these columns has questions, right answers and a model's, in any spelling."""
-    spellings = spelled(file)
+    spellings = columns_by_plain_name(file)
     return all(
         _find_column(_SPELLINGS[role], file, spellings) for role in ("question", "truth", "answer")
     )
@@ -419,14 +418,14 @@ def has_answers(file: Sequence[str], spec: Spec | None = None) -> bool:
     """Whether a file of these columns has a model's answers: as the spec calls them, else in any spelling."""
     if spec is not None:
         return spec.columns.answer in layout_of(spec, file)
-    return _find_column(_SPELLINGS["answer"], file, spelled(file)) is not None
+    return _find_column(_SPELLINGS["answer"], file, columns_by_plain_name(file)) is not None
 
 
 def has_questions(file: Sequence[str], spec: Spec | None = None) -> bool:
     """Whether a file of these columns has the questions' texts."""
     if spec is not None:
         return spec.columns.question in layout_of(spec, file)
-    return _find_column(_SPELLINGS["question"], file, spelled(file)) is not None
+    return _find_column(_SPELLINGS["question"], file, columns_by_plain_name(file)) is not None
 
 
 def _layout_of_answers(spec: Spec, layout: Mapping[str, str]) -> Mapping[str, str]:
@@ -451,15 +450,15 @@ def _find_column(
 ) -> str | None:
     """Returns the file's column for the first of these names that it has, in any spelling."""
     for name in names:
-        column = name if name in file else spellings.get(_spelling(name))
+        column = name if name in file else spellings.get(plain_name(name))
         if column is not None:
             return column
     return None
 
 
 def _spelling(name: str) -> str:
-    """A name in the one spelling that `spelled` compares names in."""
-    [spelling] = spelled([name])
+    """A name in the spelling that `columns_by_plain_name` compares names in."""
+    [spelling] = columns_by_plain_name([name])
     return spelling
 
 

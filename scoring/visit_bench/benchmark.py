@@ -40,7 +40,7 @@ from scoring.visit_bench.matches import (
     ReferenceUse,
     Verdict,
     steadiness,
-    ungraded,
+    ungraded_note,
     with_listable_matches,
 )
 from scoring.visit_bench.prompts import ORDERS, Contest, judging
@@ -130,7 +130,7 @@ class VisitBench(Benchmark[MatchReport]):
                 tasks.append(task)
         return tasks
 
-    def graded(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
+    def with_outcomes(self, report: MatchReport, outcomes: Sequence[Verdict]) -> MatchReport:
         with_a_first = outcomes[::2]  # tasks take a match's two orders in turn
         with_b_first = outcomes[1::2]
         pairs = zip(with_a_first, with_b_first, strict=True)
@@ -146,8 +146,8 @@ class VisitBench(Benchmark[MatchReport]):
     def outcome_text(self, outcome: Verdict) -> str:
         return _LETTERS[outcome.winner] or "no verdict"
 
-    def ungraded(self, report: MatchReport) -> str:
-        return ungraded(report)
+    def ungraded_note(self, report: MatchReport) -> str:
+        return ungraded_note(report)
 
     def edition(self, report: MatchReport) -> str:
         name = self.name
@@ -158,7 +158,7 @@ class VisitBench(Benchmark[MatchReport]):
         against = "the human-verified reference" if _meets_reference(report) else "other models"
         name = f"% of decided matches won against {against}"
         [line] = _win_lines(report, {name: _headline_matches(report)})
-        if ungraded(report):
+        if ungraded_note(report):
             return replace(line, mean=None, low=None, high=None)
         return line
 
@@ -293,11 +293,11 @@ VISIT_BENCH = VisitBench(
     report=MatchReport,
     way="compare",
     protocols={"Hardened": "hardened", "As in the paper": "paper"},
-    check="Start",
+    start="Start",
     unit="verdict",
     parts=frozenset({"stored", "opponents", "reference", "context"}),
     options=VisitOptions,
-    unpictured="this server doesn't have these items",
+    why_unpictured="this server doesn't have these items",
     notes={
         "paper": "Paper protocol: the authors' prompt, with verdicts read as they do",
         "hardened": "Hardened protocol: answers are fenced off from the judge's instructions, and an unreadable "

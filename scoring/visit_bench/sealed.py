@@ -138,8 +138,8 @@ class SealedItems(Benchmark[SealedReport]):
     def tasks(self, report: SealedReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
         return VISIT_BENCH.tasks(_with_matches(report), spec)
 
-    def graded(self, report: SealedReport, outcomes: Sequence[Verdict]) -> SealedReport:
-        judged = VISIT_BENCH.graded(_with_matches(report), outcomes)
+    def with_outcomes(self, report: SealedReport, outcomes: Sequence[Verdict]) -> SealedReport:
+        judged = VISIT_BENCH.with_outcomes(_with_matches(report), outcomes)
         families = grouped((judged.by_item[match.item].family, match) for match in judged.matches)
         counts = [
             _count_outcomes(family_words(family), matches, report.title)
@@ -165,7 +165,7 @@ class SealedItems(Benchmark[SealedReport]):
             both=steady.total,
         )
 
-    def ungraded(self, report: SealedReport) -> str:
+    def ungraded_note(self, report: SealedReport) -> str:
         unread = mostly_unread(report.unread, report.replies, "verdict")
         if unread:
             return unread
@@ -176,15 +176,15 @@ class SealedItems(Benchmark[SealedReport]):
 
     def headline(self, report: SealedReport) -> ScoreLine:
         line = report.total.line
-        if self.ungraded(report):
+        if self.ungraded_note(report):
             return replace(line, mean=None, low=None, high=None)
         return line
 
     def groups(self, report: SealedReport) -> Sequence[ScoreLine]:
-        return () if self.ungraded(report) else [group.line for group in report.groups]
+        return () if self.ungraded_note(report) else [group.line for group in report.groups]
 
     def scores(self, report: SealedReport) -> Sequence[ScoreLine]:
-        if self.ungraded(report):
+        if self.ungraded_note(report):
             return ()
         return [replace(report.total.line, name="All items"), *self.groups(report)]
 
@@ -197,7 +197,7 @@ class SealedItems(Benchmark[SealedReport]):
     def caveats(self, report: SealedReport) -> Sequence[Caveat]:
         caveats = list(super().caveats(report))
         hidden = report.total.items - sum(group.items for group in report.groups)
-        if hidden and not self.ungraded(report):
+        if hidden and not self.ungraded_note(report):
             text = (
                 f"Kinds with fewer than {LEAST} results aren't shown by themselves, so that they give away no single "
                 f"item. Their items, {hidden:,}, count in the score."
@@ -206,7 +206,7 @@ class SealedItems(Benchmark[SealedReport]):
         return caveats
 
     def checks(self, report: SealedReport) -> Sequence[str]:
-        if self.ungraded(report):
+        if self.ungraded_note(report):
             return ()
         steady = f"The same winner in both orders: {report.steady:,} of {report.both:,} matches."
         return [steady, f"Ties: {report.total.tied:,}."]
@@ -233,7 +233,7 @@ SEALED_ITEMS = SealedItems(
     report=SealedReport,
     way="sealed",
     protocols=VISIT_BENCH.protocols,
-    check=VISIT_BENCH.check,
+    start=VISIT_BENCH.start,
     unit=VISIT_BENCH.unit,
     notes=VISIT_BENCH.notes,
 )

@@ -47,7 +47,7 @@ from scoring.visit_bench.matches import (
     ReferenceUse,
     Verdict,
     steadiness,
-    ungraded,
+    ungraded_note,
     winner_of_verdicts,
 )
 
@@ -200,7 +200,7 @@ class SubmissionStore:
 
     def enter(self, owner: str, report: MatchReport) -> EnteredReport:
         """Puts a complete report on its boards, as a variant if its name is taken. Raises SubmissionError."""
-        problem = ungraded(report)
+        problem = ungraded_note(report)
         if problem:
             raise SubmissionError(
                 f"{report.title} can't enter a public board. {problem.rstrip('.')}."

@@ -35,25 +35,25 @@ class FileOffers:
         if form.way == "questions first":
             questions = self._settings.questions(values)
             options = self._settings.options(form, values, way)
-            return self._service.answers(owner, token, questions, options, title)
+            return self._service.draft_answers(owner, token, questions, options, title)
         if form.way == "sealed":
             protocol = self._settings.chosen_protocol(form, values)
-            return self._service.sealed(owner, token, protocol, title)
+            return self._service.draft_sealed(owner, token, protocol, title)
         if form.way != "compare":
             protocol = self._settings.chosen_protocol(form, values)
             chosen = self._settings.chosen(values)
-            return self._service.whole_file(owner, token, chosen, protocol, title)
+            return self._service.draft_file(owner, token, chosen, protocol, title)
         request = self._settings.comparison(form, values, way)
         if token:
-            return self._service.comparison(owner, token, request)
+            return self._service.draft_comparison(owner, token, request)
         stored = {str(model): model for model in self._service.submissions.stored()}
         name = forms.one_of(stored, values[self._stored])
-        return self._service.stored_comparison(stored[name], request)
+        return self._service.draft_stored_comparison(stored[name], request)
 
     def is_graded(self, owner: str, form: Benchmark[Any], values: Values) -> bool:
         if form.way != "questions first":
             return False
-        return self._service.graded(owner, str(values[self._token]))
+        return self._service.has_grades(owner, str(values[self._token]))
 
     def offers(self, owner: str, form: Benchmark[Any], values: Values) -> list[forms.Offer]:
         """Returns the ways to judge a file, the cheapest first. Raises the problems that keep it from being judged."""
@@ -67,7 +67,7 @@ class FileOffers:
                 offers.append(forms.Offer(way, None, translated(cost)))
                 continue
             hindrance = ""
-            if judge is None and self._service.over(cost):
+            if judge is None and self._service.exceeds_ceiling(cost):
                 hindrance = t("score.over", dollars=f"${self._service.ceiling:,.2f}")
             has_name = judge is None or judge.model
             offers.append(forms.Offer(way, cost if has_name else None, hindrance))

@@ -83,13 +83,13 @@ class JobPanel:
 
     def _left(self, owner: str, job: Job, settings: ScoringSettings) -> Updates:
         """Returns the button and the choice of a judge for the answers that the rules left open, with the price."""
-        left = self._service.left(job)
+        left = self._service.count_left(job)
         form = benchmark_of(job)
         if not left:
             return {}
-        text = translated(form.rest.format(left=forms.counted(left, form.unit)))
-        if not self._service.unlent(owner):
-            cost = self._service.price(owner, self._service.rest(owner, job.link), None)
+        text = translated(form.judge_label.format(left=forms.counted(left, form.unit)))
+        if not self._service.why_not_lent(owner):
+            cost = self._service.price(owner, self._service.draft_rest(owner, job.link), None)
             text = f"{text} · {forms.price_text(cost)}"
         return {
             **dict.fromkeys(settings.file_parts, HIDDEN),

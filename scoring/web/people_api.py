@@ -108,11 +108,11 @@ class PeoplePages:
         """Returns people's ratings of a report; only its owner also sees the owner's other reports beside it."""
         marks = None
         if isinstance(report, Report):
-            marks = mark_results(self.marking, job, report, beside=is_owner)
+            marks = mark_results(self.marking, job, report, with_others=is_owner)
         readings = None
         if isinstance(report, ChoiceReport):
-            readings = reading_results(self.marking, job, report, beside=is_owner)
-        labels = label_results(self.marking, job, report, beside=is_owner)
+            readings = reading_results(self.marking, job, report, with_others=is_owner)
+        labels = label_results(self.marking, job, report, with_others=is_owner)
         return _Results(marks, labels, readings)
 
     def file(self, link: str, name: str, owner: str) -> str | bytes | None:

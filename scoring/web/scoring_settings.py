@@ -19,7 +19,7 @@ from scoring.jobs.store import Job
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.registry import BENCHMARKS, OWN_BENCHMARK, offered
 from scoring.web import scoring_forms as forms
-from scoring.web.benchmarks_page import about_html
+from scoring.web.benchmarks_page import summary_html
 from scoring.web.own_benchmark_form import OwnBenchmarkForm
 from scoring.web.scoring_view import SCORING
 
@@ -129,7 +129,7 @@ class ScoringSettings:
         return {
             **self.list_benchmarks(value=self.listed_name(form)),
             self.about: gr.update(
-                value="" if is_own(form.key) else about_html(form), visible=not is_own(form.key)
+                value="" if is_own(form.key) else summary_html(form), visible=not is_own(form.key)
             ),
             self.title: gr.update(visible=True),
             self.only: gr.update(
@@ -189,7 +189,7 @@ class ScoringSettings:
         has_sets = "questions" in form.parts
         if not has_sets or not only.strip():
             return {self.only: gr.update(info=t("score.only_info"), visible=has_sets)}
-        chosen = self._service.chosen(self.questions(values), only)
+        chosen = self._service.chosen_questions(self.questions(values), only)
         count = len(chosen.questions)
         info = t("score.only_chosen", count=count, name=translated(chosen.name))
         return {self.only: gr.update(info=info)}

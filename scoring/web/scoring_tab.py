@@ -307,14 +307,14 @@ class ScoringTab:
         owner = self._owner(request)
         link = str(values[self.link])
         judge = self.settings.own_judge(owner, values)
-        hindrance = "" if judge else self._service.unlent(owner)
+        hindrance = "" if judge else self._service.why_not_lent(owner)
         if hindrance or (judge and not judge.model):
             return {
                 self.settings.own: SHOWN,
                 self.settings.judge: forms.OWN,
                 self.problem: problem_html(_NAME_IT),
             }
-        draft = self._service.rest(owner, link)
+        draft = self._service.draft_rest(owner, link)
         dollars = None if judge else self._service.price(owner, draft, None).dollars
         job = self._service.quote(owner, draft, judge, self._networks.of(request))
         return self._started(job, dollars, values, request)
@@ -427,11 +427,11 @@ class ScoringTab:
     def _benchmark(self, values: Values, request: gr.Request) -> Benchmark[Any]:
         """Returns the benchmark to score a file by. Raises the errors of reading a spec."""
         chosen = self.settings.chosen(values)
-        return self._service.form(self._owner(request), str(values[self.token]), chosen)
+        return self._service.chosen_benchmark(self._owner(request), str(values[self.token]), chosen)
 
     def _form(self, form: Benchmark[Any]) -> Updates:
         return {
-            self.check: gr.update(value=translated(form.check), interactive=True, visible=True),
+            self.check: gr.update(value=translated(form.start), interactive=True, visible=True),
             self.bank: HIDDEN,
             self.stored: gr.update(visible=False, value=None),
             **self.settings.of_benchmark(form),
@@ -446,12 +446,12 @@ class ScoringTab:
             return self._read_own(values, request)
         recognised = self._service.recognise(owner, token, chosen, still_there(request))
         key = chosen.benchmark or recognised.benchmark
-        form = self._service.form(owner, token, chosen._replace(benchmark=key))
+        form = self._service.chosen_benchmark(owner, token, chosen._replace(benchmark=key))
         names = recognised.sets
         if "questions" in form.parts:
             names = self._service.sets_of(form.key)
             questions = values[self.settings.parts["questions"]] if chosen.benchmark else None
-            recognised = self._service.look(owner, token, form.key, questions)
+            recognised = self._service.describe_answers(owner, token, form.key, questions)
         sets = self.settings.of_sets(names, recognised.questions or chosen.questions)
         title = recognised.title[:MOST_TITLE]
         sent = {
@@ -473,7 +473,7 @@ class ScoringTab:
             choice[self.check] = gr.update(value=t("score.vanilla"), visible=True, interactive=True)
         if not recognised.scorable:
             choice[self.check] = gr.update(
-                value=translated(form.check), visible=True, interactive=False
+                value=translated(form.start), visible=True, interactive=False
             )
         return {
             **self.jobs.blank(),
@@ -546,7 +546,7 @@ class ScoringTab:
         try:
             listed = self.settings.listed(form, values)
             if form.way == "rules first" or self._files.is_graded(owner, form, values):
-                check = translated(form.check)
+                check = translated(form.start)
                 free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
                 if form.way != "rules first":  # the grades were given by a protocol already
                     check = t("score.graded")
@@ -559,7 +559,7 @@ class ScoringTab:
                     self.settings.details: gr.update(visible=True, open=False, label=label),
                     self.check: gr.update(value=check, visible=True, interactive=True),
                 }
-            unlent = self._service.unlent(owner)
+            unlent = self._service.why_not_lent(owner)
             judge = forms.OWN if unlent else values[self.settings.judge]
             offers = self._files.offers(owner, form, {**values, self.settings.judge: judge})
             chosen = forms.chosen(offers, values[self.offers])
@@ -586,7 +586,7 @@ class ScoringTab:
             self.settings.own: gr.update(visible=own),
             self.settings.judge: gr.update(visible=True, value=judge),
             self.settings.details: gr.update(visible=True, label=_details_label(details)),
-            self.check: gr.update(value=translated(form.check), visible=True, interactive=True),
+            self.check: gr.update(value=translated(form.start), visible=True, interactive=True),
         }
 
 

@@ -50,7 +50,7 @@ def waits_text(job: Job | None, jobs: Jobs) -> str:
         return ""
     if job.state == "judging":
         return translated(job.problem)
-    return _turn_text(jobs.ahead(job.link), jobs.judged(job.own_key))
+    return _turn_text(jobs.count_ahead(job.link), jobs.jobs_being_judged(job.own_key))
 
 
 def _turn_text(ahead: int, judged: Sequence[Job]) -> str:

@@ -82,8 +82,8 @@ def test_an_own_benchmark_goes_all_the_way_and_survives_a_restart(person, tmp_pa
     assert "Zoo · rules only" in mine_html(jobs.of_owner(person.owner), "")
 
     again = Person(tmp_path, judge)
-    assert "scores 66.7 on Zoo" in again.opened(link) and again.service.left(job) == 1
-    rest = again.service.quote(person.owner, again.service.rest(person.owner, link), None)
+    assert "scores 66.7 on Zoo" in again.opened(link) and again.service.count_left(job) == 1
+    rest = again.service.quote(person.owner, again.service.draft_rest(person.owner, link), None)
     assert "1 answer" in again.tab.on_look(rest.link, "", again.request)[again.tab.jobs.progress]
     again.service.start(person.owner, rest.link, None)
     with running(again.bench):

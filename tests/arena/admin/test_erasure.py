@@ -275,7 +275,7 @@ def test_published_reports_of_who_is_forgotten_are_private_again(bank, forgettin
         slugs[owner] = jobs.publish(owner, link, True).slug
     forgetting.forget(forgetting.find(code_of(COOKIE)), "ada")
     assert jobs.find(slugs[COOKIE]) is None and jobs.find(slugs[OTHER])
-    assert PublishedJobs(bank).benchmarks() == {"mm-vet": 1}
+    assert PublishedJobs(bank).counts_by_benchmark() == {"mm-vet": 1}
 
 
 @pytest.mark.locks_or_dialect

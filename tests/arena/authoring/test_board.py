@@ -112,7 +112,7 @@ def test_the_pay_sheet_has_what_each_seat_gave(database, tmp_path):
     seats = [project.seat(person) for person in ("ann", "bob", "cem")]
     for seat in seats[:2]:
         project.do(seat)
-        project.seats.note(seat, "done")
+        project.seats.add_event(seat, "done")
     found = project.seats.all(project.campaign)
     sheet = pay_rows(project.campaign, found, seat_work(project.drafts, found), {}, now())
     assert [(row.person, row.votes, row.pay, row.proposal) for row in sheet] == [

@@ -13,7 +13,7 @@ from arena.__main__ import main
 from arena.admin.public_export import write_export
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore, Draw
-from arena.battles.tables import BATTLE, CHOSEN, SEAT
+from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT
 from arena.battles.vote_table import VoteTable
 from arena.database import Database, counter
 from arena.fraud.detectors import CHECKS, FAILED, Suspicion
@@ -177,7 +177,7 @@ def test_flags_are_raised_and_nothing_is_deleted(bank, leaderboard):
     assert row.left_out and row.strength > 3 and row.raised_at.tzinfo
     assert flags(bank).keys() == {voter}
     with bank.read() as connection:
-        assert connection.scalar(select(func.count()).where(CHOSEN)) == 250
+        assert connection.scalar(select(func.count()).where(HAS_CHOICE)) == 250
 
 
 def test_one_weak_reason_leaves_nobody_out_and_two_do(bank):

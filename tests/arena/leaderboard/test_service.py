@@ -27,7 +27,7 @@ from arena.leaderboard import service as leaderboard_service
 from arena.leaderboard.board import Board, BoardKey, Counts, Entrant, Standing, board
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelectionError
-from arena.leaderboard.service import MANY, Leaderboard
+from arena.leaderboard.service import MANY_VOTES, Leaderboard
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, trusted_models
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
 from arena.ratings.elo_orders import elo_orders
@@ -499,7 +499,7 @@ def test_the_longest_unused_board_is_dropped(poll, kept, monkeypatch):
 
 
 def test_intervals_follow_at_most_so_often_and_ratings_at_once(poll):
-    board = Leaderboard(poll.database, VoteTable(poll.database), every=0.5 * MANY / 60)
+    board = Leaderboard(poll.database, VoteTable(poll.database), every=0.5 * MANY_VOTES / 60)
     plant(poll.database, wins_and_losses("m1", "m2", 20, 20))
     began = time.monotonic()  # before the first look, however long it takes
     first = board.board(SINGLE, PATIENCE)

@@ -20,7 +20,7 @@ from arena.ratings.planner import (
 )
 from arena.ratings.settled import look
 from arena.ratings.votes import ELO, Outcome, Votes, VotesError
-from perf.campaigns import POLLS, TABLE_3, PLANNER_TARGET, widths
+from perf.campaigns import PLANNER_TARGET, POLLS, TABLE_3, widths
 
 SPLITS = {(5, 0): 336, (4, 1): 200, (3, 2): 154}
 """VisIT-Bench's tuples of five votes, by how they split (4.3)."""

@@ -19,7 +19,7 @@ from arena.admin.actions import ACT, latest_actions, record_action
 from arena.admin.service import AdminService
 from arena.battles.settlements import BoardRecord, extend_record, read_record
 from arena.battles.store import BattleStore
-from arena.battles.tables import BATTLE, CHOSEN, SEAT, TURN, VOTER
+from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT, TURN, VOTER
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
@@ -169,7 +169,7 @@ class Life:
 
     def _votes(self) -> set[int]:
         with self.backup._database.read() as connection:
-            return set(connection.scalars(select(BATTLE.c.id).where(CHOSEN)))
+            return set(connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)))
 
 
 def lived(another, folder: Path, minutes: int, wipes: int, seed: int) -> Life:
@@ -419,7 +419,7 @@ def test_who_logs_in_after_a_wipe_finds_the_own_seat_and_no_other(database, anot
     backup_of(fresh, hub, tmp_path).restore()
     seats, campaign = Toys.on(fresh).pages.seats, CampaignStore(fresh, {TASK: ToySpec}).get("evens")
     for stranger in range(5):
-        assert seats.of(campaign, logged_in(fresh, f"stranger {stranger}")) is None
+        assert seats.find_by_person(campaign, logged_in(fresh, f"stranger {stranger}")) is None
     found = {name: seats.enter(campaign, logged_in(fresh, name), None) for name in ("bob", "ann")}
     assert {name: seat.id for name, seat in found.items()} == taken and len(
         seats.all(campaign)
@@ -531,7 +531,7 @@ def test_live_votes_come_back_and_what_was_said_does_not_leave(database, another
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     with fresh.read() as connection:
-        assert connection.scalars(select(BATTLE.c.id).where(CHOSEN)).all() == [battle]
+        assert connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)).all() == [battle]
         assert connection.scalars(select(TURN.c.answer_a)).all() == [""]
     assert VoteTable(fresh).pair_votes(live=True) == {(1, 2): 1}
 

@@ -74,7 +74,7 @@ def read_csv(raw: bytes) -> tuple[list[str], list[str]]:
 def test_the_golden_of_the_script():
     groups = (("rec",), ("rec", "ocr"), ("ocr", "math", "spat"))
     questions = [Question(f"v1_{place}", "q", "t", caps) for place, caps in enumerate(groups)]
-    capabilities, _ = mm_vet.tabulate(report(questions, [[0.5] * 5, [0.0] * 5, [1.0] * 5]))
+    capabilities, _ = mm_vet.score_tables(report(questions, [[0.5] * 5, [0.0] * 5, [1.0] * 5]))
     assert {line.name: line.mean for line in capabilities.lines} == pytest.approx(
         {"rec": 25.0, "ocr": 50.0, "spat": 100.0, "math": 100.0, "total": 50.0}
     )
@@ -114,7 +114,7 @@ def test_files_hold_the_totals_of_the_script_to_the_last_decimal(data):
 def test_the_papers_counts_and_order(data):
     questions = load_mm_vet(data / "mm-vet").questions
     whole = report(questions, [[0.5] * 5 for _ in questions])
-    capabilities, integrations = mm_vet.tabulate(whole)
+    capabilities, integrations = mm_vet.score_tables(whole)
     assert [(line.name, line.n) for line in capabilities.lines] == [
         ("rec", 150), ("ocr", 96), ("know", 84), ("gen", 80), ("spat", 75), ("math", 26), ("total", 218),
     ]  # fmt: skip
@@ -168,15 +168,15 @@ def test_a_partial_or_other_file_says_so_and_no_name_leaves_the_folder():
     assert names[0] == "_b_c_2questions_partial_org_judge_7b-grade-1runs.json"
     assert not any(set(name) & set("/\\:|") for name in names)
     assert list(json.loads(mm_vet.files(partial)[names[0]])) == ["v1_0"]
-    assert mm_vet.tabulate(partial)[0].lines[-1].unscored == 1
+    assert mm_vet.score_tables(partial)[0].lines[-1].unscored == 1
 
 
 def test_paper_counts_the_unreadable_as_zero_and_shows_the_mean_without_it():
     unreadable = Grade("v1_1", 0, 0.0, "why", (mm_vet.UNREADABLE,), ("bad",) * 6, "m")
     whole = report([EQUATION, replace(EQUATION, id="v1_1")], [[1.0], [0.0]])
     whole = replace(whole, rows=(whole.rows[0], replace(whole.rows[1], grades=(unreadable,))))
-    total = mm_vet.tabulate(whole)[0].lines[-1]
-    scored = mm_vet.tabulate(mm_vet.scored_only(whole))[0].lines[-1]
+    total = mm_vet.score_tables(whole)[0].lines[-1]
+    scored = mm_vet.score_tables(mm_vet.scored_only(whole))[0].lines[-1]
     assert (total.mean, total.unscored) == (50.0, 0)
     assert (scored.mean, scored.unscored, scored.worst, scored.best) == (100.0, 1, 50.0, 100.0)
     assert json.loads(next(iter(mm_vet.files(whole).values())))["v1_1"]["content"] == ["bad"]

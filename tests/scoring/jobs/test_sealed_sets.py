@@ -41,7 +41,7 @@ def desk(database, folder, reply=quotes):
 
 
 def quoted(visit: Visit, file, network: str | None = None, judge: OwnJudge | None = None):
-    draft = visit.service.sealed(visit.owner, visit.brings(file), "hardened", "my-model")
+    draft = visit.service.draft_sealed(visit.owner, visit.brings(file), "hardened", "my-model")
     return visit.service.quote(visit.owner, draft, judge, network)
 
 
@@ -131,7 +131,7 @@ def test_a_judge_of_ones_own_is_never_sent_them(database, tmp_path):
     with desk(database, tmp_path) as visit, running(visit.bench):
         own = OwnJudge("gpt-4", Endpoint("https://example.org/v1", Secret("sk"), "ada"), True)
         file = sealed.answers(tmp_path / "mine.jsonl")
-        draft = visit.service.sealed(visit.owner, visit.brings(file), "hardened", "my-model")
+        draft = visit.service.draft_sealed(visit.owner, visit.brings(file), "hardened", "my-model")
         with pytest.raises(JobServiceError, match="Only this site's judge may see"):
             visit.service.price(visit.owner, draft, own)
         with pytest.raises(JobServiceError, match="Only this site's judge may see"):

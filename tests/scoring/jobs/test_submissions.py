@@ -41,7 +41,7 @@ from scoring.visit_bench.store import SubmissionError, judging_labels
 from scoring.web.article import preview_drawing
 from scoring.web.judges_page import (
     VISIT,
-    Beside,
+    PeoplesRatings,
     board_chart,
     board_html,
     board_sentence,
@@ -153,7 +153,7 @@ def judged(report: MatchReport, seed: int = 0) -> MatchReport:
         outcomes += coin.choice(
             [[winner, winner], ["a", "b"], [winner, "tie"], [winner, winner], [None, winner]]
         )
-    return VISIT_BENCH.graded(
+    return VISIT_BENCH.with_outcomes(
         report, [Verdict(winner, "", ("Said.",), "test-judge-1") for winner in outcomes]
     )
 
@@ -509,7 +509,7 @@ def test_a_family_without_a_decided_match_has_no_bar_in_a_shared_links_picture(s
     is_color = [
         report.by_item[match.item].family == "Color" for match in report.matches for _ in "12"
     ]
-    report = VISIT_BENCH.graded(
+    report = VISIT_BENCH.with_outcomes(
         report, [Verdict("tie" if of else "a", "", ("Said.",), "j") for of in is_color]
     )
     assert VISIT_BENCH.published(report) is None
@@ -676,10 +676,10 @@ def test_the_boards_battles_come_back_to_the_same_board(submissions, submit, tmp
 def test_a_board_tells_who_judged_and_how_steadily(submissions, submit):
     report = submit().report
     swayed = [Verdict(winner) for _ in report.matches for winner in ("a", "b")]
-    submissions.store.enter("ada", VISIT_BENCH.graded(report, swayed))
+    submissions.store.enter("ada", VISIT_BENCH.with_outcomes(report, swayed))
     board_key = submissions.store.board_keys()[0]
     html = board_html(
-        board_key, submissions.store.standings(board_key), Beside({}, None), {"Newcomer": 3}
+        board_key, submissions.store.standings(board_key), PeoplesRatings({}, None), {"Newcomer": 3}
     )
     assert "12 matches" in html and "It read captions instead of the pictures." in html
     assert "in both orders</dt><dd>0.0% <small>0 of 12</small>" in html
@@ -802,7 +802,7 @@ def said_by_text(report: MatchReport) -> MatchReport:
         a, b = (texts[match.item, model] for model in (match.a, match.b))
         winners = "ab" if a == b else "aa" if a > b else "bb"
         outcomes += [Verdict(winner, "", (f"{a} or {b}",), JUDGE) for winner in winners]
-    return VISIT_BENCH.graded(report, outcomes)
+    return VISIT_BENCH.with_outcomes(report, outcomes)
 
 
 def shown_of_copies(folder, kind: str, models: Sequence[str]) -> list[str]:
@@ -826,7 +826,7 @@ def shown_of_copies(folder, kind: str, models: Sequence[str]) -> list[str]:
         stored = blind.draft_stored(models[0], "bank", SubmissionRequest(), JUDGE, ADDRESS).report
         standings = blind.store.standings(board)
         told = [
-            str(board_html(board, standings, Beside({}, None), {})),
+            str(board_html(board, standings, PeoplesRatings({}, None), {})),
             *(VISIT_BENCH.files(one)[name].decode() for one in made for name in FILES),
             *(str(VISIT_BENCH.scored_answers(made[0])), list_matches(made[0]).html),
         ]
@@ -884,7 +884,7 @@ def test_a_board_that_may_count_nothing_yet_is_empty(submissions, tmp_path):
     for board in blind.store.board_keys():
         standings = blind.store.standings(board)
         assert standings.board.matches == 0
-        assert board_html(board, standings, Beside({}, None), {})
+        assert board_html(board, standings, PeoplesRatings({}, None), {})
         assert board_chart(standings.board) is None and family_plot(standings.board) is None
         assert not VISIT_BENCH.files(blind.board_report(board))["battles.jsonl"]
 

@@ -224,12 +224,12 @@ def test_reports_of_two_specs_are_never_compared(tmp_path):
     ours = report(tmp_path / "a.csv", rows("A", "B"))
     theirs = report(tmp_path / "b.csv", rows("A", "A"))
     benchmark = benchmark_of(ours)
-    (sheet,) = benchmark.compared(ours, theirs)
+    (sheet,) = benchmark.compare(ours, theirs)
     assert next(iter(sheet.rows))["n"] == 2
     other = report(tmp_path / "c.csv", rows("A", "A"), PAIRS.replace(b"both answered", b"right"))
     with pytest.raises(ChoicesError, match="Choose two reports of one spec and one protocol"):
-        benchmark.compared(ours, other)
-    assert benchmark.counted_as(ours) != benchmark_of(other).counted_as(other)
+        benchmark.compare(ours, other)
+    assert benchmark.comparable_facts(ours) != benchmark_of(other).comparable_facts(other)
 
 
 def test_every_spec_here_scores_a_made_up_row(tmp_path):
