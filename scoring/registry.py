@@ -32,7 +32,7 @@ from scoring.benchmarks.choice import MultipleChoice
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.hidden import HIDDEN, HiddenReport, hidden_benchmark
 from scoring.benchmarks.mm_vet import MM_VET
-from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition, edition_of
+from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition_of_answers, edition_of_table
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import sample
@@ -143,7 +143,7 @@ def open_upload(
     toolkit = grades_toolkit(chain([start], file_records()))
     result_problem = result_file_problem(start, label, toolkit)
     first_cells = sample(start)
-    has_grades = bool(toolkit and edition_of(first_cells) and not has_options(first_cells))
+    has_grades = bool(toolkit and edition_of_table(first_cells) and not has_options(first_cells))
     if result_problem and (benchmark or not has_grades):
         raise RowsError(result_problem, label)
     records = chain([start], written)
@@ -197,7 +197,7 @@ def recognised(
                 f"{label}: {plural(count, 'answer')} with plain numbers as ids and no questions, as in many "
                 f"benchmarks. Choose the benchmark {choice}, such as mm-vet or mmbench."
             )
-    return BENCHMARKS[edition(path, limits)]
+    return BENCHMARKS[edition_of_answers(path, limits)]
 
 
 def _bare_numbers(path: Path, limits: FileLimits, label: str) -> int:
@@ -226,7 +226,7 @@ def answers_any(
     known = {folded(word) for question in questions for word in (question.id, question.text)}
     for place, record in enumerate(read_records(path, limits, IMAGE_COLUMNS, name, members=True)):
         row = flat(record)
-        if place == 0 and edition_of(row):
+        if place == 0 and edition_of_table(row):
             return True
         cells = {column.strip().lower(): str(cell) for column, cell in row.values.items()}
         if any(folded(cells[column]) in known for column in _QUESTION_COLUMNS if column in cells):

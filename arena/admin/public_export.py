@@ -30,7 +30,7 @@ from arena.database import Database, counter, now
 from arena.formats.base import Vote
 from arena.formats.native import STEREOSCOPE
 from arena.formats.parquet import write_columns
-from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters, like_a_crowd
+from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, crowd_pairs, flagged_voters
 from arena.items.alike import alike_keys
 from arena.items.store import model_names
 from arena.live.exported_votes import bank_votes, exported_marks, exported_vote, live_votes
@@ -192,7 +192,7 @@ def _load_flags(connection: Connection) -> _Flags:
     flags = _Flags(voters=set(), crowds=set())
     for table in (VOTER_FLAG, COUNTED_FLAG):
         flags.voters.update(connection.scalars(flagged_voters(table)))
-        pairs = connection.execute(like_a_crowd(table))
+        pairs = connection.execute(crowd_pairs(table))
         flags.crowds.update((row.voter_id, row.model_id) for row in pairs)
     return flags
 

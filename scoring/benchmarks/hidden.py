@@ -22,7 +22,7 @@ from scoring.benchmarks.article import (
     ComparableFacts,
     PublishedBoard,
     Total,
-    part_of,
+    coverage_text,
     score_total,
 )
 from scoring.benchmarks.base import (
@@ -379,7 +379,7 @@ class HiddenAnswers(Benchmark[HiddenReport]):
 
     def coverage(self, report: HiddenReport) -> str:
         head = self.headline(report)
-        return part_of(head.n - head.unscored, head.n) if head else ""
+        return coverage_text(head.n - head.unscored, head.n) if head else ""
 
     def sheets(self, report: HiddenReport) -> Sequence[Sheet]:
         lines = self.scores(report)

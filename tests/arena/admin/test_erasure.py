@@ -186,7 +186,7 @@ def test_whether_a_vote_counts_does_not_change(bank, forgetting):
     for _ in range(2):
         with bank.read() as connection:
             marks = voter_marks(connection, CountSettings("logged-in"))
-        assert marks.counting(table.read().votes).tolist() == [True]
+        assert marks.counted_mask(table.read().votes).tolist() == [True]
         forgetting.forget(person, "ada")
 
 

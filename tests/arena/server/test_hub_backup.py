@@ -25,7 +25,7 @@ from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
 from arena.database import DIGEST, Database
 from arena.formats.registry import read
-from arena.fraud.eligibility import official_board, settle_official
+from arena.fraud.eligibility import choose_first_official, official_board
 from arena.fraud.flags import voter_marks
 from arena.imports.importer import ImportRequest, VoteImporter
 from arena.items.store import ANSWER, SOURCE, ItemBank
@@ -577,13 +577,13 @@ def test_that_somebody_logged_in_is_copied_but_not_who(database, another, tmp_pa
     backup_of(fresh, hub, tmp_path).restore()
     with fresh.read() as connection:
         marks = voter_marks(connection, CountSettings("logged-in"))
-    assert marks.counting(VoteTable(fresh).read().votes).tolist() == [True], "it still counts"
+    assert marks.counted_mask(VoteTable(fresh).read().votes).tolist() == [True], "it still counts"
 
 
 def test_what_operators_did_comes_back(database, another, tmp_path):
     hub = FolderHub()
     logged_in = CountSettings("logged-in")
-    settle_official(database, logged_in, "everyone")
+    choose_first_official(database, logged_in, "everyone")
     service = AdminService(bank(database), OwnImages(database, tmp_path / "own"), logged_in)
     key = next(iter(ItemBank(database).bank().items.values())).key
     service.do("ada", "hide", key)
@@ -593,7 +593,7 @@ def test_what_operators_did_comes_back(database, another, tmp_path):
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     assert ItemBank(fresh).bank().by_key(key) is None
-    settle_official(fresh, logged_in, "everyone")  # the start after it
+    choose_first_official(fresh, logged_in, "everyone")  # the start after it
     with fresh.read() as connection:
         assert (
             paused_since(connection)
