@@ -47,7 +47,9 @@ def plan(
     within_item: Correlation = None,
     within_worker: Correlation = None,
     seat: Annotated[int, Option(min=1, max=10_000, help="votes per worker")] = 20,
-    seconds: Annotated[float, Option(min=1, max=86_400, help="seconds per vote")] = planner.SECONDS,
+    seconds: Annotated[
+        float, Option(min=1, max=86_400, help="seconds per vote")
+    ] = planner.VOTE_SECONDS,
     pay: Annotated[float, Option(min=0, max=1e6, help="pay per hour")] = 12,
     fee: Annotated[
         float, Option(min=0, max=10, help="the platform's fee as a share of the pay")
