@@ -126,7 +126,7 @@ def write_export(database: Database, folder: Path) -> Written:
             is_like_crowd = row.choice in ("a", "b") and bool(like_crowds & about)
             is_flagged = row.voter_id in flagged or is_like_crowd
             here = (row.source, is_flagged, row.terms, row.draw, row.draw_probability)
-            a, b = marks.of(row)
+            a, b = marks.sides(row)
             of_answers = (a.words_thought, b.words_thought, a.cut, b.cut)
             rows.append((*STEREOSCOPE.row(vote).values(), *here, *of_answers))
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}

@@ -98,7 +98,7 @@ class LiveApi:
         image = await self.images.receive(
             request.state.voter, request.stream(), self.networks.of(request)
         )
-        return JSONResponse({"image": image.token, "still": image.still})
+        return JSONResponse({"image": image.token, "still": image.is_still})
 
     def image(self, request: Request, token: str) -> Response:
         path = self.images.path(request.state.voter, token)
@@ -194,7 +194,7 @@ class LiveApi:
         has_own = (
             battle.item is None and battle.void is None
         )  # Own images go when a battle is void.
-        own = self.images.of_battle(voter, battle.id) if has_own else ()
+        own = self.images.battle_tokens(voter, battle.id) if has_own else ()
         subject = head_html(battle.turns[0].question, own, self._item(battle), self.scaled)
         return scene(state, self._revealed(voter, battle), subject)
 

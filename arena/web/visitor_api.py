@@ -202,13 +202,13 @@ def events(
     def new_words(state: LiveState) -> Mapping[str, object]:
         if state.ahead:
             return {"kind": "line", "status": waiting_text(state.ahead)}
-        if state.loading:
+        if state.is_loading:
             return {"kind": "line", "status": t("live.loading")}
         sides = {side: growing[side].add(text) for side, text in state.texts.items()}
         return {
             "kind": "words",
             "sides": sides,
-            **({"choose": t("live.choose_now")} if state.choosable else {}),
+            **({"choose": t("live.choose_now")} if state.is_choosable else {}),
         }
 
     async def lines() -> AsyncIterator[str]:
@@ -216,10 +216,10 @@ def events(
         begun = False
         with suppress(*_STATUS):  # the page comes back when the stream ends, and is told then
             async for state in states:
-                if not state.growing or not begun:
+                if not state.is_growing or not begun:
                     yield f"data: {json.dumps(await asyncio.to_thread(scene, state))}\n\n"
-                if state.growing:
+                if state.is_growing:
                     yield f"data: {json.dumps(await asyncio.to_thread(new_words, state))}\n\n"
-                begun = state.growing
+                begun = state.is_growing
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers=_STREAM)
