@@ -15,7 +15,7 @@ from arena.budget import JobBudget, RunBudget, reserved
 from arena.database import now
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.inference.limits import cost
-from arena.inference.messages import read_message, has_thinking_field
+from arena.inference.messages import has_thinking_field, read_message
 from arena.inference.openai_client import Call, OpenAIClient, data_url
 from arena.inference.trouble import PASSING, STOPPING, Tokens, Trouble, token_counts
 from arena.io.fetch import Fetcher

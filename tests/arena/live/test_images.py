@@ -136,14 +136,16 @@ def test_an_image_has_one_battle_and_goes_with_it_unless_it_may_be_kept(images, 
         tokens = [receive(images, voter, picture(colour)).token for colour in ("red", "blue")]
         mine = battle(database, voter)
         assert len(set(images.attach(voter, tokens[::-1], mine, keep))) == 2
-        assert images.of_battle(voter, mine) == tuple(tokens[::-1])
+        assert images.battle_tokens(voter, mine) == tuple(tokens[::-1])
         with pytest.raises(OwnImageError, match="no longer here"):
             images.attach(voter, tokens, battle(database, voter), False)
         images.discard(voter, tokens)
         assert images.path(voter, tokens[0]) is not None, "an image in use is not taken out"
         images.forget(mine)
         assert (images.path(voter, tokens[0]) is not None) == keep
-        assert images.of_battle(voter, mine) == tuple(tokens[::-1]), "what was there is still known"
+        assert images.battle_tokens(voter, mine) == tuple(tokens[::-1]), (
+            "what was there is still known"
+        )
     assert len(files(images)) == 2
 
 

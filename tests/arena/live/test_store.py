@@ -208,8 +208,10 @@ def test_a_battle_takes_one_vote_from_many_tabs(store, voter, database):
 
 @pytest.mark.locks_or_dialect
 def test_failures_are_counted_for_their_models(store):
-    store.fail([SideFailure("one", "cut"), SideFailure("two", "empty"), SideFailure("one", "down")])
-    store.fail([])
+    store.store_failures(
+        [SideFailure("one", "cut"), SideFailure("two", "empty"), SideFailure("one", "down")]
+    )
+    store.store_failures([])
     assert store.failures(EPOCH) == {"one": 2, "two": 1}
     assert store.failures(now() + timedelta(seconds=1)) == {}
 
