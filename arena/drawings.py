@@ -292,8 +292,15 @@ def ratings_drawing(title: str, description: str, rows: Sequence[RatingRow], mos
     return Drawing(title, description, width, height, tuple(marks), fluid=True)
 
 
-def ratings_marks(rows: Sequence[RatingRow], width: float, top: float) -> tuple[list[Mark], float]:
-    """Returns the marks of at least one row and of the axis below, and where they end."""
+class StackedMarks(NamedTuple):
+    """Marks, and the y below them where others may begin."""
+
+    marks: list[Mark]
+    end: float
+
+
+def ratings_marks(rows: Sequence[RatingRow], width: float, top: float) -> StackedMarks:
+    """Returns the marks of at least one row and of the axis below."""
     numbers = [number for row in rows for number in (row.value, row.low, row.high)]
     bounds = [number for number in numbers if number is not None]
     low = min(bounds)
@@ -315,7 +322,7 @@ def ratings_marks(rows: Sequence[RatingRow], width: float, top: float) -> tuple[
         else:
             marks += _interval(x_of(row.low), x_of(row.value), x_of(row.high), y, row.title)
         marks.append(TextMark(width, y + 5, f"{row.value:.0f}", "end"))
-    return marks, bottom + RATING_AXIS
+    return StackedMarks(marks, bottom + RATING_AXIS)
 
 
 def model_name(name: str, has_rank: bool, width: float, y: float) -> TextMark:

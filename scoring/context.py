@@ -68,10 +68,10 @@ class ScoringContext:
             operator,
             RateLimits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute),
             pictures=arena.pictures,
-            judged=self.submissions.publish_if_complete,
-            finished=self.pictures.soon,
+            on_judged=self.submissions.publish_if_complete,
+            on_done=self.pictures.keep_soon,
             is_blind=self.submissions.is_blind,
-            opened=self.submissions.opened,
+            open_draft=self.submissions.open_draft,
         )
         offer_specs(settings.questions)
         self.service = JobService(
@@ -97,7 +97,7 @@ class ScoringContext:
 
     def stopped(self) -> tuple[StoppedJob, ...]:
         """Jobs of the site's judge that stopped last, for the operators' page."""
-        jobs = self.jobs.stopped(MOST_STOPPED)
+        jobs = self.jobs.stopped_jobs(MOST_STOPPED)
         return tuple(StoppedJob(job.started or job.created, job.model, job.problem) for job in jobs)
 
     @asynccontextmanager

@@ -165,7 +165,7 @@ def failure(answer: Answer) -> str | None:
 
     Callers with options or references check first whether any of them says the same: a screen may show an error.
     """
-    if answer.torn:
+    if answer.is_endless:
         return ENDLESS
     if is_nothing(answer.text):
         return NOTHING

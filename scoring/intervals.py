@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.intervals import NORMAL, student_quantile
-from arena.ratings.votes import Codes, Floats, summed
+from arena.ratings.intervals import NORMAL_QUANTILE, student_quantile
+from arena.ratings.votes import Codes, Floats, code_sums
 
 DOUBT = 0.5
 """Number of imagined pictures, beside the observed, whose questions are all answered alike."""
@@ -68,11 +68,11 @@ def _wilson(sample: Sample) -> Ends:
     size = len(sample.scores)
     share = float(sample.scores.sum() / size)
     weight = _weight(np.full(size, 1 / size), sample.scores - share, sample.pictures)
-    added = NORMAL**2
+    added = NORMAL_QUANTILE**2
     whole = weight.beside + added
     middle = (share * weight.beside + added / 2) / whole
     squares = weight.beside**2 * share * (1 - share) / weight.n + added / 4
-    reach = NORMAL * float(np.sqrt(squares)) / whole
+    reach = NORMAL_QUANTILE * float(np.sqrt(squares)) / whole
     return Ends(max(middle - reach, 0.0), min(middle + reach, 1.0))
 
 
@@ -168,7 +168,7 @@ def _weight(weights: Floats, residuals: Floats, pictures: Sequence[str]) -> _Wei
     picture = _codes(pictures)
     if picture is None:
         return _Weight(n, n)
-    together = summed(picture, weights, int(picture.max()) + 1)
+    together = code_sums(picture, weights, int(picture.max()) + 1)
     alone = float(1 / (together @ together))
     n /= _effect(weights, residuals, picture)
     return _Weight(n, float(np.sqrt(n * alone)))
@@ -183,9 +183,9 @@ def _effect(weights: Floats, residuals: Floats, picture: Codes) -> float:
     never less than one question.
     """
     size = int(picture.max()) + 1
-    together = summed(picture, weights, size)
-    moved = summed(picture, weights * residuals, size)
-    squares = summed(picture, (weights * residuals) ** 2, size)
+    together = code_sums(picture, weights, size)
+    moved = code_sums(picture, weights * residuals, size)
+    squares = code_sums(picture, (weights * residuals) ** 2, size)
     own = weights @ weights
     common = together @ together
     most = float(common / own)
@@ -201,7 +201,7 @@ def _effect(weights: Floats, residuals: Floats, picture: Codes) -> float:
     alike = (telling * alike + DOUBT) / (telling + DOUBT)
     others = alike * (most - 1)
     freedom = max((1 + 1 / others) ** 2 * (1 / common - 1), 1.0)
-    student = float(student_quantile(np.array([freedom + 1]))[0]) / NORMAL
+    student = float(student_quantile(np.array([freedom + 1]))[0]) / NORMAL_QUANTILE
     return min((1 + others) * student**2, most)
 
 

@@ -32,7 +32,7 @@ from scoring.benchmarks.choice import MultipleChoice
 from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.hidden import HIDDEN, HiddenReport, hidden_benchmark
 from scoring.benchmarks.mm_vet import MM_VET
-from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition, edition_of
+from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition_of_answers, edition_of_table
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import sample
@@ -42,7 +42,8 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, has_options
+from scoring.multiple_choice.columns import has_options
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.specs.files import OURS, load_folder
 from scoring.specs.reading import has_truths
@@ -142,7 +143,7 @@ def open_upload(
     toolkit = grades_toolkit(chain([start], file_records()))
     result_problem = result_file_problem(start, label, toolkit)
     first_cells = sample(start)
-    has_grades = bool(toolkit and edition_of(first_cells) and not has_options(first_cells))
+    has_grades = bool(toolkit and edition_of_table(first_cells) and not has_options(first_cells))
     if result_problem and (benchmark or not has_grades):
         raise RowsError(result_problem, label)
     records = chain([start], written)
@@ -155,7 +156,7 @@ def open_upload(
         and candidate.fits(flat(start, candidate.column_names))
     ]
     for candidate in [file_benchmark(benchmark)] if benchmark is not None else candidates:
-        reading_way = candidate.reads_as
+        reading_way = candidate.reading_way
         if reading_way not in read_files:
             with row_errors(label):
                 rows = (flat(record, candidate.column_names) for record in records)
@@ -196,7 +197,7 @@ def recognised(
                 f"{label}: {plural(count, 'answer')} with plain numbers as ids and no questions, as in many "
                 f"benchmarks. Choose the benchmark {choice}, such as mm-vet or mmbench."
             )
-    return BENCHMARKS[edition(path, limits)]
+    return BENCHMARKS[edition_of_answers(path, limits)]
 
 
 def _bare_numbers(path: Path, limits: FileLimits, label: str) -> int:
@@ -225,7 +226,7 @@ def answers_any(
     known = {folded(word) for question in questions for word in (question.id, question.text)}
     for place, record in enumerate(read_records(path, limits, IMAGE_COLUMNS, name, members=True)):
         row = flat(record)
-        if place == 0 and edition_of(row):
+        if place == 0 and edition_of_table(row):
             return True
         cells = {column.strip().lower(): str(cell) for column, cell in row.values.items()}
         if any(folded(cells[column]) in known for column in _QUESTION_COLUMNS if column in cells):
@@ -293,7 +294,7 @@ async def score(
     """Draft with the judge's outcomes. Raises as `run_tasks`."""
     benchmark = benchmark_of(draft)
     outcomes = await run_tasks(benchmark.tasks(draft, judge.spec), judge, cache, tell, stop)
-    return benchmark.graded(draft, outcomes)
+    return benchmark.with_outcomes(draft, outcomes)
 
 
 def first_row(

@@ -29,7 +29,7 @@ from arena.seats.campaigns import Campaign
 from arena.seats.quality import RestAgreement, agreement_with_rest, lot, pairwise_agreement
 from arena.seats.seats import Seat
 from arena.seats.sheet import SeatWork
-from arena.seats.task import ENOUGH
+from arena.seats.task import FEWEST_TIMED
 from arena.types import grouped
 
 CHECKED_SHARE = 0.5
@@ -241,7 +241,7 @@ def step_seconds(drafts: Iterable[Draft]) -> float | None:
     """
     kinds = [kind for kind in step_minutes(drafts) if kind.median is not None]
     steps = sum(kind.number for kind in kinds)
-    if steps < ENOUGH:
+    if steps < FEWEST_TIMED:
         return None
     return 60 * sum(kind.number * (kind.median or 0.0) for kind in kinds) / steps
 

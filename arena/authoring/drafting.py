@@ -21,7 +21,7 @@ from arena.budget import Budget, BudgetError, JobBudget, reserved
 from arena.inference.catalogue import CatalogueError
 from arena.inference.limits import most_cost
 from arena.seats.campaigns import Campaign
-from arena.thinking import Thought, parted
+from arena.thinking import Thought, split_thinking
 from arena.types import VLM, ModelError, Turn, Usage
 
 PromptName = Literal["draft", "draft_our_images", "blind_our", "blind_our_choice"]
@@ -154,7 +154,7 @@ class Drafting:
             try:
                 answer = await self._call(campaign, request)
             except (ModelError, BudgetError, CatalogueError) as error:
-                if isinstance(error, BudgetError) and error.passing:
+                if isinstance(error, BudgetError) and error.is_temporary:
                     await asyncio.sleep(RESERVE_SECONDS)
                     continue
                 return Failure(model=model, why=str(error))
@@ -172,7 +172,7 @@ class Drafting:
             try:
                 stream = vlm.stream(turns, vlm.card.generation, usages.append)
                 pieces = [piece async for piece in stream if not isinstance(piece, Thought)]
-                text = parted("".join(pieces)).text
+                text = split_thinking("".join(pieces)).text
             finally:
                 held.spent = sum(usage.cost for usage in usages)
         if not text.strip():

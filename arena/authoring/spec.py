@@ -9,7 +9,7 @@ from pydantic import Field
 from arena.authoring.choices import MOST_OPTION, MOST_OPTIONS
 from arena.authoring.known import is_known_answer
 from arena.seats.seats import Seat
-from arena.seats.spec import CampaignSpec, SpecPart, worded
+from arena.seats.spec import CampaignSpec, SpecPart, text_rule
 from arena.validation import must_be, number, whole
 
 Step = Literal["instruction", "caption", "answer", "verify", "accepted", "rejected"]
@@ -65,7 +65,7 @@ KnownAnswer = Annotated[
 class FamilySpec(SpecPart):
     """A family: a kind of items, with an example for its authors."""
 
-    name: Annotated[str, worded("the name of a family")]
+    name: Annotated[str, text_rule("the name of a family")]
     group: Annotated[str, Field(max_length=200)] = ""
     """The larger group that it is part of: a question's `l2-category`."""
     wanted: Annotated[int, whole(1, 10_000)] = 10
@@ -75,7 +75,7 @@ class FamilySpec(SpecPart):
     instruction: Annotated[str, Field(max_length=5000)] = ""
     answer: Annotated[str, Field(max_length=10_000)] = ""
     others: Annotated[
-        tuple[Annotated[str, worded("a wrong answer", MOST_OPTION)], ...],
+        tuple[Annotated[str, text_rule("a wrong answer", MOST_OPTION)], ...],
         Field(strict=False, max_length=MOST_OPTIONS - 1),
     ] = ()
     """The wrong answers of the example, for a multiple-choice question."""
@@ -91,9 +91,9 @@ class FamilySpec(SpecPart):
 class SampleSpec(SpecPart):
     """A sample task of the qualification: a picture to describe for an instruction."""
 
-    picture: Annotated[str, worded("the name of a picture's file", 1000)]
+    picture: Annotated[str, text_rule("the name of a picture's file", 1000)]
     """A file beside the project's file; a name in the picture store once the project is made."""
-    instruction: Annotated[str, worded("an instruction", 2000)]
+    instruction: Annotated[str, text_rule("an instruction", 2000)]
     known: Annotated[tuple[KnownAnswer, ...], Field(strict=False, max_length=20)] = ()
     """Answers that a good caption names; empty: an operator reads the captions."""
     least: Annotated[int, whole(1, 500)] = LEAST_CAPTION
@@ -104,7 +104,7 @@ class ProjectSpec(CampaignSpec):
     """A campaign in which people write items; each step counts as one vote of the seat."""
 
     kind: Kind = "captions"
-    instructions: Annotated[str, worded("the text that workers read", 5000)] = (
+    instructions: Annotated[str, text_rule("the text that workers read", 5000)] = (
         "Follow the instructions on each page."
     )
     families: Annotated[tuple[FamilySpec, ...], Field(strict=False, min_length=1, max_length=200)]

@@ -13,14 +13,14 @@ from arena.battles.tables import BATTLE
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignState
-from arena.campaign_battles.votes import CHECK, holders, judged, places_taken
+from arena.campaign_battles.votes import CHECK, count_holders, count_places_taken, judged_battles
 from arena.ratings.assignment import (
-    Assigned,
+    Assignment,
     Served,
-    balanced,
-    finishing_first,
-    fixed,
-    settle,
+    draw_balanced,
+    draw_fixed,
+    draw_settling,
+    draw_started_first,
 )
 from arena.seats.campaigns import Campaign
 from arena.seats.quality import is_check_due, wanted_checks
@@ -79,12 +79,12 @@ def drawn_battle(
         battle = ItemPair(item.id, layout.models[choice.low], layout.models[choice.high])
         place = layout.place(battle)
         assert place
-        if holders(connection, seat.campaign, battle, state.left_out) < layout.wanted[place]:
+        if count_holders(connection, seat.campaign, battle, state.left_out) < layout.wanted[place]:
             state.hold(place)
             answers = layout.answers[choice.item]
             return _sided(item.id, answers[battle.low], answers[battle.high], choice.probability)
         state.fill(place)
-        served.wanted[place] = False  # `served` may be a copy.
+        served.lacks_votes[place] = False  # `served` may be a copy.
     return None
 
 
@@ -93,38 +93,38 @@ def is_full(connection: Connection, campaign: Campaign, state: CampaignState) ->
     stop = battle_spec(campaign).stop.votes
     if int(state.served.votes.sum()) < stop - NEAR_THE_END:
         return False
-    return places_taken(connection, campaign, state.left_out) >= stop
+    return count_places_taken(connection, campaign, state.left_out) >= stop
 
 
 def _next(
     spec: BattleSpec,
     served: Served,
-    assigned: Sequence[Assigned],
+    assigned: Sequence[Assignment],
     size: int,
     state: CampaignState,
     coin: np.random.Generator,
-) -> Assigned | None:
+) -> Assignment | None:
     """Returns the next tuple by the design; started tuples are finished before others begin."""
 
-    def by_design(candidates: Served) -> Assigned | None:
+    def by_design(candidates: Served) -> Assignment | None:
         if spec.design == "fixed":
-            return fixed(candidates, assigned, state.layout.tuples)
+            return draw_fixed(candidates, assigned, state.layout.tuples)
         if spec.design == "settle":
-            gains = state.looked.gains if state.looked else None
-            return settle(candidates, assigned, gains, coin)
-        balanced_draw = balanced(candidates, assigned, size, coin)
-        return balanced_draw or settle(candidates, assigned, None, coin)
+            gains = state.last_look.gains if state.last_look else None
+            return draw_settling(candidates, assigned, gains, coin)
+        balanced_draw = draw_balanced(candidates, assigned, size, coin)
+        return balanced_draw or draw_settling(candidates, assigned, None, coin)
 
-    return finishing_first(served, by_design)
+    return draw_started_first(served, by_design)
 
 
 def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> bool:
     """Returns whether a tuple lacks votes that a seat may still give, even if others hold it or the seat skipped it."""
-    judged_rows = connection.execute(judged(seat.voter)).all()
+    judged_rows = connection.execute(judged_battles(seat.voter)).all()
     cast = state.collected.cast
     if cast.sum() >= battle_spec(seat.campaign).stop.votes:
         return False
-    lacking = replace(state.served, wanted=cast < state.layout.wanted)
+    lacking = replace(state.served, lacks_votes=cast < state.layout.wanted)
     taken = frozenset(ItemPair.of_row(row) for row in judged_rows)
     open_tuples = _open_to_worker(lacking, state.layout, taken, seat.campaign.spec)
     battles = [ItemPair.of_row(row) for row in judged_rows if row.seat_id == seat.id]
@@ -141,13 +141,14 @@ def _open_to_worker(
     places = [place for battle in taken if (place := layout.place(battle))]
     if not places:
         return served
-    wanted = served.wanted.copy()
-    rows, columns = np.array(places).T
-    wanted[rows, columns] = False
-    times_judged = np.bincount(rows, minlength=len(wanted))
-    most = np.maximum(PAIR_SHARE * layout.wanted.sum(1), ceil(2 * spec.seat.votes / len(wanted)))
-    wanted[times_judged >= most] = False
-    return replace(served, wanted=wanted)
+    lacks_votes = served.lacks_votes.copy()
+    pairs, items = np.array(places).T
+    lacks_votes[pairs, items] = False
+    pair_count = len(lacks_votes)
+    times_judged = np.bincount(pairs, minlength=pair_count)
+    most = np.maximum(PAIR_SHARE * layout.wanted.sum(1), ceil(2 * spec.seat.votes / pair_count))
+    lacks_votes[times_judged >= most] = False
+    return replace(served, lacks_votes=lacks_votes)
 
 
 def _seat_battles(connection: Connection, seat: int) -> list[ItemPair]:
@@ -157,14 +158,14 @@ def _seat_battles(connection: Connection, seat: int) -> list[ItemPair]:
     return [ItemPair.of_row(row) for row in connection.execute(query)]
 
 
-def _assigned_tuples(layout: Layout, battles: Sequence[ItemPair]) -> list[Assigned]:
+def _assigned_tuples(layout: Layout, battles: Sequence[ItemPair]) -> list[Assignment]:
     """Returns the battles by the layout's codes, except those that are none of its tuples."""
     assigned = []
     for battle in battles:
         if layout.place(battle) is not None:
             codes = (layout.model_code[battle.low], layout.model_code[battle.high])
             low, high = sorted(codes)
-            assigned.append(Assigned(low, high, layout.item_code[battle.item], 0.0))
+            assigned.append(Assignment(low, high, layout.item_code[battle.item], 0.0))
     return assigned
 
 

@@ -8,7 +8,7 @@ from typer import Argument, Option, Typer
 
 from arena.admin.project_sheets import project_sheets
 from arena.admin.projects import CHECKS
-from arena.admin.seat_admin import noted
+from arena.admin.seat_admin import action_note
 from arena.authoring.choice_tsv import TEXT_ONLY
 from arena.authoring.choices import options_text
 from arena.authoring.events import Fault
@@ -186,7 +186,7 @@ def import_finished(
 ) -> Iterator[str]:
     """Import VisIT-Bench's table of multi-image items, with people's verdicts on GPT-4's answers."""
     here = OpenProjects()
-    note = noted(COMMAND_LINE, "made a campaign", project)
+    note = action_note(COMMAND_LINE, "made a campaign", project)
     imported = import_visit(here.campaigns, here.drafts, file, project, note)
     drafts = here.drafts.drafts(imported.project)
     accepted = sum(draft.state.step == "accepted" for draft in drafts)

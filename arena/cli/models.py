@@ -68,7 +68,7 @@ def facts(
         yield from _fact_lines(store.by_model())
         return
     stated = read_stated(file)
-    store.state(stated)
+    store.replace_stated(stated)
     count = sum(len(facts.values) for facts in stated.values())
     yield f"Imported {plural(count, 'fact')} about {plural(len(stated), 'model')}."
 

@@ -9,10 +9,10 @@ import numpy as np
 from typer import Option, Typer
 
 from arena.formats.registry import read
-from arena.imports.ranked_votes import ranked
+from arena.imports.ranked_votes import rankable_battles
 from arena.interval_text import plus_minus
 from arena.ratings import planner
-from arena.ratings.report import RatingOrder, rating_report
+from arena.ratings.report import RatingSettings, rating_report
 from arena.ratings.votes import ELO, VotesError
 from arena.sheets import Sheet, as_text, plain_sheet
 
@@ -56,7 +56,7 @@ def plan(
     spread = planner.SPREAD
     correlations = planner.Correlations()
     if votes:
-        report = rating_report(ranked(read(votes)), RatingOrder("bt", bootstrap=0))
+        report = rating_report(rankable_battles(read(votes)), RatingSettings("bt", bootstrap=0))
         if not len(report.votes):
             raise VotesError(
                 f"{votes.name} has no votes to plan with. Choose another file, or leave out --votes."

@@ -10,13 +10,13 @@ from typer import BadParameter, Option, Typer
 from arena.cli.output_paths import output_folder, refuse_overwriting
 from arena.formats.base import BothBad, FormatName
 from arena.formats.registry import read
-from arena.imports.ranked_votes import aliases_of, ranked
+from arena.imports.ranked_votes import aliases_of, rankable_battles
 from arena.ratings.bradley_terry import LEAST_PRIOR, PRIOR
 from arena.ratings.report import (
     FILES,
     ClusterChoice,
     Method,
-    RatingOrder,
+    RatingSettings,
     board_sheet,
     rating_report,
     write_report,
@@ -71,8 +71,8 @@ def rate(
     alias: Aliases = None,
 ) -> Iterator[str]:
     refuse_overwriting((out / name for name in FILES), file)
-    battles = ranked(read(file, format), named, aliases_of(alias or ()))
-    order = RatingOrder(
+    battles = rankable_battles(read(file, format), named, aliases_of(alias or ()))
+    settings = RatingSettings(
         method=method,
         bootstrap=bootstrap,
         cluster=cluster,
@@ -82,7 +82,7 @@ def rate(
         named=named,
         aliases=tuple(alias or ()),
     )
-    report = rating_report(battles, order)
+    report = rating_report(battles, settings)
     paths = write_report(report, battles, file, out)
     yield f"votes: {len(battles):,}, models: {len(report.models):,}, format: {battles.format or 'none'}"
     yield from report.notices

@@ -15,7 +15,7 @@ from arena.database import Database
 from arena.formats.base import FormatName
 from arena.formats.registry import read, write
 from arena.imports.importer import ImportRequest
-from arena.imports.ranked_votes import aliases_of, ranked
+from arena.imports.ranked_votes import aliases_of, rankable_battles
 from arena.imports.stored_votes import import_file, stored_votes
 from arena.live.images import OwnImages
 from arena.settings import Settings
@@ -46,7 +46,7 @@ def import_votes(
     alias: Aliases = None,
 ) -> Iterator[str]:
     """Import a file of votes in any format, with boards of its own."""
-    battles = ranked(read(file, format), named, aliases_of(alias or ()))
+    battles = rankable_battles(read(file, format), named, aliases_of(alias or ()))
     yield f"votes: {len(battles):,}, format: {battles.format or 'none'}"
     yield from battles.notices
     yield from import_file(battles, ImportRequest(source or file.stem, into_live, both_bad, judge))

@@ -19,7 +19,7 @@ from arena.inference.messages import Message, ending, read_message
 from arena.inference.openai_client import Call, OpenAIClient, data_url
 from arena.inference.trouble import PASSING, Retries, Tokens, Trouble, token_counts
 from arena.io.strict_json import storable
-from arena.thinking import Loading, Thought, parted, says_something
+from arena.thinking import Loading, Thought, says_something, split_thinking
 from arena.types import (
     Conversation,
     Generation,
@@ -208,7 +208,7 @@ class _Answer(Call):
         yield refusal
 
     def _why_blank(self, text: str) -> str:
-        has_thinking = self._thinking_characters or parted(text).thinking
+        has_thinking = self._thinking_characters or split_thinking(text).thinking
         if has_thinking and self.is_cut:
             return "there is no answer: all its tokens went into thinking. Raise max_tokens"
         if has_thinking:

@@ -24,16 +24,21 @@ class BoardInputs:
     """Everything that boards need beside the votes cast here, at one moment."""
 
     bank: int = -1
+    """The bank's version."""
     flags: int = 0
+    """The flags' version."""
     forgotten: int = 0
-    """Versions of the bank, of the flags, and the number of erased voters."""
+    """The number of erased voters."""
     eligible: Mapping[CountSettings, tuple[int, ...]] = field(default_factory=dict)
     """Numbers by rule, which change when somebody's votes begin to count."""
     marks: Mapping[CountSettings, VoterMarks] = field(default_factory=dict)
+    """The marks of voters by rule."""
     entrants: Mapping[int, Entrant] = field(default_factory=dict)
+    """Models by code."""
     families: Mapping[int, str] = field(default_factory=dict)
     """Names by code."""
     imported_sources: Mapping[int, ImportedSource] = field(default_factory=dict)
+    """Sources by id."""
     imported: ImportedVotes | None = None
 
 
@@ -41,7 +46,8 @@ class InputReader:
     """Reader of the inputs of boards; `rules` are the rules for voters that count."""
 
     def __init__(self, rules: Collection[CountSettings]) -> None:
-        self.last = BoardInputs()
+        self.latest = BoardInputs()
+        """The inputs as they were last read."""
         self._rules = rules
         self._lock = Lock()
 
@@ -51,26 +57,27 @@ class InputReader:
         The transaction's snapshot begins under the lock, so that older inputs cannot replace newer ones.
         """
         with self._lock:
-            known = self.last
+            inputs = self.latest
             bank = counter(connection, BANK_VERSION)
-            if bank != known.bank:
-                known = replace(known, bank=bank, **_bank_of(connection))
+            if bank != inputs.bank:
+                inputs = replace(inputs, bank=bank, **_bank_fields(connection))
             flags = counter(connection, FLAGS_VERSION)
             forgotten = counter(connection, FORGOTTEN)
             eligible = {rule: eligibility_version(connection, rule) for rule in self._rules}
-            if (flags, forgotten, eligible) != (known.flags, known.forgotten, known.eligible):
-                known = replace(
-                    known,
+            if (flags, forgotten, eligible) != (inputs.flags, inputs.forgotten, inputs.eligible):
+                inputs = replace(
+                    inputs,
                     flags=flags,
                     forgotten=forgotten,
                     eligible=eligible,
                     marks={rule: voter_marks(connection, rule) for rule in self._rules},
                 )
-            self.last = known
-            return known
+            self.latest = inputs
+            return inputs
 
 
-def _bank_of(connection: Connection) -> dict[str, Any]:
+def _bank_fields(connection: Connection) -> dict[str, Any]:
+    """Returns the fields of `BoardInputs` that depend on the bank's version."""
     models = connection.execute(
         select(MODEL.c.id, MODEL.c.name, MODEL.c.display, MODEL.c.retired_at)
     )

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from arena.interval_text import plus_minus
 from arena.leaderboard.board import Board, Span, Standing
-from arena.leaderboard.headline import only_for
+from arena.leaderboard.headline import voters_caveat
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE
 from arena.locale import t, translated
 from arena.model_facts import NO_FACTS, ModelFacts
-from arena.ratings.intervals import FEW
+from arena.ratings.intervals import FEW_CLUSTERS
 from arena.ratings.settled import LOOK_EVERY, ORDER_WORDS
 from arena.ratings.shares import Share
 from arena.sheets import Column, Sheet, frame_of
@@ -48,8 +48,8 @@ ORDER = Column(
     "order",
     "Lead over next",
     meaning="Clear: above the next model by a rule that holds however often you look. We look every "
-    f"{LOOK_EVERY} votes, once there are {FEW} equally active voters. Not settled yet: how much of the required gap "
-    "it has. No longer clear: it was clear, but later votes disagree.",
+    f"{LOOK_EVERY} votes, once there are {FEW_CLUSTERS} equally active voters. Not settled yet: how much of the "
+    "required gap it has. No longer clear: it was clear, but later votes disagree.",
 )
 ELO = Column(
     "elo_median",
@@ -80,14 +80,14 @@ WIN_RATE = Column(
     meaning="Share of decided battles against reference answers that it won, with a 95% interval for new items. "
     "n: how many.",
 )
-MEAN = Column(
+MEAN_WIN_RATE = Column(
     "mean_win_rate",
     "Mean win rate",
     "percent",
     places=0,
     meaning="Predicted win rate against the other models in its group, on average.",
 )
-LEFT = Column(
+CHOSEN_LEFT = Column(
     "left_share",
     "Chosen left",
     "percent",
@@ -97,13 +97,14 @@ LEFT = Column(
     dash=True,
     meaning="How often the left answer won in its decided battles. 50% if sides don't matter.",
 )
-COLUMNS = (MODEL, RANK, RATING, ELO, ORDER, VOTES, WIN_RATE, MEAN, LEFT)
+COLUMNS = (MODEL, RANK, RATING, ELO, ORDER, VOTES, WIN_RATE, MEAN_WIN_RATE, CHOSEN_LEFT)
 
 
 class BoardLine(NamedTuple):
     """A model's line in the files; blank where the board is blank."""
 
     group: int
+    """The number of its group of comparable models, from 1."""
     rank: float | None
     rank_low: float | None
     rank_high: float | None
@@ -129,18 +130,20 @@ class BoardLine(NamedTuple):
     trust: str
     retired: bool
     order: str | None
-    """About the model and the next one."""
+    """The state of the order of this model and the next one, in words."""
     order_votes: int | None
+    """The number of votes at which the order was settled."""
     order_progress: float | None
+    """The share of the required gap that the order has."""
     interval_votes: int | None
     """The number of the board's votes when its intervals, ranges and Elo were computed."""
     interval_for: str | None
     """The voters that the intervals are for, in words."""
+    # Facts about the model.
     organisation: str | None
     licence: str | None
     parameters: int | None
     released: str | None
-    """organisation, licence, parameters, released: facts about the model."""
 
 
 def board_sheet(
@@ -171,24 +174,27 @@ def has_intervals(board: Board) -> bool:
 
 def _columns(board: Board) -> Iterator[Column]:
     """Yields the columns; the heads show if intervals are for these voters only."""
-    only = only_for(board)
+    caveat = voters_caveat(board)
     meets_reference = any(line.win_rate for line in board.standings)
     for column in COLUMNS:
         if column is ORDER and not has_orders(board):
             continue
         if column is WIN_RATE and not meets_reference:
             continue
-        if only and column in (RATING, WIN_RATE):
-            head = t("board.head_only", head=translated(column.head), only=only)
-            meaning = t("board.meaning_only", meaning=translated(column.meaning), only=only)
+        if caveat and column in (RATING, WIN_RATE):
+            head = t("board.head_only", head=translated(column.head), only=caveat)
+            meaning = t("board.meaning_only", meaning=translated(column.meaning), only=caveat)
             yield replace(column, head=head, meaning=meaning)
         else:
             yield column
 
 
 def _lines(board: Board, facts: Mapping[str, ModelFacts]) -> Iterator[BoardLine]:
-    votes = board.statistics and board.statistics.votes
-    voters = board.statistics and (only_for(board) or t("board.for_voters_like_these"))
+    votes = None
+    voters = None
+    if board.statistics is not None:
+        votes = board.statistics.votes
+        voters = voters_caveat(board) or t("board.for_voters_like_these")
     for number, group in enumerate(board.groups, 1):
         for line in group:
             yield _line(number, line, votes, voters, facts.get(line.model, NO_FACTS))
@@ -201,23 +207,23 @@ def _line(
     order = line.order
     return BoardLine(
         group=group,
-        **_span("rank", line.rank),
+        **_span_cells(line.rank, "rank"),
         model=line.model,
-        **_span("rating", line.rating),
-        **_span("elo", line.elo, "elo_median"),
+        **_span_cells(line.rating, "rating"),
+        **_span_cells(line.elo, "elo", value_column="elo_median"),
         votes=line.votes,
         ties=line.ties,
-        reference_wins=rate and rate.hits,
-        reference_votes=rate and rate.n,
-        **_span("win_rate", rate),
+        reference_wins=rate.hits if rate else None,
+        reference_votes=rate.n if rate else None,
+        **_span_cells(rate, "win_rate"),
         mean_win_rate=line.mean_win_rate,
-        **_span("left", line.left, "left_share"),
+        **_span_cells(line.left, "left", value_column="left_share"),
         status=line.status,
         trust=line.trust,
         retired=line.retired,
-        order=order and ORDER_WORDS[order.state],
-        order_votes=order and order.settled_at,
-        order_progress=order and order.progress,
+        order=ORDER_WORDS[order.state] if order else None,
+        order_votes=order.settled_at if order else None,
+        order_progress=order.progress if order else None,
         interval_votes=votes,
         interval_for=voters,
         organisation=facts.organisation,
@@ -227,10 +233,10 @@ def _line(
     )
 
 
-def _span(name: str, span: Span | Share | None, key: str = "") -> dict[str, Any]:
-    """Returns a number and its range by their columns."""
+def _span_cells(span: Span | Share | None, name: str, value_column: str = "") -> dict[str, Any]:
+    """Returns a number and its range by their columns: `value_column` (by default `name`), name_low and name_high."""
     return {
-        key or name: span and span.value,
-        f"{name}_low": span and span.low,
-        f"{name}_high": span and span.high,
+        value_column or name: span.value if span else None,
+        f"{name}_low": span.low if span else None,
+        f"{name}_high": span.high if span else None,
     }

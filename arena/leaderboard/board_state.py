@@ -41,7 +41,7 @@ class BoardHealth(NamedTuple):
     votes: int
     computed: timedelta | None
     """The age of its statistics."""
-    waits: bool
+    is_waiting: bool
     """Whether they are being computed again."""
     checked: timedelta | None
     """The time since the votes in memory were last compared with the stored ones."""
@@ -52,46 +52,57 @@ class BoardHealth(NamedTuple):
 
 @dataclass(eq=False)
 class BoardState:
-    """A board with its inputs."""
+    """A board with its inputs. Times are seconds of `time.monotonic`; -infinity: not yet."""
 
     turn: Lock = field(default_factory=Lock)
     """Held while computing for this board, so that others wait for the result."""
     tally: Tally = NO_TALLY
-    """The tally of the first `tallied` votes of the vote table."""
-    tallied: int = 0
+    """The tally of the first `tallied_votes` votes of the vote table."""
+    tallied_votes: int = 0
     version: Version | None = None
+    """The versions that the tally was made for."""
     counts: Counts = NO_COUNTS
     """The tally's counts, with imported votes if any count."""
     imported: Counts = NO_COUNTS
+    """The imported votes that count."""
     import_summary: ImportSummary | None = None
     left_out: ExcludedVotes = NONE_LEFT_OUT
     board: Board | None = None
     basis: tuple[object, ...] = ()
     """The inputs of `board`."""
     statistics: Statistics | None = None
-    counted_for: Counts | None = None
-    bank_version: int = -1
-    """counted_for, bank_version: the counts and the bank's version that `statistics` were computed for."""
+    statistics_counts: Counts | None = None
+    """The counts that `statistics` were computed for."""
+    statistics_bank: int = -1
+    """The bank's version that `statistics` were computed for."""
+    statistics_job: "Future[None] | None" = None
+    """The last computation of `statistics`, perhaps not done yet."""
     scheduled_at: float = -math.inf
+    """The time at which `statistics_job` was scheduled."""
     computed_at: float = -math.inf
-    computing: "Future[None] | None" = None
-    renewing: "Future[Board] | None" = None
-    renewed_at: float = -math.inf
+    """The time at which `statistics` were computed."""
+    update_job: "Future[Board] | None" = None
+    """The last update of `board` in the background, perhaps not done yet."""
+    update_at: float = -math.inf
+    """The time at which `update_job` was scheduled."""
     history: History | None = None
     history_at: float = -math.inf
     families: tuple[FamilyRatings, ...] = ()
-    families_of: Statistics | None = None
+    families_statistics: Statistics | None = None
+    """The statistics that `families` were computed from."""
 
     @property
     def is_waiting(self) -> bool:
-        return self.computing is not None and not self.computing.done()
+        """Whether statistics are being computed, or wait for it."""
+        return self.statistics_job is not None and not self.statistics_job.done()
 
     @property
     def problem(self) -> str:
         """The error that prevented its statistics; "": none."""
-        if self.computing is None or not self.computing.done() or self.computing.cancelled():
+        job = self.statistics_job
+        if job is None or not job.done() or job.cancelled():
             return ""
-        error = self.computing.exception()
+        error = job.exception()
         return f"{type(error).__name__}. The log has more" if error else ""
 
     def health(self, source: str, key: BoardKey, checks: TableChecks) -> BoardHealth:
@@ -100,7 +111,7 @@ class BoardState:
             key=key,
             votes=self.counts.votes,
             computed=_ago(self.computed_at),
-            waits=self.is_waiting,
+            is_waiting=self.is_waiting,
             checked=_ago(checks.checked_at),
             mended=checks.mended,
             problem=self.problem,
@@ -108,4 +119,5 @@ class BoardState:
 
 
 def _ago(moment: float) -> timedelta | None:
+    """Returns the time since a moment of `time.monotonic`; None: not yet."""
     return timedelta(seconds=time.monotonic() - moment) if math.isfinite(moment) else None

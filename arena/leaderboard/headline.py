@@ -23,6 +23,7 @@ STATUS_WORDS = {
 }
 """Why votes alone don't determine a model's strength, in a few words."""
 _LETTERS = 48
+"""The most letters of a model's name in a sentence."""
 
 
 def headline(board: Board) -> str:
@@ -37,17 +38,20 @@ def headline(board: Board) -> str:
     elif len(ranked) < 2:
         sentence = t("headline.too_few", needed=_votes_needed(board))
     else:
-        sentence = t("headline.and").join([*_leads(board, ranked), *_gathering(board.standings)])
+        clauses = [*_leader_clauses(board, ranked), *_gathering_clauses(board.standings)]
+        sentence = t("headline.and").join(clauses)
         if len(board.groups) > 1:
             sentence = t("headline.group", groups=len(board.groups), sentence=sentence)
-    if voters := _voters(board):
+    voters = _voters(board)
+    if voters:
         sentence = t("headline.by", voters=voters, sentence=sentence)
-    first = sentence[0].upper() if len(board.groups) > 1 else sentence[0]
-    sentences = [t("headline.stop", sentence=f"{first}{sentence[1:]}"), orders_in_words(ranked)]
+    if len(board.groups) > 1:  # Otherwise it may begin with a model's name.
+        sentence = sentence[0].upper() + sentence[1:]
+    sentences = [t("headline.stop", sentence=sentence), orders_in_words(ranked)]
     return t("pages.gap").join(filter(None, sentences))
 
 
-def votes_for(models: int) -> int:
+def votes_to_rank(models: int) -> int:
     """Returns the approximate number of votes that rank this many models; each vote is for two models."""
     return (TRUSTED * models + 1) // 2
 
@@ -57,13 +61,13 @@ def _ranked(board: Board) -> list[Standing]:
     return [line for line in main_group(board) if line.rank is not None]
 
 
-def _leads(board: Board, ranked: Sequence[Standing]) -> list[str]:
+def _leader_clauses(board: Board, ranked: Sequence[Standing]) -> list[str]:
     if not any(line.order for line in ranked):
         return ranks_in_words({line.model: line.rank.value for line in ranked if line.rank})
     first, *rivals = leaders(board)
     if not rivals:
-        return [t("headline.leads", model=names([first]))]
-    return [t("headline.leads_open", model=names([first]), rivals=names(rivals))]
+        return [t("headline.leads", model=enumeration([first]))]
+    return [t("headline.leads_open", model=enumeration([first]), rivals=enumeration(rivals))]
 
 
 def _votes_needed(board: Board) -> str:
@@ -74,12 +78,13 @@ def _votes_needed(board: Board) -> str:
     return t("headline.of_about", votes=board.votes, needed=board.votes + (lacking + 1) // 2)
 
 
-def only_for(board: Board) -> str:
-    """Returns words for intervals that are for these voters only; "" if they include new voters."""
+def voters_caveat(board: Board) -> str:
+    """Returns words for intervals that are for these voters only; "" if they include new voters, or are by judges."""
     statistics = board.statistics
-    judged = board.import_summary is not None and board.import_summary.judge
-    holds = statistics is None or statistics.for_new_voters or judged
-    return "" if holds else t("headline.only")
+    is_judged = board.import_summary is not None and board.import_summary.judge
+    if statistics is None or statistics.for_new_voters or is_judged:
+        return ""
+    return t("headline.only")
 
 
 def main_group(board: Board) -> Sequence[Standing]:
@@ -104,27 +109,32 @@ def orders_in_words(ranked: Sequence[Standing]) -> str:
         first = place
         last = place + len(list(run))
         place = last
-        if state == "settled":  # A place at the edge of a run is settled to one side only.
-            first = first + (first > 1)
-            last = last - (last <= len(states))
+        if state == "settled":
+            # A place at the edge of a run is settled to one side only, unless it is the first or last of all.
+            if first > 1:
+                first += 1
+            if last <= len(states):
+                last -= 1
         if first <= last:
             places_of[state].append(str(first) if first == last else f"{first}\u2013{last}")
-    is_apart = not (places_of["settled"] or places_of["contradicted"])
-    clauses = [_places_clause(state, places) for state, places in places_of.items() if places]
-    first_places = next(filter(None, places_of.values()))
+    are_all_open = not places_of["settled"] and not places_of["contradicted"]
+    named_places = {state: places for state, places in places_of.items() if places}
+    clauses = [_places_clause(state, places) for state, places in named_places.items()]
+    first_places = next(iter(named_places.values()))
     return t(
         "headline.place" if _is_one(first_places) else "headline.places",
         clauses=t("headline.and").join(clauses),
-        apart=t("headline.apart") if is_apart else "",
+        apart=t("headline.apart") if are_all_open else "",
     )
 
 
 def _places_clause(state: str, places: Sequence[str]) -> str:
     key = "headline.place_is" if _is_one(places) else "headline.places_are"
-    return t(key, places=names(places), state=translated(ORDER_WORDS[state]))
+    return t(key, places=enumeration(places), state=translated(ORDER_WORDS[state]))
 
 
 def _is_one(places: Sequence[str]) -> bool:
+    """Returns whether these are a single place, such as "3"; "3–5" is several."""
     return len(places) == 1 and places[0].isdecimal()
 
 
@@ -139,9 +149,12 @@ def leaders(board: Board) -> list[str]:
     first, *others = ranked
     if not any(line.order for line in ranked):
         return [line.model for line in ranked if line.rank and line.rank.value == 1]
-    orders = [(line.model, board.placed_statistics.order(first.code, line.code)) for line in others]
-    rivals = [model for model, order in orders if order is None or order.state != "settled"]
-    return [first.model, *rivals]
+    first_and_rivals = [first.model]
+    for line in others:
+        order = board.placed_statistics.order(first.code, line.code)
+        if order is None or order.state != "settled":
+            first_and_rivals.append(line.model)
+    return first_and_rivals
 
 
 def places_in_words(rank: Span | None) -> str:
@@ -153,7 +166,7 @@ def places_in_words(rank: Span | None) -> str:
     return t("headline.span", places=spanned(rank.low, rank.high, ".0f"))
 
 
-def needs(line: Standing) -> str:
+def needs_in_words(line: Standing) -> str:
     """Returns a few words on what an unranked model still needs; "" for a ranked one."""
     if line.trust == "trusted":
         return ""
@@ -164,18 +177,20 @@ def needs(line: Standing) -> str:
     return translated(STATUS_WORDS[line.status])
 
 
-def written(models: Iterable[str]) -> frozenset[str]:
-    """Returns names in both forms that sentences use: whole and shortened."""
-    return frozenset(
-        form for name in models for form in (named(name), shortened(named(name), _LETTERS))
-    )
+def name_forms(models: Iterable[str]) -> frozenset[str]:
+    """Returns the models' names in both forms that sentences use: whole and shortened."""
+    whole = [named(model) for model in models]
+    short = [shortened(name, _LETTERS) for name in whole]
+    return frozenset([*whole, *short])
 
 
 def _voters(board: Board) -> str:
     """Returns the voters that a headline names; "" if the board's votes are everyone's."""
     if board.key.everyone:
         return t("headline.by_everyone")
-    return t("headline.by_counted") if board.left_out.rule != "everyone" else ""
+    if board.left_out.rule != "everyone":
+        return t("headline.by_counted")
+    return ""
 
 
 def ranks_in_words(ranks: Mapping[str, float]) -> list[str]:
@@ -183,32 +198,35 @@ def ranks_in_words(ranks: Mapping[str, float]) -> list[str]:
     first = [model for model, rank in ranks.items() if rank == 1]
     rest = [model for model in ranks if model not in first]
     if len(first) > 1 or not rest:
-        return [_share(first, 1)]
-    rank = ranks[rest[0]]
-    return [_share(first, 1), _share([model for model in rest if ranks[model] == rank], rank)]
+        return [_rank_clause(first, 1)]
+    next_rank = ranks[rest[0]]
+    next_models = [model for model in rest if ranks[model] == next_rank]
+    return [_rank_clause(first, 1), _rank_clause(next_models, next_rank)]
 
 
-def _share(models: Sequence[str], rank: float) -> str:
+def _rank_clause(models: Sequence[str], rank: float) -> str:
     key = "headline.share_rank" if len(models) > 1 else "headline.has_rank"
-    return t(key, models=names(models), rank=rank)
+    return t(key, models=enumeration(models), rank=rank)
 
 
-def _gathering(standings: Sequence[Standing]) -> list[str]:
-    young = [line for line in standings if line.trust == "provisional"]
+def _gathering_clauses(standings: Sequence[Standing]) -> list[str]:
+    provisional = [line for line in standings if line.trust == "provisional"]
     unbeaten = [
-        line.model for line in young if line.status is Status.UNBEATEN and line.votes >= TRUSTED
+        line.model
+        for line in provisional
+        if line.status is Status.UNBEATEN and line.votes >= TRUSTED
     ]
-    others = [line.model for line in young if line.model not in unbeaten]
+    others = [line.model for line in provisional if line.model not in unbeaten]
     clauses = []
     if unbeaten:
-        clauses.append(t("headline.unbeaten", count=len(unbeaten), models=names(unbeaten)))
+        clauses.append(t("headline.unbeaten", count=len(unbeaten), models=enumeration(unbeaten)))
     if others:
-        clauses.append(t("headline.gathering", count=len(others), models=names(others)))
+        clauses.append(t("headline.gathering", count=len(others), models=enumeration(others)))
     return clauses
 
 
-def names(models: Sequence[str]) -> str:
-    """Returns up to three names and the number of others, as an enumeration."""
+def enumeration(models: Sequence[str]) -> str:
+    """Returns up to MOST_NAMES names and the number of others, as in "A, B and 3 more"."""
     parts = [shortened(named(name), _LETTERS) for name in models[:MOST_NAMES]]
     more = len(models) - len(parts)
     if more:

@@ -12,7 +12,7 @@ from arena.ratings.shares import Share
 from arena.ratings.votes import Outcome
 
 LEAST_VOTES = 2
-"""The least votes on an item among a model's best or worst."""
+"""The fewest votes on an item among a model's best or worst."""
 MOST_ITEMS = 3
 
 
@@ -31,6 +31,7 @@ class ModelResults:
     wins: int
     losses: int
     families: Mapping[str, Share]
+    """The shares by family name."""
     opponents: Mapping[str, Share]
     """The shares by the other model's name, in the board's order."""
     best: tuple[ItemShare, ...]
@@ -41,10 +42,9 @@ class ModelResults:
 
 def model_results(board: Board, model: str, families: Mapping[int, str]) -> ModelResults | None:
     """Returns a model's results; None if it is not on the board. `families` are names by code."""
-    lines = [line for line in board.standings if line.model == model]
-    if not lines:
+    line = next((line for line in board.standings if line.model == model), None)
+    if line is None:
         return None
-    (line,) = lines
     place = board.counts.places[line.code]
     decided = board.counts.decided
     results = ModelResults(
@@ -71,45 +71,49 @@ def _with_statistics(
     place = statistics.codes.index(code)
     family_codes, family = np.unique(board_votes.family, return_inverse=True)
     family_shares = shares_of(board_votes, place, family, len(family_codes))
-    of_families = dict(zip(family_codes.tolist(), family_shares, strict=True))
+    by_family = dict(zip(family_codes.tolist(), family_shares, strict=True))
     opponent = np.where(board_votes.votes.a == place, board_votes.votes.b, board_votes.votes.a)
     opponent_shares = shares_of(board_votes, place, opponent, len(statistics.codes))
-    against = dict(zip(statistics.codes, opponent_shares, strict=True))
-    best, worst = _extremes(board, place)
+    by_opponent = dict(zip(statistics.codes, opponent_shares, strict=True))
+    opponents = {}
+    for line in board.standings:
+        share = by_opponent.get(line.code)
+        if share is not None and share.n:
+            opponents[line.model] = share
+    extremes = _extremes(board, place)
     return replace(
         results,
         families={
             families[code]: share
-            for code, share in of_families.items()
+            for code, share in by_family.items()
             if code in families and share.n
         },
-        opponents={
-            line.model: against[line.code]
-            for line in board.standings
-            if against.get(line.code, _NONE).n
-        },
-        best=best,
-        worst=worst,
+        opponents=opponents,
+        best=extremes.best,
+        worst=extremes.worst,
         votes=statistics.votes,
     )
 
 
-_NONE = Share(0, 0, 0.0, 1.0)
+class _Extremes(NamedTuple):
+    """A model's items with its best and its worst shares."""
+
+    best: tuple[ItemShare, ...] = ()
+    worst: tuple[ItemShare, ...] = ()
 
 
-def _extremes(board: Board, place: int) -> tuple[tuple[ItemShare, ...], tuple[ItemShare, ...]]:
-    """Returns the items with its best and its worst shares, by the nearer end of each share's interval."""
+def _extremes(board: Board, place: int) -> _Extremes:
+    """Returns the items with the extreme shares, by the end of each share's interval that is nearer to a half."""
     assert board.statistics is not None
     board_votes = board.statistics.board_votes
     votes = board_votes.votes
     if votes.items is None:
-        return (), ()
-    decided_on_items = (
-        ((votes.a == place) | (votes.b == place))
-        & (votes.outcome != Outcome.TIE)
-        & (votes.items > 0)
-    )
-    items, item = np.unique(np.where(decided_on_items, votes.items, 0), return_inverse=True)
+        return _Extremes()
+    is_of_model = (votes.a == place) | (votes.b == place)
+    is_decided = votes.outcome != Outcome.TIE
+    # Item 0 stands for unknown items, and here for votes that don't count too.
+    items_of_votes = np.where(is_of_model & is_decided & (votes.items > 0), votes.items, 0)
+    items, item = np.unique(items_of_votes, return_inverse=True)
     shares = shares_of(board_votes, place, item, len(items))
     candidates = [
         ItemShare(code, share)
@@ -120,4 +124,4 @@ def _extremes(board: Board, place: int) -> tuple[tuple[ItemShare, ...], tuple[It
     lost = [item for item in candidates if 2 * item.share.hits < item.share.n]
     won.sort(key=lambda item: -item.share.low)
     lost.sort(key=lambda item: item.share.high)
-    return tuple(won[:MOST_ITEMS]), tuple(lost[:MOST_ITEMS])
+    return _Extremes(best=tuple(won[:MOST_ITEMS]), worst=tuple(lost[:MOST_ITEMS]))

@@ -26,8 +26,9 @@ class BoardEntry(NamedTuple):
     """As `Leaderboard.choose` takes it: single or multiple."""
     votes: int
     leaders: Sequence[str] | None
-    """The first models; empty if no model has a rank, None while ranks are being computed."""
+    """The names of the first models; empty if no model has a rank, None while ranks are being computed."""
     models: frozenset[str]
+    """The names of all of the board's models."""
 
 
 class Overview:
@@ -41,10 +42,12 @@ class Overview:
         self._read_at: float | None = None
 
     def entries(self) -> tuple[BoardEntry, ...]:
+        """Returns the boards, the one with the most votes first."""
         with self._lock:
-            early = any(entry.leaders is None for entry in self._entries)
-            keep = min(self._seconds, EARLY_SECONDS) if early else self._seconds
-            if self._read_at is None or time.monotonic() - self._read_at >= keep:
+            seconds = self._seconds
+            if any(entry.leaders is None for entry in self._entries):
+                seconds = min(seconds, EARLY_SECONDS)
+            if self._read_at is None or time.monotonic() - self._read_at >= seconds:
                 self._entries = tuple(self._read())
                 self._read_at = time.monotonic()
             return self._entries
@@ -60,7 +63,7 @@ class Overview:
         """Returns the board of these names as `Leaderboard.choose` does.
 
         Without names, or with an unknown source, it is the board with most votes; `model`: among this model's boards.
-        Raises BoardSelectionError.
+        `narrowed` are the other parameters of `Leaderboard.choose`. Raises BoardSelectionError.
         """
         if not (source and images):
             for entry in self.entries():
@@ -72,12 +75,15 @@ class Overview:
         choice = self._leaderboard.choose(source, images, **narrowed)
         if choice is None or source in ("", choice.source):
             return choice
+        # The source is unknown, and the leaderboard chose another by its own rule.
         return self.choose("", images, model, **narrowed)
 
     def _read(self) -> list[BoardEntry]:
         entries = []
-        first = self._leaderboard.choose("", "single")
-        for source in first.sources[-MOST_SOURCES:] if first else ():
+        default = self._leaderboard.choose("", "single")
+        if default is None:
+            return []
+        for source in default.sources[-MOST_SOURCES:]:
             for images in ("single", "multiple"):
                 choice = self._leaderboard.choose(source, images)
                 board = choice and self._leaderboard.board(choice.key)
@@ -87,6 +93,10 @@ class Overview:
 
 
 def _entry(source: str, images: str, board: Board) -> BoardEntry:
-    first = None if board.statistics is None else leaders(board)
-    models = frozenset(line.model for line in board.standings)
-    return BoardEntry(source, images, board.votes, first, models)
+    return BoardEntry(
+        source=source,
+        images=images,
+        votes=board.votes,
+        leaders=None if board.statistics is None else leaders(board),
+        models=frozenset(line.model for line in board.standings),
+    )

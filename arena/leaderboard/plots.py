@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from arena.leaderboard.board import Board, Standing
-from arena.leaderboard.headline import only_for
+from arena.leaderboard.headline import voters_caveat
 from arena.leaderboard.service import Leaderboard
 from arena.leaderboard.statistics import FLOOR, FamilyRatings
 from arena.locale import named, t
@@ -28,52 +28,53 @@ MOST_OVER_TIME = 20
 """Models in the table of ratings over time."""
 
 
-def _chances(board: Board, _: Leaderboard) -> Plot:
+def _win_chances(board: Board, _: Leaderboard) -> Plot:
+    """Plots the predicted win rates of models with at least FLOOR votes."""
     rated = [line for line in board.standings if line.votes >= FLOOR]
     places = [board.counts.places[line.code] for line in rated]
-    plot = win_rate_plot(
-        [named(line.model) for line in rated], win_chances(board.fit)[np.ix_(places, places)]
-    )
-    return _or_in_words(plot, len(rated) > 1, t("plots.no_two", count=FLOOR))
+    chances = win_chances(board.fit)[np.ix_(places, places)]
+    plot = win_rate_plot([named(line.model) for line in rated], chances)
+    return _plot_or_words(plot, len(rated) > 1, t("plots.no_two", count=FLOOR))
 
 
 def _battles(board: Board, _: Leaderboard) -> Plot:
     """Plots the counts of all models, including those with too few votes for a rating."""
     places = [board.counts.places[line.code] for line in board.standings]
-    return battle_count_plot(
-        [named(line.model) for line in board.standings], board.counts.wins[np.ix_(places, places)]
-    )
+    wins = board.counts.wins[np.ix_(places, places)]
+    return battle_count_plot([named(line.model) for line in board.standings], wins)
 
 
 def _history(board: Board, leaderboard: Leaderboard) -> Plot:
-    past = leaderboard.history(board.key)
-    column = {code: place for place, code in enumerate(past.codes)}
+    """Plots the ratings over time of models with at least FLOOR votes."""
+    history = leaderboard.history(board.key)
+    column = {code: place for place, code in enumerate(history.codes)}
     lines = []
-    for line in _largest(board)[:MOST_OVER_TIME]:
-        if line.votes >= FLOOR and line.code in column:
-            ratings = past.ratings[:, column[line.code]]
+    for standing in _first_group(board)[:MOST_OVER_TIME]:
+        if standing.votes >= FLOOR and standing.code in column:
+            ratings = history.ratings[:, column[standing.code]]
             rounded = [None if np.isnan(rating) else round(rating, 1) for rating in ratings]
-            lines.append(RatingLine(named(line.model), rounded))
-    plot = history_plot([str(day) for day in past.days], lines)
+            lines.append(RatingLine(named(standing.model), rounded))
+    plot = history_plot([str(day) for day in history.days], lines)
     if len(lines) < len(board.standings):
         shown = t("plots.models_shown", shown=len(lines), count=len(board.standings))
         plot = replace(plot, note=f"{plot.note}{t('pages.gap')}{shown}")
-    plot = _or_in_words(plot, bool(past.days), t("plots.no_times"))
-    return _or_in_words(plot, bool(lines or not past.days), t("plots.no_model", count=FLOOR))
+    if not history.days:
+        return _only_words(plot, t("plots.no_times"))
+    return _plot_or_words(plot, bool(lines), t("plots.no_model", count=FLOOR))
 
 
 def _against_reference(board: Board, leaderboard: Leaderboard) -> Plot:
     """Plots the win rates against the reference by family of the models that met it."""
     shares = leaderboard.reference_shares(board)
-    met = {code for rates in shares.values() for code, share in rates.items() if share.n}
+    met: set[int] = set()
+    for by_model in shares.values():
+        met.update(code for code, share in by_model.items() if share.n)
     families = sorted(shares, key=str.casefold)
     lines = [line for line in board.standings if line.code in met]
     cells = [[_win_rate(shares[family][line.code]) for line in lines] for family in families]
-    plot = family_win_rate_plot(
-        [*map(named, families)], [named(line.model) for line in lines], cells
-    )
-    plot = _marked(plot, board)
-    return _or_in_words(plot, bool(met), t("plots.no_reference"))
+    models = [named(line.model) for line in lines]
+    plot = _with_caveat(family_win_rate_plot([*map(named, families)], models, cells), board)
+    return _plot_or_words(plot, bool(met), t("plots.no_reference"))
 
 
 def _win_rate(share: Share) -> WinRateCell | None:
@@ -94,26 +95,29 @@ def _families(board: Board, leaderboard: Leaderboard) -> Plot:
     lines = [line for line in board.standings if is_rated(line)]
     families = sorted(ratings, key=str.casefold)
     cells = [[_rating(ratings[family], place[line.code]) for line in lines] for family in families]
-    plot = family_rating_plot([*map(named, families)], [named(line.model) for line in lines], cells)
-    plot = _marked(plot, board)
-    plot = _or_in_words(plot, bool(families), t("plots.no_families"))
-    return _or_in_words(
-        plot, bool(lines or not families), t("plots.no_model_in_family", count=FLOOR)
-    )
+    models = [named(line.model) for line in lines]
+    plot = _with_caveat(family_rating_plot([*map(named, families)], models, cells), board)
+    if not families:
+        return _only_words(plot, t("plots.no_families"))
+    return _plot_or_words(plot, bool(lines), t("plots.no_model_in_family", count=FLOOR))
 
 
-def _marked(plot: Plot, board: Board) -> Plot:
+def _with_caveat(plot: Plot, board: Board) -> Plot:
     """Returns a plot with a note if its intervals are for these voters only."""
-    only = only_for(board)
-    if not only:
+    caveat = voters_caveat(board)
+    if not caveat:
         return plot
-    note = t("pages.gap").join((plot.note, t("plots.only", only=only)))
+    note = t("pages.gap").join((plot.note, t("plots.only", only=caveat)))
     return replace(plot, note=note)
 
 
-def _or_in_words(plot: Plot, has_data: bool, words: str) -> Plot:
+def _plot_or_words(plot: Plot, has_data: bool, words: str) -> Plot:
     """Returns a plot, or a sentence in its place if it has no data."""
-    return plot if has_data else replace(plot, note=words, drawing=None, table=None)
+    return plot if has_data else _only_words(plot, words)
+
+
+def _only_words(plot: Plot, words: str) -> Plot:
+    return replace(plot, note=words, drawing=None, table=None)
 
 
 def _rating(family: FamilyRatings, place: int) -> RatingCell | None:
@@ -127,12 +131,13 @@ def _rating(family: FamilyRatings, place: int) -> RatingCell | None:
     )
 
 
-def _largest(board: Board) -> tuple[Standing, ...]:
+def _first_group(board: Board) -> tuple[Standing, ...]:
+    """Returns the largest group of comparable models."""
     return board.groups[0] if board.groups else ()
 
 
 PLOTS: Mapping[str, Callable[[Board, Leaderboard], Plot]] = {
-    "Predicted win rates": _chances,
+    "Predicted win rates": _win_chances,
     "Battles": _battles,
     "Over time": _history,
     "Categories": _families,

@@ -16,7 +16,7 @@ from arena.leaderboard.board import BoardKey, VoteKind
 from arena.live.votes import live_sources
 from arena.settings import BoardVoters
 
-_NEWEST: tuple[VoteKind, ...] = ("imported", "live", "bank")
+_LEAST_DEFAULT_FIRST: tuple[VoteKind, ...] = ("imported", "live", "bank")
 """Kinds of sources; the default source is of the last kind that has any."""
 
 
@@ -30,6 +30,7 @@ class BoardSource(NamedTuple):
     label: str
     kind: VoteKind
     code: int
+    """The source's number among those of its kind; newer ones are larger."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class BoardSelection:
 
     key: BoardKey
     source: str
+    """The source's label."""
     family: str | None
     votes: BoardVoters | None
     """The voters that are shown; None if there is only one board."""
@@ -69,7 +71,7 @@ def board_sources(connection: Connection, votes: pd.DataFrame) -> list[BoardSour
 
 
 def closed_labels(connection: Connection) -> dict[tuple[str, int], str]:
-    """Returns the labels of boards that are hidden while a campaign on their source runs."""
+    """Returns the labels, by kind and source, of boards that are hidden while a campaign on their source runs."""
     closed = closed_sources(connection)
     return {
         ("bank", source.id): f"{source.name} (closed while its campaign runs)"
@@ -78,17 +80,19 @@ def closed_labels(connection: Connection) -> dict[tuple[str, int], str]:
     }
 
 
-def first_source(sources: Sequence[BoardSource]) -> BoardSource:
+def default_source(sources: Sequence[BoardSource]) -> BoardSource:
     """Returns the default source: the newest of the bank, else of live votes, else of imported ones."""
-    return max(sources, key=lambda source: (_NEWEST.index(source.kind), source.code))
+    return max(sources, key=lambda source: (_LEAST_DEFAULT_FIRST.index(source.kind), source.code))
 
 
-def day_of(text: object) -> date | None:
+def parse_day(text: object) -> date | None:
     """Parses a day; None for a blank. Raises BoardSelectionError for anything else."""
     if not isinstance(text, str) or not text.strip():
         return None
+    day = None
     with suppress(ValueError):
         day = date.fromisoformat(text.strip())
-        if 1970 <= day.year < 9999 and str(day) == text.strip():
-            return day
-    raise BoardSelectionError(f"Days are written as 2026-01-31, not {text[:20]!r}.")
+    # Python reads other forms too, such as 20260131.
+    if day is None or str(day) != text.strip() or not 1970 <= day.year < 9999:
+        raise BoardSelectionError(f"Days are written as 2026-01-31, not {text[:20]!r}.")
+    return day

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from arena.battles.settlements import extend_record, read_record, source_board
+from arena.battles.settlements import extend_record, read_record, source_board_name
 from arena.battles.vote_table import VoteTable, rows_of, values
 from arena.campaign_battles.spec import closed_sources
 from arena.database import Database
@@ -49,8 +49,8 @@ from arena.leaderboard.selection import (
     bank_sources,
     board_sources,
     closed_labels,
-    day_of,
-    first_source,
+    default_source,
+    parse_day,
 )
 from arena.leaderboard.statistics import (
     FamilyRatings,
@@ -65,18 +65,18 @@ from arena.settings import BoardVoters, CountRule, CountSettings
 
 EVERY_SECONDS = 60.0
 """The least seconds between two computations of a board's intervals or of its history."""
-MANY = 1000
+MANY_VOTES = 1000
 """The fewest votes of a board that EVERY_SECONDS is kept for; smaller boards are computed sooner."""
 RENEW_SECONDS = 1.0
 """The least seconds between two updates of a board that many visitors open at once."""
 CACHED_BOARDS = 64
+"""The most whole boards in memory."""
 CACHED_NARROWED = 32
-"""CACHED_BOARDS, CACHED_NARROWED: cached whole boards, and cached boards of one family or of some days, which never
-displace whole ones."""
+"""The most boards of one family or of some days in memory; they never displace whole ones."""
 EVERYONE = CountSettings()
 LOST_AT_ONCE = 100
 """The lost battles that are read at once, with their answers."""
-WAITING = 4
+MOST_WAITING = 4
 """The boards of one family or of some days that may wait for statistics; others have to ask again."""
 
 log = logging.getLogger(__name__)
@@ -89,9 +89,16 @@ class LostBattle(NamedTuple):
     """The battle's id; battles are sorted by it."""
     item: int
     winner: int
-    lost: str
-    """The model's answer."""
-    won: str
+    """The code of the other model."""
+    losing_answer: str
+    winning_answer: str
+
+
+class _CountableVotes(NamedTuple):
+    """The votes that a board may count, and the marks of their voters."""
+
+    frames: BoardFrames
+    marks: VoterMarks
 
 
 class Leaderboard:
@@ -120,16 +127,16 @@ class Leaderboard:
         self._flag_services = {
             rule: FlagService(database, rule, votes) for rule in (counted, EVERYONE)
         }
-        self._finder = ThreadPoolExecutor(1, "boards")
+        self._executor = ThreadPoolExecutor(1, "boards")
 
     @property
     def families(self) -> Mapping[int, str]:
         """Names by code, as of the last board."""
-        return self._inputs.last.families
+        return self._inputs.latest.families
 
     def close(self) -> None:
         """Finishes the computation in progress and starts no other."""
-        self._finder.shutdown(cancel_futures=True)
+        self._executor.shutdown(cancel_futures=True)
 
     def choose(
         self,
@@ -147,8 +154,8 @@ class Leaderboard:
         `votes` is "counted" or "everyone" if there are two boards, by default the official one's.
         Raises BoardSelectionError for a malformed day, a first day after the last, or votes that have no board.
         """
-        first = day_of(since)
-        last = day_of(until)
+        first = parse_day(since)
+        last = parse_day(until)
         if first and last and first > last:
             raise BoardSelectionError(
                 f"The first day, {first}, is after the last, {last}. Exchange them."
@@ -159,8 +166,8 @@ class Leaderboard:
             sources = board_sources(connection, cast)
             if not sources:
                 return None
-            labelled = [candidate for candidate in sources if candidate.label == source]
-            chosen = labelled[0] if labelled else first_source(sources)
+            with_label = [candidate for candidate in sources if candidate.label == source]
+            chosen = with_label[0] if with_label else default_source(sources)
             is_imported = chosen.kind == "imported"
             board_voters = None if is_imported else self._board_voters(connection, votes)
         whole = BoardKey(
@@ -171,19 +178,19 @@ class Leaderboard:
             everyone=board_voters == "everyone",
         )
         codes = families_of(frames_of(cast, inputs.imported, whole), whole)
-        voted = {inputs.families[code]: code for code in codes}
-        family_name = family if isinstance(family, str) and family in voted else None
-        family_code = voted[family_name] if family_name else None
+        family_codes = {inputs.families[code]: code for code in codes}
+        family_name = family if isinstance(family, str) and family in family_codes else None
+        family_code = None if family_name is None else family_codes[family_name]
         return BoardSelection(
             key=replace(whole, family=family_code, since=first, until=last),
             source=chosen.label,
             family=family_name,
             votes=board_voters,
             sources=tuple(candidate.label for candidate in sources),
-            families=tuple(sorted(voted, key=str.casefold)),
+            families=tuple(sorted(family_codes, key=str.casefold)),
         )
 
-    def closed(self) -> frozenset[str]:
+    def closed_sources(self) -> frozenset[str]:
         """Returns the sources with boards that are closed while a campaign on them is running."""
         with self._database.read() as connection:
             return closed_sources(connection)
@@ -198,9 +205,9 @@ class Leaderboard:
 
     def _board_voters(self, connection: Connection, votes: object) -> BoardVoters | None:
         """Returns the voters of the board that `votes` names, or of the official board; None if there is one board."""
-        boards: tuple[BoardVoters, ...] = (
-            ("everyone",) if self.counted.rule == "everyone" else ("counted", "everyone")
-        )
+        boards: tuple[BoardVoters, ...] = ("counted", "everyone")
+        if self.counted.rule == "everyone":
+            boards = ("everyone",)
         if votes and votes not in boards:
             raise BoardSelectionError(
                 f"The boards here have the votes of {' or '.join(boards)}, not {votes!r:.20}."
@@ -213,6 +220,7 @@ class Leaderboard:
         return official_board(connection, self.counted)
 
     def _settings(self, key: BoardKey) -> CountSettings:
+        """Returns the rule for the voters that count on a board."""
         return EVERYONE if key.everyone else self.counted
 
     def board(self, key: BoardKey, patience: float = 0.0) -> Board:
@@ -222,8 +230,8 @@ class Leaderboard:
         """
         state = self._cached(key)
         board_ = self._board(key, state)
-        if board_.statistics is None and patience and state.computing is not None:
-            wait([state.computing], patience)
+        if board_.statistics is None and patience and state.statistics_job is not None:
+            wait([state.statistics_job], patience)
             board_ = self._board(key, state)
         return board_
 
@@ -233,47 +241,48 @@ class Leaderboard:
         It is updated in the background, unless that happened in the last RENEW_SECONDS.
         """
         state = self._cached(key)
-        is_renewing = state.renewing is not None and not state.renewing.done()
-        if not is_renewing and time.monotonic() - state.renewed_at > RENEW_SECONDS:
-            state.renewed_at = time.monotonic()
+        is_updating = state.update_job is not None and not state.update_job.done()
+        if not is_updating and time.monotonic() - state.update_at > RENEW_SECONDS:
+            state.update_at = time.monotonic()
             with suppress(RuntimeError):  # closed
-                state.renewing = self._finder.submit(self.board, key)
-                state.renewing.add_done_callback(_tell)
+                state.update_job = self._executor.submit(self.board, key)
+                state.update_job.add_done_callback(_log_error)
         return state.board
 
     def history(self, key: BoardKey) -> History:
+        """Returns a board's ratings over time, read at most every `every` seconds."""
         state = self._cached(key)
         with state.turn:
             if state.history is None or time.monotonic() - state.history_at > self._every:
                 read_at = time.monotonic()
-                frames, marks = self._basis(key)
+                frames, marks = self._countable_votes(key)
                 state.history = history_of(frames, key, marks)
                 state.history_at = read_at
             return state.history
 
-    def family_ratings(self, made: Board) -> Mapping[str, FamilyRatings]:
+    def family_ratings(self, board_: Board) -> Mapping[str, FamilyRatings]:
         """Returns the ratings of a board's models by family name; empty until the board has statistics."""
-        if made.statistics is None:
+        if board_.statistics is None:
             return {}
-        state = self._cached(made.key)
+        state = self._cached(board_.key)
         with state.turn:
-            if state.families_of is not made.statistics:
-                state.families = family_ratings(made.statistics.board_votes)
-                state.families_of = made.statistics
+            if state.families_statistics is not board_.statistics:
+                state.families = family_ratings(board_.statistics.board_votes)
+                state.families_statistics = board_.statistics
             return {
                 self.families[ratings.family]: ratings
                 for ratings in state.families
                 if ratings.family in self.families
             }
 
-    def reference_shares(self, made: Board) -> Mapping[str, Mapping[int, Share]]:
+    def reference_shares(self, board_: Board) -> Mapping[str, Mapping[int, Share]]:
         """Returns the shares won against the reference, by family name and model; empty until there are statistics."""
-        if made.statistics is None or made.statistics.against is None:
+        if board_.statistics is None or board_.statistics.against is None:
             return {}
-        codes = made.statistics.codes
+        codes = board_.statistics.codes
         return {
             self.families[family]: dict(zip(codes, shares, strict=True))
-            for family, shares in made.statistics.against.families.items()
+            for family, shares in board_.statistics.against.families.items()
             if family in self.families
         }
 
@@ -283,33 +292,41 @@ class Leaderboard:
         """Returns the last battles on a bank's own items that a model lost, before the battle of this number."""
         if key.kind != "bank":
             return []
-        frames, marks = self._basis(key)
+        frames, marks = self._countable_votes(key)
         lost = lost_by(frames.cast, key, marks, model)
         if before is not None:
             lost = rows_of(lost, values(lost, "battle") < before)
         battles: list[LostBattle] = []
         for start in range(0, len(lost), LOST_AT_ONCE):
-            battles += self._in_use(lost.iloc[start : start + LOST_AT_ONCE])
+            battles += self._read_lost_battles(lost.iloc[start : start + LOST_AT_ONCE])
             if len(battles) >= most:
                 break
         return battles[:most]
 
-    def _in_use(self, lost: pd.DataFrame) -> list[LostBattle]:
+    def _read_lost_battles(self, lost: pd.DataFrame) -> list[LostBattle]:
         """Returns lost battles with their answers, except battles with a withdrawn answer."""
         answers = {*values(lost, "answer_a").tolist(), *values(lost, "answer_b").tolist()}
-        texts = select(ANSWER.c.id, ANSWER.c.text).where(
+        query = select(ANSWER.c.id, ANSWER.c.text).where(
             ANSWER.c.id.in_(answers), ANSWER.c.withdrawn_at.is_(None)
         )
         with self._database.read() as connection:
-            text = {row.id: row.text for row in connection.execute(texts)}
+            texts = {row.id: row.text for row in connection.execute(query)}
         columns = ("battle", "item", "winner", "left", "answer_a", "answer_b")
         rows = zip(*(values(lost, name).tolist() for name in columns), strict=True)
         battles = []
-        for battle, item, winner, left, a, b in rows:
-            won = a if left else b
-            other = b if left else a
-            if won in text and other in text:
-                battles.append(LostBattle(battle, item, winner, text[other], text[won]))
+        for battle, item, winner, has_left_won, a, b in rows:
+            won = a if has_left_won else b
+            lost_answer = b if has_left_won else a
+            if won in texts and lost_answer in texts:
+                battles.append(
+                    LostBattle(
+                        battle=battle,
+                        item=item,
+                        winner=winner,
+                        losing_answer=texts[lost_answer],
+                        winning_answer=texts[won],
+                    )
+                )
         return battles
 
     def health(self) -> list[BoardHealth]:
@@ -340,14 +357,16 @@ class Leaderboard:
             return state
 
     def _board(self, key: BoardKey, state: BoardState) -> Board:
+        """Counts a board's new votes, and makes the board again if its inputs have changed."""
         with state.turn:
             self._count(key, state)
-            entrants = self._inputs.last.entrants
+            entrants = self._inputs.latest.entrants
             statistics = state.statistics
             basis = (state.counts, entrants, statistics, state.import_summary, state.left_out)
-            if state.board is None or any(
-                old is not new for old, new in zip(state.basis, basis, strict=True)
-            ):
+            is_same = state.board is not None and all(
+                old is new for old, new in zip(state.basis, basis, strict=True)
+            )
+            if state.board is None or not is_same:
                 state.board = board(
                     key,
                     state.counts,
@@ -371,16 +390,19 @@ class Leaderboard:
         is_new = version != state.version
         if is_new:
             state.tally = NO_TALLY
-            state.tallied = 0
+            state.tallied_votes = 0
         frames = frames_of(final.votes, inputs.imported, key)
-        if len(frames.cast) > state.tallied:
-            news = tally(frames.cast.iloc[state.tallied :], key, inputs.marks[settings])
-            state.tally = state.tally + news
-            state.tallied = len(frames.cast)
+        if len(frames.cast) > state.tallied_votes:
+            new_votes = frames.cast.iloc[state.tallied_votes :]
+            state.tally = state.tally + tally(new_votes, key, inputs.marks[settings])
+            state.tallied_votes = len(frames.cast)
         elif not is_new:
             return
         state.version = version
-        left_out = state.tally.excluded(settings.rule) if key.kind != "imported" else NONE_LEFT_OUT
+        left_out = NONE_LEFT_OUT
+        if key.kind != "imported":
+            left_out = state.tally.excluded(settings.rule)
+        # An equal value is not replaced, since the board is made again for another object.
         if left_out != state.left_out:
             state.left_out = left_out
         if is_new:
@@ -399,12 +421,12 @@ class Leaderboard:
             state.imported = counts_of(frames.imported, imported_mask(frames.imported, key))
             state.import_summary = import_summary(frames.imported, key, inputs.imported_sources)
 
-    def _basis(self, key: BoardKey) -> tuple[BoardFrames, VoterMarks]:
-        """Returns the votes that a board may count, and the marks of their voters."""
+    def _countable_votes(self, key: BoardKey) -> _CountableVotes:
         final = self._votes.read()
         with self._database.read() as connection:
             inputs = self._inputs.read(connection)
-        return frames_of(final.votes, inputs.imported, key), inputs.marks[self._settings(key)]
+        frames = frames_of(final.votes, inputs.imported, key)
+        return _CountableVotes(frames, inputs.marks[self._settings(key)])
 
     def _schedule_statistics(self, key: BoardKey, state: BoardState) -> None:
         """Schedules statistics for new counts, and a check of the counts, at most every `every` seconds.
@@ -413,40 +435,41 @@ class Leaderboard:
         """
         with self._lock:
             self._narrowed_jobs = [job for job in self._narrowed_jobs if not job.done()]
-            is_full = key.narrowed and len(self._narrowed_jobs) >= WAITING
-            pause = self._every * min(1, state.counts.votes / MANY)
+            is_full = key.narrowed and len(self._narrowed_jobs) >= MOST_WAITING
+            pause = self._every * min(1, state.counts.votes / MANY_VOTES)
             if state.is_waiting or is_full or time.monotonic() - state.scheduled_at < pause:
                 return
             state.scheduled_at = time.monotonic()
             with suppress(RuntimeError):  # closed
-                state.computing = self._finder.submit(self._compute_statistics, key, state)
-                state.computing.add_done_callback(_tell)
+                state.statistics_job = self._executor.submit(self._compute_statistics, key, state)
+                state.statistics_job.add_done_callback(_log_error)
                 if key.narrowed:
-                    self._narrowed_jobs.append(state.computing)
+                    self._narrowed_jobs.append(state.statistics_job)
 
     def _compute_statistics(self, key: BoardKey, state: BoardState) -> None:
+        """Computes a board's statistics if its counts or the bank are new, then compares the votes with the stored."""
         counts = state.counts
         bank = state.version.bank if state.version else -1
-        is_new = counts is not state.counted_for or bank != state.bank_version
+        is_new = counts is not state.statistics_counts or bank != state.statistics_bank
         if is_new and counts.votes:
             self._flag_services[self._settings(key)].look()
-            statistics = self._new_statistics(key, state.statistics)
+            statistics = self._new_statistics(key, before=state.statistics)
             if statistics:
                 state.statistics = statistics
                 state.computed_at = time.monotonic()
-            state.counted_for = counts
-            state.bank_version = bank
+            state.statistics_counts = counts
+            state.statistics_bank = bank
         self._votes.check()
 
     def _new_statistics(self, key: BoardKey, before: Statistics | None) -> Statistics | None:
         """Returns a board's statistics, also settled in its record; None without votes."""
-        frames, marks = self._basis(key)
-        entrants = self._inputs.last.entrants
-        source = self._inputs.last.imported_sources.get(key.source)
+        frames, marks = self._countable_votes(key)
+        entrants = self._inputs.latest.entrants
+        source = self._inputs.latest.imported_sources.get(key.source)
         is_judged = key.kind == "imported" and source is not None and source.judge
         board_votes = votes_of(frames, key, marks, is_judged)
         with self._database.read() as connection:
-            name = board_name(connection, key, self._settings(key).rule)
+            name = record_name(connection, key, self._settings(key).rule)
             record = read_record(connection, name) if name else None
         if not len(board_votes.votes):
             return None
@@ -458,23 +481,26 @@ class Leaderboard:
             record = extend_record(self._database, name, record, statistics.codes, statistics.look)
             statistics = replace(statistics, settled=record.settled)
         if name and key.kind != "imported":
-            earlier = before and before.takeover
+            earlier = before.takeover if before else None
             statistics = replace(statistics, takeover=takeover(board_votes, statistics, earlier))
         return statistics
 
 
-def board_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | None:
-    """Returns the name of a board's record; None for a narrowed board."""
+def record_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | None:
+    """Returns the name of a board's record; None for a board without one: narrowed, or with flagged votes."""
     if key.narrowed or not key.unflagged:
         return None
     source = {"bank": SOURCE.c, "imported": IMPORTED_SOURCE.c}.get(key.kind)
-    name = key.source
+    name = key.source  # Live sources have a number only.
     if source:
         name = connection.scalar(select(source.name).where(source.id == key.source))
-    return source_board(key.kind, key.multi, rule, str(name))
+    return source_board_name(key.kind, key.multi, rule, str(name))
 
 
-def _tell(computing: "Future[Any]") -> None:
+def _log_error(job: "Future[Any]") -> None:
     """Logs an error that kept a board's statistics from being computed."""
-    if not computing.cancelled() and (error := computing.exception()) is not None:
+    if job.cancelled():
+        return
+    error = job.exception()
+    if error is not None:
         log.error("a board's intervals could not be computed", exc_info=error)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.bradley_terry import Status, Strengths, bradley_terry, win_matrix
-from arena.ratings.clusters import are_several, cluster_codes
+from arena.ratings.clusters import cluster_codes, has_several
 from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.fragility import fragility
 from arena.ratings.intervals import Bounds, Intervals, intervals
@@ -240,7 +240,7 @@ def _overturn(fit: Strengths, board_votes: BoardVotes, ranked: np.ndarray) -> Ov
 
 def _by_voter(board_votes: BoardVotes, votes: Votes) -> list[Codes]:
     """Returns the voters of some of a board's votes as clusters; empty if the board has too few voters."""
-    return [cluster_codes(votes, "voter")] if are_several(board_votes.votes.voters) else []
+    return [cluster_codes(votes, "voter")] if has_several(board_votes.votes.voters) else []
 
 
 def _left_effects(board_votes: BoardVotes) -> Floats:

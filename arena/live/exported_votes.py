@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Row, Select, case, func, literal, null, select
 
-from arena.battles.tables import BATTLE, IS_LIVE, RANKED, SEAT, TURN
+from arena.battles.tables import BATTLE, IS_LIVE, IS_RANKED, SEAT, TURN
 from arena.formats.base import Vote
 from arena.items.store import ANSWER, FAMILY, ITEM, SOURCE
 from arena.live.votes import LIVE_SOURCES
@@ -45,7 +45,7 @@ def bank_votes() -> Select:
         SOURCE.c.name.label("source"),
     )
     return query.where(
-        RANKED,
+        IS_RANKED,
         ~IS_LIVE,
         BATTLE.c.seat_id.is_(None) | BATTLE.c.seat_id.in_(_CONFIRMED_SEATS),
         ITEM.c.id == BATTLE.c.item_id,
@@ -69,7 +69,7 @@ def live_votes() -> Select:
         case((BATTLE.c.item_id.is_(None), own.label), else_=items.label).label("source"),
     )
     joined = BATTLE.outerjoin(ITEM, ITEM.c.id == BATTLE.c.item_id)
-    ranked = query.select_from(joined).where(RANKED, IS_LIVE)
+    ranked = query.select_from(joined).where(IS_RANKED, IS_LIVE)
     return ranked.order_by(BATTLE.c.final_number)
 
 

@@ -13,8 +13,8 @@ from arena.battles.choices import (
     ChoiceStore,
     attempt_of,
     check_among,
+    parse_token,
     phase,
-    token_parts,
 )
 from arena.battles.quotas import LIMITS, Quotas
 from arena.battles.tables import BATTLE, IS_LIVE, LIVE_FAILURE, TURN
@@ -292,7 +292,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
                 outside = "stopped"
             elif any(turn.named for turn in stored.turns):
                 outside = "named itself"
-            return self._choose(connection, row, token_parts(token)[1], choice, terms, outside)
+            return self._choose(connection, row, parse_token(token).attempt, choice, terms, outside)
 
     def models(self, battle: int) -> Names:
         """Returns the bank's names of a battle's models, never for a page.

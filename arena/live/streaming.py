@@ -13,7 +13,14 @@ from contextlib import aclosing, suppress
 from typing import Literal, NamedTuple
 
 from arena.markdown import visible_text
-from arena.thinking import Loading, ShownAnswer, ThinkingStream, Thought, parted, says_something
+from arena.thinking import (
+    Loading,
+    ShownAnswer,
+    ThinkingStream,
+    Thought,
+    says_something,
+    split_thinking,
+)
 from arena.types import SIDES, VLM, ModelError, ModelTrouble, Side, Usage
 
 FRAME_SECONDS = 0.08
@@ -158,7 +165,7 @@ class SideText:
     @property
     def answer(self) -> ShownAnswer:
         """The shown text, without the thinking in it."""
-        thinking, text = parted(self.text)
+        thinking, text = split_thinking(self.text)
         thoughts = "\n\n".join(filter(None, (self._thinking.thinking, thinking)))
         return ShownAnswer(text, thoughts, self.is_cut and self.is_complete)
 

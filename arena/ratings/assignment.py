@@ -10,6 +10,7 @@ for the generator."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -18,17 +19,20 @@ from arena.ratings.bradley_terry import Strengths
 from arena.ratings.settled import Order
 from arena.ratings.votes import Codes, Floats
 
-UNIFORM = 0.2
+UNIFORM_SHARE = 0.2
 """The share of *settle*'s draws that take any pair, so that every order gets votes."""
 Code = TypeVar("Code", int, np.ndarray)
 
 
 def pair_number(low: Code, high: Code, models: int) -> Code:
-    """Returns the row of a pair in `Served`, or of an array of pairs."""
+    """Returns the row of a pair (low < high) in `Served.votes`, or the rows of an array of pairs.
+
+    Pairs are numbered as `np.triu_indices` lists them: (0, 1), (0, 2), ..., (1, 2), ...
+    """
     return low * (2 * models - low - 3) // 2 + high - 1
 
 
-class Assigned(NamedTuple):
+class Assignment(NamedTuple):
     """A pair of models, by code, on an item, and the probability with which the pair was drawn."""
 
     low: int
@@ -37,113 +41,135 @@ class Assigned(NamedTuple):
     probability: float
 
 
+class Pairs(NamedTuple):
+    """The models of each pair, by code."""
+
+    low: Codes
+    high: Codes
+
+
 @dataclass(frozen=True, eq=False)
 class Served:
     """The votes served so far, and the tuples that may be served: pairs x items."""
 
     models: int
     votes: Codes
-    wanted: np.ndarray
-    """The mask of tuples that lack votes; both models have answered the item."""
+    lacks_votes: np.ndarray
+    """The mask of tuples that may be served; both models have answered the item."""
 
     @cached_property
-    def pairs(self) -> tuple[Codes, Codes]:
-        """Lower and higher model of each pair."""
-        return np.triu_indices(self.models, 1)
+    def pairs(self) -> Pairs:
+        return Pairs(*np.triu_indices(self.models, 1))
 
     @property
-    def started(self) -> "Served":
-        """The same, with only started tuples wanted."""
-        return replace(self, wanted=self.wanted & (self.votes > 0))
+    def only_started(self) -> "Served":
+        """The same, where only tuples with votes may be served."""
+        return replace(self, lacks_votes=self.lacks_votes & (self.votes > 0))
 
-    def tuples_left(self, seat: Sequence[Assigned]) -> np.ndarray:
+    def tuples_left(self, seat: Sequence[Assignment]) -> np.ndarray:
         """Returns the mask of tuples that a seat may have, without its items."""
-        left = self.wanted.copy()
-        left[:, [assigned.item for assigned in seat]] = False
+        left = self.lacks_votes.copy()
+        left[:, [assignment.item for assignment in seat]] = False
         return left
 
     def assign(
         self, pair: int, left: np.ndarray, probability: float, coin: np.random.Generator
-    ) -> Assigned:
-        """Assigns the remaining item that is least served with this pair, then least served overall."""
+    ) -> Assignment:
+        """Assigns the remaining item that is least served with this pair, then least served overall, then by chance.
+
+        `left` is the mask of `tuples_left`, `probability` that with which the pair was drawn.
+        """
         items = np.flatnonzero(left[pair])
-        order = np.lexsort(
-            (coin.random(len(items)), self.votes.sum(0)[items], self.votes[pair, items])
-        )
-        return Assigned(
-            int(self.pairs[0][pair]), int(self.pairs[1][pair]), int(items[order[0]]), probability
+        votes_with_pair = self.votes[pair, items]
+        votes_overall = self.votes.sum(0)[items]
+        # The last key sorts first.
+        order = np.lexsort((coin.random(len(items)), votes_overall, votes_with_pair))
+        return Assignment(
+            low=int(self.pairs.low[pair]),
+            high=int(self.pairs.high[pair]),
+            item=int(items[order[0]]),
+            probability=probability,
         )
 
 
-def finishing_first(served: Served, draw: Callable[[Served], Assigned | None]) -> Assigned | None:
+def draw_started_first(
+    served: Served, draw: Callable[[Served], Assignment | None]
+) -> Assignment | None:
     """Draws among started tuples, or among all if the seat can have none of these."""
-    return draw(served.started) or draw(served)
+    return draw(served.only_started) or draw(served)
 
 
-def balanced(
-    served: Served, seat: Sequence[Assigned], size: int, coin: np.random.Generator
-) -> Assigned | None:
+def draw_balanced(
+    served: Served, seat: Sequence[Assignment], size: int, coin: np.random.Generator
+) -> Assignment | None:
     """Returns the next tuple of a seat of `size` tuples, no model in more than ceil(2 size / models) + 1; None if there
     is none.
 
     A pair is drawn only if the rest of the seat can still be filled: t more tuples can be, if the remaining places of
     the models, at most t each, add up to 2t.
     """
-    low, high = served.pairs
-    used = np.bincount(
-        [model for assigned in seat for model in (assigned.low, assigned.high)],
-        minlength=served.models,
-    )
-    room = -(-2 * size // served.models) + 1 - used
-    after = size - len(seat) - 1
-    usable = (
-        np.minimum(room, after).sum() - (room <= after)[low] - (room <= after)[high] >= 2 * after
-    )
-    left = served.tuples_left(seat)
-    able = left.any(1) & (room[low] > 0) & (room[high] > 0) & usable
-    if after < 0 or not able.any():
+    tuples_after = size - len(seat) - 1
+    if tuples_after < 0:
         return None
-    votes = np.where(able, served.votes.sum(1), np.inf)
+    low, high = served.pairs
+    seat_models = [assignment.low for assignment in seat]
+    seat_models += [assignment.high for assignment in seat]
+    most_places = ceil(2 * size / served.models) + 1
+    places = most_places - np.bincount(seat_models, minlength=served.models)
+    # A model of the drawn pair loses one of its places, which counts only if it has at most t.
+    loses_one = places <= tuples_after
+    places_after = np.minimum(places, tuples_after).sum()
+    places_after = places_after - loses_one[low] - loses_one[high]
+    can_fill_seat = places_after >= 2 * tuples_after
+    left = served.tuples_left(seat)
+    can_draw = left.any(1) & (places[low] > 0) & (places[high] > 0) & can_fill_seat
+    if not can_draw.any():
+        return None
+    votes = np.where(can_draw, served.votes.sum(1), np.inf)
     pairs = np.flatnonzero(votes == votes.min())
     return served.assign(int(coin.choice(pairs)), left, 1 / len(pairs), coin)
 
 
-def gains(fit: Strengths, orders: Sequence[Order]) -> Floats | None:
-    """Returns the information that a vote on each pair adds about the least settled order; None if all are settled."""
+def pair_gains(fit: Strengths, orders: Sequence[Order]) -> Floats | None:
+    """Returns what a vote on each pair takes from the variance of the least settled order (the formula is above), by
+    `pair_number`; None if all are settled.
+    """
     unsettled = [order for order in orders if order.state != "settled"]
     if not unsettled:
         return None
     order = min(unsettled, key=lambda order: order.progress)
-    pull = fit.inverse[order.above] - fit.inverse[order.below]
-    low, high = np.triu_indices(len(pull), 1)
-    return fit.chances[low, high] * fit.chances[high, low] * (pull[low] - pull[high]) ** 2
+    # d'C, where d is the strength of the model above less that of the model below.
+    covariance = fit.inverse[order.above] - fit.inverse[order.below]
+    low, high = np.triu_indices(len(covariance), 1)
+    vote_variance = fit.chances[low, high] * fit.chances[high, low]
+    return vote_variance * (covariance[low] - covariance[high]) ** 2
 
 
-def settle(
-    served: Served, seat: Sequence[Assigned], aims: Floats | None, coin: np.random.Generator
-) -> Assigned | None:
-    """Returns the next tuple of a seat, of the remaining pair with the largest gain, or of any in a share UNIFORM of
-    draws.
+def draw_settling(
+    served: Served, seat: Sequence[Assignment], gains: Floats | None, coin: np.random.Generator
+) -> Assignment | None:
+    """Returns the next tuple of a seat, of the remaining pair with the largest gain, or of any in a share
+    UNIFORM_SHARE of draws; None if there is none.
 
-    None if there is none. `aims` are the pairs' gains; None: all pairs are equally likely.
+    `gains` are those of `pair_gains`; None: all pairs are equally likely.
     """
     left = served.tuples_left(seat)
     pairs = np.flatnonzero(left.any(1))
     if not len(pairs):
         return None
     chances = np.full(len(pairs), 1 / len(pairs))
-    if aims is not None:
-        chances *= UNIFORM
-        chances[aims[pairs].argmax()] += 1 - UNIFORM
+    if gains is not None:
+        chances *= UNIFORM_SHARE
+        chances[gains[pairs].argmax()] += 1 - UNIFORM_SHARE
     drawn = int(coin.choice(len(pairs), p=chances))
     return served.assign(int(pairs[drawn]), left, float(chances[drawn]), coin)
 
 
-def fixed(served: Served, seat: Sequence[Assigned], tuples: np.ndarray) -> Assigned | None:
+def draw_fixed(served: Served, seat: Sequence[Assignment], tuples: np.ndarray) -> Assignment | None:
     """Returns the first row of `tuples` (lower model, higher model, item) that the seat may have, or None."""
     low, high, item = tuples.T
     is_left = served.tuples_left(seat)[pair_number(low, high, served.models), item]
     if not is_left.any():
         return None
     first = is_left.argmax()
-    return Assigned(int(low[first]), int(high[first]), int(item[first]), probability=1.0)
+    return Assignment(int(low[first]), int(high[first]), int(item[first]), probability=1.0)

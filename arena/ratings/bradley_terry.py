@@ -19,14 +19,15 @@ PRIOR = 0.5
 """The boards' prior: one tied game with a model of mean strength."""
 LEAST_PRIOR = 1e-4
 """The smallest prior that arithmetic distinguishes from none."""
-STEPS = 1000
+MOST_STEPS = 1000
 """The most Newton steps: enough to bring together models that are thousands of log odds apart."""
-HALVINGS = 100
+MOST_HALVINGS = 100
+"""The most halvings of one step."""
 LONGEST_STEP = 2.0
 """The longest step of a strength, in log odds: beyond it the curve is flat and carries no information."""
-SETTLED = 1e-10
+CONVERGED_STEP = 1e-10
 """The size of the next Newton step, in log odds, below which the fit has converged."""
-ROUNDED = 1e-9
+ROUNDING_GAIN = 1e-9
 """The gain in log likelihood that rounding may hide: a step that promises less and doesn't help ends the fit."""
 
 
@@ -75,7 +76,7 @@ class Strengths:
     def information(self) -> Floats:
         """Negative Hessian of the log likelihood (and prior) in strengths, pinned so that it is invertible."""
         likelihood = _Likelihood(self.wins, self.comparable, self.prior)
-        return likelihood.information(likelihood.at(self.strengths))
+        return likelihood.information(likelihood.evaluate(self.strengths))
 
     @cached_property
     def inverse(self) -> Floats:
@@ -84,15 +85,14 @@ class Strengths:
 
     def centring(self) -> Floats:
         """Matrix that centres strengths on their component's mean."""
-        numbered = ~np.isnan(self.ratings)
-        same = self.comparable & numbered[:, None] & numbered[None, :]
-        moved = np.eye(len(numbered), dtype=np.float64) - same / np.maximum(
-            same.sum(1, keepdims=True), 1
-        )
-        return moved.astype(np.float64, copy=False)
+        has_rating = ~np.isnan(self.ratings)
+        same = self.comparable & has_rating[:, None] & has_rating[None, :]
+        mean = same / np.maximum(same.sum(1, keepdims=True), 1)
+        centring = np.eye(len(has_rating), dtype=np.float64) - mean
+        return centring.astype(np.float64, copy=False)
 
-    def rated(self, strengths: Floats) -> Floats:
-        """Strengths (... x models) as ratings, centred as in this fit; NaN where this fit has no number."""
+    def to_ratings(self, strengths: Floats) -> Floats:
+        """Returns strengths (... x models) as ratings, centred as in this fit; NaN where this fit has no number."""
         ratings = strengths @ self.centring().T * ELO.points + ELO.start
         return np.where(np.isnan(self.ratings), np.nan, ratings)
 
@@ -124,12 +124,14 @@ def bradley_terry(wins: Floats, prior: float = PRIOR, start: Floats | None = Non
         raise ValueError(f"a prior is 0, which is none, or at least {LEAST_PRIOR}")
     groups = _groups((wins > 0).tobytes(), len(wins), prior > 0)
     same = groups.comparable
-    fitted = _newton(
-        _Likelihood(wins, same, prior), np.zeros(len(wins)) if start is None else start
-    )
-    numbered = (groups.components >= 0) & ((same.sum(1) > 1) | bool(prior))
-    placed = Strengths(
-        ratings=np.where(numbered, 0.0, np.nan),
+    if start is None:
+        start = np.zeros(len(wins))
+    fitted = _newton(_Likelihood(wins, same, prior), start)
+    has_rating = groups.components >= 0
+    if prior == 0:
+        has_rating &= same.sum(1) > 1
+    fit = Strengths(
+        ratings=np.where(has_rating, 0.0, np.nan),
         strengths=fitted.strengths,
         components=groups.components,
         comparable=same,
@@ -140,35 +142,35 @@ def bradley_terry(wins: Floats, prior: float = PRIOR, start: Floats | None = Non
         residual=fitted.point.residual,
         chances=fitted.point.chance,
     )
-    placed.ratings[:] = placed.rated(fitted.strengths)
-    return placed
+    # The centring asks which models have a rating, so the values come last.
+    fit.ratings[:] = fit.to_ratings(fitted.strengths)
+    return fit
 
 
 def win_chances(fit: Strengths) -> Floats:
     """Predicted win share of each model against each other: models x models, NaN where not comparable."""
-    return np.where(_rivals(fit), fit.chances, np.nan)
+    return np.where(_rival_mask(fit), fit.chances, np.nan)
 
 
 def mean_win_chances(fit: Strengths) -> Floats:
     """Predicted win share of each model against a comparable model drawn uniformly; NaN without one."""
-    rivals = _rivals(fit)
+    rivals = _rival_mask(fit)
     number = rivals.sum(1)
     return np.where(number, (fit.chances * rivals).sum(1) / np.maximum(number, 1), np.nan)
 
 
-def _rivals(fit: Strengths) -> np.ndarray:
+def _rival_mask(fit: Strengths) -> np.ndarray:
     """Mask of pairs with a predicted win share: models x models."""
-    numbered = ~np.isnan(fit.ratings)
-    return (
-        fit.comparable & numbered[:, None] & numbered[None, :] & ~np.eye(len(numbered), dtype=bool)
-    )
+    has_rating = ~np.isnan(fit.ratings)
+    is_other = ~np.eye(len(has_rating), dtype=bool)
+    return fit.comparable & has_rating[:, None] & has_rating[None, :] & is_other
 
 
 def _reach(links: np.ndarray) -> np.ndarray:
-    """Reachability between nodes: the links squared until nothing is added."""
+    """Mask of the nodes that each node reaches through links: the links squared until nothing is added."""
     reach = links | np.eye(len(links), dtype=bool)
     while not reach.all():
-        ways = reach.astype(np.float32)
+        ways = reach.astype(np.float32)  # Products of floats are fast, those of bools are not.
         further = (ways @ ways) > 0
         if (further == reach).all():
             break
@@ -177,53 +179,64 @@ def _reach(links: np.ndarray) -> np.ndarray:
 
 
 class _Groups(NamedTuple):
+    """The fields of these names in `Strengths`."""
+
     components: Codes
     comparable: np.ndarray
     statuses: tuple[Status, ...]
 
 
 @lru_cache(maxsize=64)
-def _groups(beat: bytes, models: int, prior: bool) -> _Groups:
+def _groups(beat_bytes: bytes, models: int, has_prior: bool) -> _Groups:
     """Comparable groups from who beat whom, a byte per pair; cached, since one more vote hardly ever changes them."""
-    won = np.frombuffer(beat, bool).reshape(models, models)
-    reach = _reach(won)
+    beat = np.frombuffer(beat_bytes, bool).reshape(models, models)
+    reach = _reach(beat)
     mutual = reach & reach.T
-    linked = mutual if mutual.all() else _reach(won | won.T)
-    components = _components(linked if prior else mutual, np.asarray((won | won.T).any(1)))
+    met = beat | beat.T
+    linked = mutual if mutual.all() else _reach(met)
+    components = _components(linked if has_prior else mutual, np.asarray(met.any(1)))
     same = (components[:, None] == components[None, :]) & (components >= 0)
     comparable = same | np.eye(models, dtype=bool)
-    for shared in (components, comparable):
-        shared.flags.writeable = False
-    return _Groups(components, comparable, _statuses(won, linked, mutual))
+    for array in (components, comparable):  # The cache shares them.
+        array.flags.writeable = False
+    return _Groups(components, comparable, _statuses(beat, linked, mutual))
 
 
 def _components(together: np.ndarray, played: np.ndarray) -> Codes:
     """Numbers the groups of an equivalence relation, the largest first, equal ones by their first model."""
-    first = together.argmax(1) if len(together) else np.zeros(0, np.intp)
-    groups = sorted(
-        set(first[played].tolist()), key=lambda group: (-int((first == group).sum()), group)
-    )
+    first_member = together.argmax(1) if len(together) else np.zeros(0, np.intp)
+    groups, sizes = np.unique(first_member[played], return_counts=True)
     components = np.full(len(together), -1)
-    for number, group in enumerate(groups):
-        components[(first == group) & played] = number
+    for number, group in enumerate(groups[np.argsort(-sizes, kind="stable")]):
+        components[(first_member == group) & played] = number
     return components
 
 
 def _statuses(beat: np.ndarray, linked: np.ndarray, mutual: np.ndarray) -> tuple[Status, ...]:
     """Status of each model, from who beat whom, which models battles link, and which wins link both ways."""
-    won = beat.any(1)
-    lost = beat.any(0)
+    won = np.asarray(beat.any(1))
+    lost = np.asarray(beat.any(0))
     size = mutual.sum(1)
     largest = np.max(np.where(linked, size[None, :], 0), axis=1, initial=0)
     # Of two equally large groups neither is the main body: both are separated.
     of_largest = (linked & (size[None, :] == largest[:, None])).sum(1)
-    body = (size > 1) & (size == largest) & (of_largest == size)
-    known = (Status.UNPLAYED, Status.UNBEATEN, Status.WINLESS, Status.RATED, Status.SEPARATED)
-    places = np.select([~won & ~lost, ~lost, ~won, body], range(4), 4)
-    return tuple(known[place] for place in places.tolist())
+    is_in_body = (size > 1) & (size == largest) & (of_largest == size)
+
+    def status(model: int) -> Status:
+        if not won[model] and not lost[model]:
+            return Status.UNPLAYED
+        if not lost[model]:
+            return Status.UNBEATEN
+        if not won[model]:
+            return Status.WINLESS
+        return Status.RATED if is_in_body[model] else Status.SEPARATED
+
+    return tuple(map(status, range(len(beat))))
 
 
 class _Point(NamedTuple):
+    """The likelihood around some strengths, by model."""
+
     chance: Floats
     """Win probability of each model against each other."""
     of_phantom: Floats
@@ -233,6 +246,7 @@ class _Point(NamedTuple):
 
     @property
     def residual(self) -> float:
+        """The largest slope of a model, in wins."""
         return float(np.abs(self.slope).max(initial=0.0))
 
 
@@ -252,31 +266,34 @@ class _Likelihood:
         self._games = within + within.T
         self.won = within.sum(1)
 
-    def at(self, strengths: Floats) -> _Point:
+    def evaluate(self, strengths: Floats) -> _Point:
         chance = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
         of_phantom = 1 / (1 + np.exp(-strengths))
         expected = (self._games * chance).sum(1)
-        return _Point(chance, of_phantom, self.won - expected + self._prior * (1 - 2 * of_phantom))
+        slope = self.won - expected + self._prior * (1 - 2 * of_phantom)
+        return _Point(chance, of_phantom, slope)
 
     def information(self, point: _Point) -> Floats:
+        """Returns the negative Hessian at a point, pinned so that it is invertible: models x models."""
         information = -self._games * point.chance * point.chance.T
         diagonal = 2 * self._prior * point.of_phantom * (1 - point.of_phantom) - information.sum(1)
-        information.flat[:: len(diagonal) + 1] += diagonal
-        if not self._prior:  # the likelihood leaves each component's mean open: pin it
-            information += self._comparable * max(1.0, diagonal.mean()) if len(diagonal) else 0.0
+        information[np.diag_indices_from(information)] += diagonal
+        if self._prior == 0 and len(diagonal):
+            # The likelihood leaves each component's mean open: pin it.
+            information += self._comparable * max(1.0, diagonal.mean())
         return information
 
 
 def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
-    """Climbs to the maximum; a step that overshoots by more than the distance before is halved.
+    """Climbs to the maximum. A step over the maximum is halved until the slope behind it is less than before it.
 
     Ends when wins and expected wins differ only by rounding, or when the next step would be nothing: near the maximum,
     the square of a step predicts the length of the next.
     """
     rounding = 64 * np.finfo(np.float64).eps * max(1.0, likelihood.won.max(initial=0.0))
     strengths = start
-    point = likelihood.at(start)
-    for steps in range(STEPS):
+    point = likelihood.evaluate(start)
+    for steps in range(MOST_STEPS):
         if point.residual <= rounding:
             return _Fitted(strengths, point, steps)
         try:
@@ -285,18 +302,20 @@ def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
             break
         length = float(np.abs(move).max(initial=0.0))
         move *= LONGEST_STEP / max(length, LONGEST_STEP)
-        climb = promised = point.slope @ move
-        for _ in range(HALVINGS):
-            further = likelihood.at(strengths + move)
-            if abs(further.slope @ move) < climb:
+        promised_gain = point.slope @ move
+        slope_before = promised_gain
+        for _ in range(MOST_HALVINGS):
+            next_point = likelihood.evaluate(strengths + move)
+            slope_behind = next_point.slope @ move
+            if abs(slope_behind) < slope_before:
                 break
-            if promised < ROUNDED:
+            if promised_gain < ROUNDING_GAIN:
                 return _Fitted(strengths, point, steps)
             move = move / 2
-            climb = climb / 2
+            slope_before = slope_before / 2
         strengths = strengths + move
-        point = further
-        if length**2 < SETTLED:
+        point = next_point
+        if length**2 < CONVERGED_STEP:
             return _Fitted(strengths, point, steps + 1)
     raise ConvergenceError(
         f"Bradley-Terry did not settle in {steps + 1} steps; it is off by {point.residual:.3g} wins"

@@ -4,7 +4,7 @@ An answer takes part in all battles of its model on an item, so five people's vo
 not five independent votes. Nor are votes on five questions about one picture, or a thousand votes of one voter.
 """
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from arena.ratings.votes import Codes, Floats, Votes, VotesError
 Cluster = Literal["picture", "item", "family", "voter", "tuple", "vote"]
 """The independent units: pictures, items, families of items, voters, (item, pair) tuples, or votes."""
 _ITEMS = "which items they're about"
-_LACKING: dict[Cluster, str] = {
+_MISSING: dict[Cluster, str] = {
     "picture": _ITEMS,
     "item": _ITEMS,
     "family": "which family their items belong to",
@@ -30,28 +30,35 @@ def cluster_codes(votes: Votes, cluster: Cluster) -> Codes:
     if cluster == "vote":
         return np.arange(len(votes))
     pictures = votes.items if votes.pictures is None else votes.pictures
-    column = {"picture": pictures, "family": votes.families, "voter": votes.voters}.get(
-        cluster, votes.items
-    )
+    columns = {
+        "picture": pictures,
+        "item": votes.items,
+        "family": votes.families,
+        "voter": votes.voters,
+        "tuple": votes.items,
+    }
+    column = columns[cluster]
     if column is None:
         raise VotesError(
-            f"These votes don't say {_LACKING[cluster]}. Choose another --cluster than {cluster}."
+            f"These votes don't say {_MISSING[cluster]}. Choose another --cluster than {cluster}."
         )
     codes = _from_0(column)
     if cluster != "tuple":
         return codes
+    # A tuple's number is that of its item and pair, read as digits.
     low = np.minimum(votes.a, votes.b).astype(np.int64)
     high = np.maximum(votes.a, votes.b)
     return _from_0((codes * votes.models + low) * votes.models + high)
 
 
-def both_codes(codes: Codes, other: Codes) -> Codes:
+def intersection_codes(codes: Codes, other: Codes) -> Codes:
     """Returns codes of the intersections of two kinds of clusters, from 0 without gaps."""
-    return _from_0(codes.astype(np.int64) * (int(other.max(initial=0)) + 1) + other)
+    others = int(other.max(initial=0)) + 1
+    return _from_0(codes.astype(np.int64) * others + other)
 
 
-def are_several(codes: Codes | None) -> bool:
-    """Returns whether codes are known, and there are several."""
+def has_several(codes: Codes | None) -> bool:
+    """Returns whether the codes are known and differ."""
     return codes is not None and bool((codes != codes[:1]).any())
 
 
@@ -69,19 +76,26 @@ def freedom(total: Floats, squares: Floats, largest: Floats) -> Floats:
     jackknife's t of normally distributed clusters in 94% to 99% of cases, for any sizes.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        beside_one = np.where(squares > 0, total**2 / squares - 1, 0)
-        rest = squares - largest**2
-        others = np.where(rest > 0, (total - largest) ** 2 / rest, 0)
-    return np.sqrt(np.maximum(beside_one, 0) * others)
+        effective = np.where(squares > 0, total**2 / squares, 1)
+        other_squares = squares - largest**2
+        others = np.where(other_squares > 0, (total - largest) ** 2 / other_squares, 0)
+    return np.sqrt(np.maximum(effective - 1, 0) * others)
 
 
-def code_counts(codes: Codes) -> tuple[Codes, Codes]:
-    """Returns the codes that occur, none below 0, and how often each does."""
+class CodeCounts(NamedTuple):
+    """The codes that occur, in order, and how often each does."""
+
+    codes: Codes
+    counts: Codes
+
+
+def code_counts(codes: Codes) -> CodeCounts:
+    """Counts codes, none of which is below 0."""
     if not _are_dense(codes):
-        return np.unique(codes, return_counts=True)
+        return CodeCounts(*np.unique(codes, return_counts=True))
     counts = np.bincount(codes, minlength=1)
-    values = np.flatnonzero(counts)
-    return values, counts[values]
+    present = np.flatnonzero(counts)
+    return CodeCounts(present, counts[present])
 
 
 def _are_dense(codes: Codes) -> bool:
@@ -92,9 +106,10 @@ def _are_dense(codes: Codes) -> bool:
 
 
 def _from_0(codes: Codes) -> Codes:
-    """Returns the codes without gaps."""
-    low = int(codes.min(initial=0))
+    """Returns the codes numbered anew, in their order, from 0 without gaps."""
     if not _are_dense(codes):
         return np.unique(codes, return_inverse=True)[1]
-    shifted = codes.astype(np.int64) - low
-    return (np.cumsum(np.bincount(shifted, minlength=1) > 0) - 1)[shifted]
+    shifted = codes.astype(np.int64) - int(codes.min(initial=0))
+    is_present = np.bincount(shifted, minlength=1) > 0
+    new_code = np.cumsum(is_present) - 1
+    return new_code[shifted]

@@ -29,7 +29,7 @@ class Fragility:
     removed: Floats
     """Wins to remove: winner x loser, half a win on either side for a tie."""
     votes: int
-    """Number of removed votes."""
+    """The number of removed votes."""
 
 
 def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
@@ -47,7 +47,7 @@ def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
     leads.sort(key=lambda lead: lead.estimate())
     changes = []
     for lead in leads[:RIVALS]:
-        removed = lead.undone()
+        removed = lead.find_removed_wins()
         if removed is not None:
             changes.append(Fragility(leader, lead.rival, removed, int(removed.sum())))
     return min(changes, key=lambda change: (change.votes, change.rival), default=None)
@@ -71,63 +71,69 @@ class _Lead:
         self._fit = fit
         self._leader = leader
         self.rival = rival
-        # Votes by kind: first who beat whom, then, each pair once, who tied with whom.
+        # Votes by kind, 2 x models x models: first who beat whom, then, each pair once, who tied with whom.
         self._votes = np.stack([np.round(fit.wins - ties / 2), np.triu(ties)])
         self._order_by(fit)
 
     def _order_by(self, fit: Strengths) -> None:
         """Sorts the kinds of votes by their influence on the lead, around a fit."""
-        pull = fit.inverse[self._leader] - fit.inverse[self.rival]
+        lead_covariance = fit.inverse[self._leader] - fit.inverse[self.rival]
         chance = 1 / (1 + np.exp(fit.strengths[None, :] - fit.strengths[:, None]))
-        of_win = np.where(fit.comparable, (pull[:, None] - pull[None, :]) * (1 - chance), 0)
-        influence = np.stack([of_win, (of_win + of_win.T) / 2]).ravel()
+        on_winner = lead_covariance[:, None]
+        on_loser = lead_covariance[None, :]
+        of_win = np.where(fit.comparable, (on_winner - on_loser) * (1 - chance), 0)
+        of_tie = (of_win + of_win.T) / 2
+        influence = np.stack([of_win, of_tie]).ravel()
         votes = self._votes.ravel()
         order = np.argsort(-influence, kind="stable")
         self._order = order[(influence[order] > 0) & (votes[order] > 0)]
         self._counts = votes[self._order]
         self._influence = influence[self._order]
         self._ends = np.cumsum(self._counts)
+        """The removed votes once all of a kind, and of the kinds before it, are removed."""
 
     def estimate(self) -> float:
         """Returns the approximate number of removals that cancel the lead, if influences stayed constant."""
         shrunk = np.cumsum(self._counts * self._influence)
         lead = self._fit.strengths[self._leader] - self._fit.strengths[self.rival]
-        place = int(np.searchsorted(shrunk, lead))
-        if place == len(shrunk):
+        last_kind = int(np.searchsorted(shrunk, lead))
+        if last_kind == len(shrunk):
             return np.inf
-        over = (shrunk[place] - lead) / self._influence[place]
-        return float(self._ends[place] - over)
+        unneeded = (shrunk[last_kind] - lead) / self._influence[last_kind]
+        return float(self._ends[last_kind] - unneeded)
 
-    def undone(self) -> Floats | None:
-        """Returns the fewest removals found that put the rival ahead; None if there are none."""
+    def find_removed_wins(self) -> Floats | None:
+        """Returns the fewest removed wins found that put the rival ahead (winner x loser); None if there are none."""
         best = None
         for _ in range(TURNS):
-            removal = self._fewest()
+            removal = self._find_fewest()
             if removal is None or (best is not None and removal.wins.sum() >= best.sum()):
                 break
             best = removal.wins
             self._order_by(removal.left)
         return best
 
-    def _fewest(self) -> _Removal | None:
+    def _find_fewest(self) -> _Removal | None:
         """Returns the fewest removals in this order that put the rival ahead, by doubling and bisection; None
         without any.
         """
         total = int(self._ends[-1]) if len(self._ends) else 0
-        few = 0
+        few = 0  # Too few removals.
+        apart = total + 1  # Too many: leader and rival are no longer comparable.
         many = max(1, round(min(self.estimate(), total)))
-        apart = total + 1
-        while not (removal := self._removal(many)).is_ahead:
+        removal = self._remove(many)
+        while not removal.is_ahead:
             if removal.is_apart:
                 apart = many
             else:
                 few = many
-            many = min(2 * many, total) if apart > total else (few + apart) // 2
+            many = (few + apart) // 2 if apart <= total else min(2 * many, total)
             if many <= few:
                 return None
+            removal = self._remove(many)
         while many - few > 1:
             middle = (few + many) // 2
-            smaller = self._removal(middle)
+            smaller = self._remove(middle)
             if smaller.is_ahead:
                 many = middle
                 removal = smaller
@@ -135,49 +141,54 @@ class _Lead:
                 few = middle
         return removal
 
-    def _removal(self, votes: int) -> _Removal:
-        taken = np.zeros_like(self._votes)
-        taken.flat[self._order] = np.clip(votes - (self._ends - self._counts), 0, self._counts)
-        wins = taken[0] + (taken[1] + taken[1].T) / 2
+    def _remove(self, votes: int) -> _Removal:
+        """Removes the most influential votes and refits."""
+        starts = self._ends - self._counts
+        removed = np.zeros_like(self._votes)
+        removed.flat[self._order] = np.clip(votes - starts, 0, self._counts)
+        removed_wins, removed_ties = removed
+        wins = removed_wins + (removed_ties + removed_ties.T) / 2
         left = bradley_terry(self._fit.wins - wins, self._fit.prior)
         is_apart = not left.comparable[self.rival, self._leader]
+        is_ahead = left.ratings[self.rival] > left.ratings[self._leader]
         return _Removal(
-            wins,
-            left,
-            not is_apart and left.ratings[self.rival] > left.ratings[self._leader],
-            is_apart,
+            wins=wins,
+            left=left,
+            is_ahead=not is_apart and is_ahead,
+            is_apart=is_apart,
         )
 
 
 class NewVoters(NamedTuple):
-    """The number of voters who put a model first by always choosing it."""
+    """The number of voters who put a rival first by always choosing it."""
 
     rival: int
     voters: int
 
 
-def fewest_new_voters(fit: Strengths, each: int) -> NewVoters | None:
-    """Returns the fewest new voters who can change first place, with `each` votes on evenly drawn pairs.
+def fewest_new_voters(fit: Strengths, votes_each: int) -> NewVoters | None:
+    """Returns the fewest new voters who can change first place, with `votes_each` votes on evenly drawn pairs.
 
     They choose the rival in all of its battles, and otherwise choose as others do. None without a rival.
     """
     members = np.flatnonzero((fit.components == 0) & ~np.isnan(fit.ratings))
     order = members[np.argsort(-fit.ratings[members], kind="stable")]
     candidates = [
-        NewVoters(rival, _new_voters(fit, order, rival, each))
+        NewVoters(rival, _fewest_for_rival(fit, order, rival, votes_each))
         for rival in order[1 : 1 + RIVALS].tolist()
     ]
     return min(candidates, key=lambda candidate: candidate.voters, default=None)
 
 
-def _new_voters(fit: Strengths, members: Codes, rival: int, each: int) -> int:
-    """Returns the fewest new voters who put a rival first."""
-    a_pair = each / (len(members) * (len(members) - 1) / 2)
+def _fewest_for_rival(fit: Strengths, members: Codes, rival: int, votes_each: int) -> int:
+    """Returns the fewest new voters who put a rival first among the members, by doubling and bisection."""
+    pairs = len(members) * (len(members) - 1) / 2
+    votes_per_pair = votes_each / pairs
     others = members[members != rival]
 
     def is_first(voters: int) -> bool:
         wins = fit.wins.copy()
-        wins[rival, others] += voters * a_pair
+        wins[rival, others] += voters * votes_per_pair
         ratings = bradley_terry(wins, fit.prior, start=fit.strengths).ratings
         return bool(ratings[rival] > ratings[others].max())
 

@@ -14,27 +14,27 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.bradley_terry import Status, Strengths
-from arena.ratings.clusters import Cluster, are_several, both_codes, cluster_codes, freedom
-from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, summed
+from arena.ratings.clusters import Cluster, cluster_codes, freedom, has_several, intersection_codes
+from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, code_sums
 
 LEVEL = 0.95
-NORMAL = NormalDist().inv_cdf((1 + LEVEL) / 2)
+NORMAL_QUANTILE = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """The reach of an interval in standard errors, for a normal."""
-NOTED = 0.01
-"""Leverage of a cluster above which its score is corrected for it."""
-BENT = 0.05
+LEAST_LEVERAGE = 0.01
+"""The leverage of a cluster above which its score is corrected for it."""
+FIRST_ORDER_LOSS = 0.05
 """The share of a score lost to leverage, above which the score is corrected in full, not only to first order."""
 MOST_LEVERAGE = 0.99
 """The share of a cluster's leverage that is corrected; without a limit, a cluster that decides alone has no rest."""
-ALONE = 0.5
+OUTWEIGHING = 0.5
 """The leverage above which an item says more about some models than all other items together."""
-FEW = 5
+FEW_CLUSTERS = 5
 """The fewest clusters of a model with a reliable spread; with fewer, the curvature may widen the interval."""
-MANY = 100
+MANY_CLUSTERS = 100
 """The fewest clusters of a model for which Student's quantile is taken as the normal's (within 1.3%)."""
-OF_ITEMS: frozenset[Cluster] = frozenset({"picture", "item", "family"})
+ITEM_CLUSTERS: frozenset[Cluster] = frozenset({"picture", "item", "family"})
 """Clusters of items; intervals by these also consider voters."""
-BLOCK = 4096
+CLUSTERS_A_BLOCK = 4096
 """The clusters with scores in memory at once."""
 
 
@@ -79,21 +79,24 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
     alone = _variances(bread, spread.alone)
     reach = student_quantile(spread.clusters_of) * np.sqrt(variance)
     clusters_of = spread.clusters_of
-    by_voters = cluster in OF_ITEMS and are_several(votes.voters)
-    if by_voters:
+    considers_voters = cluster in ITEM_CLUSTERS and has_several(votes.voters)
+    if considers_voters:
         voters = _by_voters(fit, votes, bread, spread, variance, cluster)
         reach = np.maximum(reach, voters.reach)
         clusters_of = voters.clusters_of
-    blind = np.array([status is not Status.RATED for status in fit.statuses], dtype=bool)
-    few = blind | (np.minimum(spread.clusters_of, spread.decided) < FEW) | (alone > variance)
+    is_unrated = np.array([status is not Status.RATED for status in fit.statuses], dtype=bool)
+    informative_clusters = np.minimum(spread.clusters_of, spread.leaning_clusters)
+    few = is_unrated | (informative_clusters < FEW_CLUSTERS) | (alone > variance)
     if few.any():
-        flat = np.maximum(_variances(bread, fit.information), alone)
-        reach = np.where(few, np.maximum(reach, NORMAL * np.sqrt(flat)), reach)
+        curvature_variance = np.maximum(_variances(bread, fit.information), alone)
+        curvature_reach = NORMAL_QUANTILE * np.sqrt(curvature_variance)
+        reach = np.where(few, np.maximum(reach, curvature_reach), reach)
+    # The covariance of a normal whose intervals are as wide as those of Student's t.
     scale = np.divide(
-        reach, NORMAL * np.sqrt(variance), out=np.zeros(len(reach)), where=variance > 0
+        reach, NORMAL_QUANTILE * np.sqrt(variance), out=np.zeros(len(reach)), where=variance > 0
     )
     covariance *= np.outer(scale, scale)
-    covariance[np.diag_indices_from(covariance)] = (reach / NORMAL) ** 2
+    covariance[np.diag_indices_from(covariance)] = (reach / NORMAL_QUANTILE) ** 2
     reach = np.where(np.isnan(fit.ratings), np.nan, reach)
     return Intervals(
         low=fit.ratings - reach,
@@ -103,7 +106,7 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
         clusters=spread.clusters,
         few=few,
         freedom=np.where(clusters_of > 1, clusters_of - 1, np.inf),
-        for_new_voters=by_voters or (cluster == "voter" and are_several(votes.voters)),
+        for_new_voters=considers_voters or (cluster == "voter" and has_several(votes.voters)),
     )
 
 
@@ -125,16 +128,17 @@ class _Spread(NamedTuple):
     scores: Floats
     """Sum over clusters of the outer product of the cluster's score: models x models."""
     alone: Floats
-    """The expected sum of decisions of clusters above ALONE, each pair of models by one vote: models x models."""
+    """The part of clusters that decide alone, with each pair of models as one vote: models x models."""
     clusters: int
+    """The number of clusters."""
     clusters_of: Floats
     """The number of equal clusters, by model, with the same information on how far clusters differ."""
-    decided: Floats
+    leaning_clusters: Floats
     """The number of clusters, by model, that lean to a side, and so can have surprises."""
 
 
 class _Terms(NamedTuple):
-    """The terms of each vote, as columns."""
+    """The terms of each vote in the scores and the information, as columns."""
 
     a: Codes
     b: Codes
@@ -144,33 +148,33 @@ class _Terms(NamedTuple):
     information: Floats
     """The information on the difference of the two strengths."""
     weight: Floats
+    """1, or 0 if the two models aren't comparable."""
     lean: Floats
     """Side a's part of the win, less a half."""
 
     def take(self, places: np.ndarray) -> "_Terms":
+        """Returns the terms at `places` (indices or a mask)."""
         return self._make(column[places] for column in self)
 
     def leverage(self, fit: Strengths) -> Floats:
         """Returns the share of each vote in the fit of its pair."""
-        own = fit.inverse.diagonal()
-        return self.information * (own[:, None] + own[None, :] - 2 * fit.inverse)[self.a, self.b]
+        variance = fit.inverse.diagonal()
+        gap_variance = variance[:, None] + variance[None, :] - 2 * fit.inverse
+        return self.information * gap_variance[self.a, self.b]
 
-    def summed(self, column: Floats, models: int) -> Floats:
+    def sum_by_model(self, column: Floats, models: int) -> Floats:
         """Returns the sum of a column over each model's votes."""
-        return summed(self.a, column, models) + summed(self.b, column, models)
+        return code_sums(self.a, column, models) + code_sums(self.b, column, models)
 
-    def squared(self, column: Floats, models: int) -> Floats:
+    def single_vote_products(self, surprise: Floats, models: int) -> Floats:
         """Returns the sum of the outer products of the scores of single votes: models x models."""
-        square = summed(
-            self.a.astype(np.int64) * models + self.b, column**2, models * models
-        ).reshape(models, models)
-        square += square.T
-        return np.diag(square.sum(1)) - square
+        squares = _pair_sums(self.a.astype(np.int64), self.b, surprise**2, models)
+        return np.diag(squares.sum(1)) - squares
 
-    def by_model(self, column: Floats, clusters: int, models: int, sign: int = -1) -> Floats:
+    def sum_by_cluster(self, column: Floats, clusters: int, models: int, sign: int = -1) -> Floats:
         """Returns the sum of a column over each cluster's votes, with the other sign for side b: clusters x models."""
-        total = summed(self.cluster * models + self.a, column, clusters * models)
-        total += sign * summed(self.cluster * models + self.b, column, clusters * models)
+        total = code_sums(self.cluster * models + self.a, column, clusters * models)
+        total += sign * code_sums(self.cluster * models + self.b, column, clusters * models)
         return total.reshape(clusters, models)
 
 
@@ -182,84 +186,137 @@ def _terms(fit: Strengths, votes: Votes, cluster: Codes) -> _Terms:
     chance = fit.chances.ravel()[pair]
     weight = fit.comparable.ravel()[pair]
     return _Terms(
-        a,
-        b,
-        cluster,
-        weight * (won - chance),
-        weight * chance * (1 - chance),
-        weight,
-        weight * (won - 0.5),
+        a=a,
+        b=b,
+        cluster=cluster,
+        surprise=weight * (won - chance),
+        information=weight * chance * (1 - chance),
+        weight=weight,
+        lean=weight * (won - 0.5),
     )
 
 
-def _blocks(terms: _Terms, clusters: int) -> Iterator[tuple[int, int, _Terms]]:
-    """Yields the first of BLOCK clusters, their number, and their terms with clusters coded from 0."""
-    if clusters <= BLOCK:
-        yield 0, clusters, terms
+class _Block(NamedTuple):
+    """Neighbouring clusters, few enough for their scores to fit into memory."""
+
+    first: int
+    """The code of the first cluster."""
+    clusters: int
+    terms: _Terms
+    """Their terms, with clusters coded from 0."""
+
+
+def _blocks(terms: _Terms, clusters: int) -> Iterator[_Block]:
+    """Yields the terms in blocks of CLUSTERS_A_BLOCK clusters."""
+    if clusters <= CLUSTERS_A_BLOCK:
+        yield _Block(0, clusters, terms)
         return
     terms = terms.take(np.argsort(terms.cluster, kind="stable"))
-    for first in range(0, clusters, BLOCK):
-        part = terms.take(np.arange(*np.searchsorted(terms.cluster, (first, first + BLOCK))))
-        yield first, min(BLOCK, clusters - first), part._replace(cluster=part.cluster - first)
+    for first in range(0, clusters, CLUSTERS_A_BLOCK):
+        end = min(first + CLUSTERS_A_BLOCK, clusters)
+        start_vote, end_vote = np.searchsorted(terms.cluster, (first, end))
+        part = terms.take(np.arange(start_vote, end_vote))
+        yield _Block(first, end - first, part._replace(cluster=part.cluster - first))
 
 
-def _spread(fit: Strengths, votes: Votes, cluster: Codes, outweighing: float = ALONE) -> _Spread:
+class _SpreadSums:
+    """The sums of a spread, to which clusters are added."""
+
+    def __init__(self, fit: Strengths, outweighing: float) -> None:
+        m = len(fit.strengths)
+        self._fit = fit
+        self._models = m
+        self._outweighing = outweighing
+        self._scores = np.zeros((m, m))
+        self._alone = np.zeros((m, m))
+        # The votes of each model by cluster: their sum, the sum of their squares, and the most in one cluster.
+        self._size = np.zeros(m)
+        self._squares = np.zeros(m)
+        self._largest = np.zeros(m)
+        self._leaning = np.zeros(m)
+
+    def spread(self, clusters: int) -> _Spread:
+        """Returns the spread of the clusters that were added."""
+        degrees = freedom(self._size, self._squares, self._largest)
+        clusters_of = np.where(self._size > 0, 1 + degrees, 0)
+        return _Spread(self._scores, self._alone, clusters, clusters_of, self._leaning)
+
+    def add_single_votes(self, terms: _Terms) -> None:
+        """Adds votes that are a cluster each, in closed form, since files without items have only these."""
+        m = self._models
+        leverage = terms.leverage(self._fit)
+        corrected = terms.surprise / (1 - MOST_LEVERAGE * leverage)
+        self._scores += terms.single_vote_products(corrected, m)
+        size = terms.sum_by_model(terms.weight, m)
+        self._size += size
+        self._squares += terms.sum_by_model(terms.weight**2, m)
+        self._largest = np.maximum(self._largest, np.minimum(size, 1))
+        self._leaning += terms.sum_by_model((terms.lean != 0).astype(np.float64), m)
+        for vote in np.flatnonzero(leverage > self._outweighing).tolist():
+            self._add_decided_alone(_Heavy(self._fit, terms.take(np.array([vote]))))
+
+    def add_clusters(self, terms: _Terms, clusters: int, leverage: Floats) -> None:
+        """Adds clusters coded from 0, with the leverage of each."""
+        m = self._models
+        sizes = terms.sum_by_cluster(terms.weight, clusters, m, sign=1)
+        self._size += sizes.sum(0)
+        self._squares += (sizes**2).sum(0)
+        self._largest = np.maximum(self._largest, sizes.max(0, initial=0))
+        self._leaning += (terms.sum_by_cluster(terms.lean, clusters, m) != 0).sum(0)
+        scores = terms.sum_by_cluster(terms.surprise, clusters, m)
+        is_levered = leverage > LEAST_LEVERAGE
+        if is_levered.any():
+            self._correct(scores, terms, leverage, is_levered)
+        self._scores += scores.T @ scores
+
+    def _correct(
+        self, scores: Floats, terms: _Terms, leverage: Floats, is_levered: np.ndarray
+    ) -> None:
+        """Corrects the scores of clusters in place for the part that the fit lost to them."""
+        m = self._models
+        clusters = len(scores)
+        pull = scores @ self._fit.inverse
+        pull_a = pull.ravel()[terms.cluster * m + terms.a]
+        pull_b = pull.ravel()[terms.cluster * m + terms.b]
+        lost = terms.sum_by_cluster((pull_a - pull_b) * terms.information, clusters, m)
+        lost *= is_levered[:, None]
+        needs_full = (pull * lost).sum(1) > FIRST_ORDER_LOSS * (pull * scores).sum(1)
+        is_outweighing = leverage > self._outweighing
+        scores += lost
+        for cluster in np.flatnonzero(needs_full | is_outweighing).tolist():
+            heavy = _Heavy(self._fit, terms.take(np.flatnonzero(terms.cluster == cluster)))
+            scores[cluster] = 0
+            scores[cluster, heavy.models] = heavy.score()
+            if is_outweighing[cluster]:
+                self._add_decided_alone(heavy)
+
+    def _add_decided_alone(self, heavy: "_Heavy") -> None:
+        decided = heavy.decided_alone(self._outweighing)
+        self._alone[np.ix_(heavy.models, heavy.models)] += decided
+
+
+def _spread(
+    fit: Strengths, votes: Votes, cluster: Codes, outweighing: float = OUTWEIGHING
+) -> _Spread:
     """Returns the sums over clusters, each score corrected for its leverage as in the jackknife (CR3: Bell and
     McCaffrey 2002).
 
     `outweighing`: the leverage above which a cluster decides alone.
     """
     terms = _terms(fit, votes, cluster)
-    m = votes.models
     clusters = int(cluster.max(initial=-1)) + 1
-    scores = np.zeros((m, m))
-    alone = np.zeros((m, m))
-    size = np.zeros(m)
-    squares = np.zeros(m)
-    largest = np.zeros(m)
-    decided = np.zeros(m)
-    single = np.bincount(cluster, minlength=clusters)[cluster] == 1
-    if single.any():  # In closed form, since files without items have a cluster for each vote.
-        part = terms.take(np.flatnonzero(single))
-        terms = terms.take(np.flatnonzero(~single))
+    sums = _SpreadSums(fit, outweighing)
+    is_single = np.bincount(cluster, minlength=clusters)[cluster] == 1
+    if is_single.any():
+        sums.add_single_votes(terms.take(np.flatnonzero(is_single)))
+        terms = terms.take(np.flatnonzero(~is_single))
         terms = terms._replace(cluster=np.unique(terms.cluster, return_inverse=True)[1])
-        leverage = part.leverage(fit)
-        scores += part.squared(part.surprise / (1 - MOST_LEVERAGE * leverage), m)
-        single_size = part.summed(part.weight, m)
-        size += single_size
-        squares += part.summed(part.weight**2, m)
-        largest = np.minimum(single_size, 1)
-        decided += part.summed((part.lean != 0).astype(np.float64), m)
-        for number in np.flatnonzero(leverage > outweighing).tolist():
-            heavy = _Heavy(fit, part.take(np.array([number])))
-            alone[np.ix_(heavy.models, heavy.models)] += heavy.decided_alone(outweighing)
-    several = int(terms.cluster.max(initial=-1)) + 1
-    leverage = summed(terms.cluster, terms.leverage(fit), several)
-    for first, rows, part in _blocks(terms, several):
-        sizes = part.by_model(part.weight, rows, m, sign=1)
-        size += sizes.sum(0)
-        squares += (sizes**2).sum(0)
-        largest = np.maximum(largest, sizes.max(0, initial=0))
-        decided += (part.by_model(part.lean, rows, m) != 0).sum(0)
-        score = part.by_model(part.surprise, rows, m)
-        of_these = leverage[first : first + rows]
-        if (noted := of_these > NOTED).any():
-            pull = score @ fit.inverse
-            moved = (
-                pull.ravel()[part.cluster * m + part.a] - pull.ravel()[part.cluster * m + part.b]
-            ) * part.information
-            echo = part.by_model(moved, rows, m) * noted[:, None]
-            bent = (pull * echo).sum(1) > BENT * (pull * score).sum(1)
-            score += echo
-            for number in np.flatnonzero(bent | (of_these > outweighing)).tolist():
-                heavy = _Heavy(fit, part.take(np.flatnonzero(part.cluster == number)))
-                score[number] = 0
-                score[number, heavy.models] = heavy.score()
-                if of_these[number] > outweighing:
-                    alone[np.ix_(heavy.models, heavy.models)] += heavy.decided_alone(outweighing)
-        scores += score.T @ score
-    clusters_of = np.where(size > 0, 1 + freedom(size, squares, largest), 0)
-    return _Spread(scores, alone, clusters, clusters_of, decided)
+    larger_clusters = int(terms.cluster.max(initial=-1)) + 1
+    leverage = code_sums(terms.cluster, terms.leverage(fit), larger_clusters)
+    for block in _blocks(terms, larger_clusters):
+        block_leverage = leverage[block.first : block.first + block.clusters]
+        sums.add_clusters(block.terms, block.clusters, block_leverage)
+    return sums.spread(clusters)
 
 
 class _Heavy:
@@ -269,42 +326,45 @@ class _Heavy:
         self.models, place = np.unique(np.concatenate([terms.a, terms.b]), return_inverse=True)
         self._inverse = fit.inverse[np.ix_(self.models, self.models)]
         k = len(self.models)
-        (a, b) = place.reshape(2, -1)
-        between = _paired(a, b, terms.information, k)
-        self._information = np.diag(between.sum(1)) - between
-        # As if all votes of a pair were the same.
-        between = between * _paired(a, b, terms.weight, k)
-        self._alike = np.diag(between.sum(1)) - between
+        a, b = place.reshape(2, -1)
+        information = _pair_sums(a, b, terms.information, k)
+        self._information = np.diag(information.sum(1)) - information
+        # As if all votes of a pair were the same: n of them have n times the variance of n independent ones.
+        one_vote = information * _pair_sums(a, b, terms.weight, k)
+        self._one_vote_products = np.diag(one_vote.sum(1)) - one_vote
         self._shares = self._information @ self._inverse
-        self._score = summed(a, terms.surprise, k) - summed(b, terms.surprise, k)
+        self._score = code_sums(a, terms.surprise, k) - code_sums(b, terms.surprise, k)
 
     def score(self) -> Floats:
-        """Returns the scores of the cluster around the fit without it."""
-        left = np.eye(len(self._score)) - MOST_LEVERAGE * self._shares
-        return np.linalg.solve(left, self._score).astype(np.float64, copy=False)
+        """Returns the score of the cluster around the fit without it, by model of the cluster."""
+        rest = np.eye(len(self._score)) - MOST_LEVERAGE * self._shares
+        return np.linalg.solve(rest, self._score).astype(np.float64, copy=False)
 
     def decided_alone(self, outweighing: float) -> Floats:
-        """Returns the expected square of the score if this cluster outweighs all others, each pair by one vote."""
+        """Returns the expected outer product of the score in the directions where this cluster outweighs all others,
+        each pair by one vote; 0 if there are none.
+        """
         # No eigenvalue is above the root of their sum of squares.
         if (self._shares * self._shares.T).sum() <= outweighing**2:
             return np.zeros_like(self._information)
         root = np.linalg.cholesky(self._inverse)
         share, direction = np.linalg.eigh(root.T @ self._information @ root)
-        heavy = direction * (share > outweighing) @ direction.T
-        back = np.linalg.solve(root.T, heavy)
-        return back @ root.T @ self._alike @ root @ back.T
+        projection = direction * (share > outweighing) @ direction.T
+        back = np.linalg.solve(root.T, projection)
+        return back @ root.T @ self._one_vote_products @ root @ back.T
 
 
-def _paired(a: Codes, b: Codes, column: Floats, models: int) -> Floats:
+def _pair_sums(a: Codes, b: Codes, column: Floats, models: int) -> Floats:
     """Returns the sum of a column over the votes of each pair: models x models, symmetric."""
-    between = summed(a * models + b, column, models * models).reshape(models, models)
+    between = code_sums(a * models + b, column, models * models).reshape(models, models)
     return between + between.T
 
 
 class _ByVoters(NamedTuple):
-    """The part that voters add to intervals by clusters of items."""
+    """Intervals by clusters of items, with the part that voters add."""
 
     reach: Floats
+    """The half widths, in rating points."""
     clusters_of: Floats
     """The number of equal clusters by model, of items or voters, whichever are fewer."""
 
@@ -324,12 +384,15 @@ def _by_voters(
     """
     voters_of = cluster_codes(votes, "voter")
     voters = _spread(fit, votes, voters_of, outweighing=MOST_LEVERAGE)
-    both = _light_scores(fit, votes, both_codes(cluster_codes(votes, cluster), voters_of))
-    added = np.maximum(_variances(bread, voters.scores) - _variances(bread, both), 0)
+    shared_scores = _light_scores(
+        fit, votes, intersection_codes(cluster_codes(votes, cluster), voters_of)
+    )
+    beyond_both = _variances(bread, voters.scores) - _variances(bread, shared_scores)
+    added = np.maximum(beyond_both, 0)
     clusters_of = np.minimum(items.clusters_of, voters.clusters_of)
-    several = student_quantile(clusters_of)
+    quantile = student_quantile(clusters_of)
     alone = _variances(bread, voters.alone)
-    reach = np.sqrt(several**2 * (variance + added) + NORMAL**2 * alone)
+    reach = np.sqrt(quantile**2 * (variance + added) + NORMAL_QUANTILE**2 * alone)
     return _ByVoters(reach, clusters_of)
 
 
@@ -337,36 +400,38 @@ def _light_scores(fit: Strengths, votes: Votes, cluster: Codes) -> Floats:
     """Returns the scores of `_spread`; the many clusters that need no correction are summed as a sparse matrix."""
     terms = _terms(fit, votes, cluster)
     m = votes.models
-    light = (np.bincount(cluster) > 1) & (
-        summed(cluster, terms.leverage(fit), int(cluster.max()) + 1) <= NOTED
-    )
-    plain = light[cluster]
-    scores = _spread(
-        fit, votes.take(~plain), np.unique(cluster[~plain], return_inverse=True)[1]
-    ).scores
-    if plain.any():
+    clusters = int(cluster.max()) + 1
+    leverage = code_sums(cluster, terms.leverage(fit), clusters)
+    # Single votes have a closed form in `_spread`.
+    is_light = (np.bincount(cluster) > 1) & (leverage <= LEAST_LEVERAGE)
+    in_light = is_light[cluster]
+    other_clusters = np.unique(cluster[~in_light], return_inverse=True)[1]
+    products = _spread(fit, votes.take(~in_light), other_clusters).scores
+    if in_light.any():
         from scipy.sparse import csr_array
 
-        part = terms.take(plain)
-        places = np.tile(part.cluster, 2), np.concatenate([part.a, part.b])
-        score = csr_array(
-            (np.concatenate([part.surprise, -part.surprise]), places), shape=(len(light), m)
-        )
-        scores += (score.T @ score).toarray()
-    return scores
+        part = terms.take(in_light)
+        surprise = np.concatenate([part.surprise, -part.surprise])
+        rows = np.tile(part.cluster, 2)
+        columns = np.concatenate([part.a, part.b])
+        scores = csr_array((surprise, (rows, columns)), shape=(clusters, m))
+        products += (scores.T @ scores).toarray()
+    return products
 
 
 def _variances(bread: Floats, scores: Floats) -> Floats:
+    """Returns the diagonal of the sandwich bread x scores x bread', without the rounding below 0."""
     return np.maximum(np.einsum("ij,jk,ik->i", bread, scores, bread, optimize=True), 0)
 
 
 def student_quantile(clusters: Floats) -> Floats:
-    """Returns the reach of an interval in standard errors: Student's quantile; the normal's for one or MANY
-    clusters.
+    """Returns the reach of an interval in standard errors, for numbers of clusters: Student's quantile with one degree
+    of freedom less; the normal's for at most one, or for MANY_CLUSTERS clusters.
     """
-    several = (clusters > 1) & (clusters < MANY)
-    if not several.any():  # Importing SciPy is slow, and commands should start fast.
-        return np.full(len(clusters), NORMAL)
+    has_student = (clusters > 1) & (clusters < MANY_CLUSTERS)
+    if not has_student.any():  # Importing SciPy is slow, and commands should start fast.
+        return np.full(len(clusters), NORMAL_QUANTILE)
     from scipy.special import stdtrit
 
-    return np.where(several, stdtrit(np.maximum(clusters - 1, 1), (1 + LEVEL) / 2), NORMAL)
+    student = stdtrit(np.maximum(clusters - 1, 1), (1 + LEVEL) / 2)
+    return np.where(has_student, student, NORMAL_QUANTILE)

@@ -13,24 +13,24 @@ import numpy as np
 
 from arena.locale import t
 from arena.ratings.bradley_terry import Status, Strengths
-from arena.ratings.clusters import Cluster, are_several, both_codes, cluster_codes
-from arena.ratings.intervals import OF_ITEMS
-from arena.ratings.votes import SCORES, Codes, Floats, Votes, summed
+from arena.ratings.clusters import Cluster, cluster_codes, has_several, intersection_codes
+from arena.ratings.intervals import ITEM_CLUSTERS
+from arena.ratings.votes import SCORES, Codes, Floats, Votes, code_sums
 
 ROUNDS = 399
 """The draws of chance: p is a multiple of 1/400."""
-FEWER = 99
+VOTER_ROUNDS = 99
 """The draws for the part that voters add."""
 MOST_CLUSTERS = 2048
 """The most clusters; more are joined at random, which leaves them independent."""
-CELLS = 2**21
+MOST_NUMBERS = 2**21
 """The most numbers of draws in memory at once."""
-SURE = 0.05
-"""The largest p that chance does not explain."""
+LARGEST_P = 0.05
+"""The largest p at which chance does not explain the differences."""
 LEAST_CLUSTERS = 8
 """The fewest clusters with enough different random signs to estimate chance."""
 SEED = 0
-ROUNDED = 1e-9
+ROUNDING = 1e-9
 """The difference of distances that rounding may cause."""
 
 
@@ -45,8 +45,9 @@ class LackOfFit(NamedTuple):
     """The model of the most surprising pair that won more than expected, by code."""
     loser: int
     won: float
-    """Its share of the pair's wins; a tie is half a win."""
+    """The winner's share of the pair's wins; a tie is half a win."""
     expected: float
+    """The share that Bradley-Terry expects."""
     votes: int
     """Votes of the pair."""
 
@@ -57,7 +58,7 @@ class LackOfFit(NamedTuple):
         return t(
             "board.lack_of_fit",
             points=points,
-            p=p if self.p <= SURE else t("board.by_chance", p=p),
+            p=p if self.p <= LARGEST_P else t("board.by_chance", p=p),
             winner=winner,
             loser=loser,
             won=self.won,
@@ -79,36 +80,38 @@ def lack_of_fit(
     if not surprises.circles or int(codes.max(initial=-1)) + 1 < LEAST_CLUSTERS:
         return None
     coin = np.random.default_rng(seed)
-    chance = surprises.chance(codes, ROUNDS, coin)
-    more = 1.0
-    if cluster in OF_ITEMS and are_several(votes.voters):
+    by_chance = surprises.draw_chance(codes, ROUNDS, coin)
+    inflation = 1.0
+    if cluster in ITEM_CLUSTERS and has_several(votes.voters):
         voters = cluster_codes(votes, "voter")
-        by_voters = surprises.chance(voters, FEWER, coin)
-        by_both = surprises.chance(both_codes(codes, voters), FEWER, coin)
+        by_voters = surprises.draw_chance(voters, VOTER_ROUNDS, coin)
+        both = intersection_codes(codes, voters)
+        by_both = surprises.draw_chance(both, VOTER_ROUNDS, coin)
         added = by_voters.distances.mean() - by_both.distances.mean()
-        more += max(0.0, float(added)) / max(float(chance.distances.mean()), ROUNDED)
-    distance = surprises.distance(surprises.pairs)
-    by_chance = more * chance.distances
-    beyond = max(0.0, float(distance - by_chance.mean())) / surprises.games.sum()
-    deviation = np.sqrt(more * chance.squares)
+        inflation += max(0.0, float(added)) / max(float(by_chance.distances.mean()), ROUNDING)
+    distance = surprises.distance(surprises.of_pairs)
+    chance_distances = inflation * by_chance.distances
+    beyond = max(0.0, float(distance - chance_distances.mean())) / surprises.votes.sum()
+    deviation = np.sqrt(inflation * by_chance.squares)
     size = np.divide(
-        np.abs(surprises.pairs), deviation, where=deviation > 0, out=np.zeros_like(deviation)
+        np.abs(surprises.of_pairs), deviation, where=deviation > 0, out=np.zeros_like(deviation)
     )
-    most = int(size.argmax())
-    low, high = divmod(int(surprises.codes[most]), votes.models)
-    has_low_won = surprises.pairs[most] > 0
-    winner = low if has_low_won else high
-    loser = high if has_low_won else low
-    games = float(surprises.games[most])
+    pair = int(size.argmax())
+    low = int(surprises.low[pair])
+    high = int(surprises.high[pair])
+    has_low_surprised = surprises.of_pairs[pair] > 0
+    winner = low if has_low_surprised else high
+    loser = high if has_low_surprised else low
+    pair_votes = float(surprises.votes[pair])
     expected = float(fit.chances[winner, loser])
     return LackOfFit(
         share=float(np.sqrt(beyond)),
-        p=float((1 + (by_chance >= distance - ROUNDED).sum()) / (1 + ROUNDS)),
+        p=float((1 + (chance_distances >= distance - ROUNDING).sum()) / (1 + ROUNDS)),
         winner=winner,
         loser=loser,
-        won=expected + abs(float(surprises.pairs[most])) / games,
+        won=expected + abs(float(surprises.of_pairs[pair])) / pair_votes,
         expected=expected,
-        votes=int(games),
+        votes=int(pair_votes),
     )
 
 
@@ -122,81 +125,92 @@ class _Chance(NamedTuple):
 
 
 class _Surprises:
-    """The wins of the first model, by code, of each pair that met, less the expected ones."""
+    """The wins of the lower model, by code, of each pair that met, less the expected ones."""
 
     def __init__(self, fit: Strengths, votes: Votes) -> None:
         m = votes.models
         # A difference that only the prior causes is no surprise.
-        rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
-        counted = fit.comparable[votes.a, votes.b] & rated[votes.a] & rated[votes.b]
-        self._counted = counted
-        turned = votes.a > votes.b
-        low = np.where(turned, votes.b, votes.a).astype(np.int64)
-        high = np.where(turned, votes.a, votes.b)
-        won = np.where(turned, 1 - SCORES[votes.outcome], SCORES[votes.outcome])
-        self.codes, self._pair = np.unique((low * m + high)[counted], return_inverse=True)
-        self._surprise = (won - fit.chances[low, high])[counted]
-        size = len(self.codes)
-        self.pairs = summed(self._pair, self._surprise, size)
-        self.games = np.bincount(self._pair, minlength=size).astype(np.float64)
-        self._low = self.codes // m
-        self._high = self.codes % m
+        is_rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
+        is_counted = fit.comparable[votes.a, votes.b] & is_rated[votes.a] & is_rated[votes.b]
+        self._is_counted = is_counted
+        is_b_lower = votes.a > votes.b
+        low = np.where(is_b_lower, votes.b, votes.a).astype(np.int64)
+        high = np.where(is_b_lower, votes.a, votes.b)
+        won = np.where(is_b_lower, 1 - SCORES[votes.outcome], SCORES[votes.outcome])
+        pairs, self._pair = np.unique((low * m + high)[is_counted], return_inverse=True)
+        self._surprise = (won - fit.chances[low, high])[is_counted]
+        self.low = pairs // m
+        """The lower model of each pair."""
+        self.high = pairs % m
+        self.of_pairs = code_sums(self._pair, self._surprise, len(pairs))
+        """The surprise of each pair, in wins of its lower model."""
+        self.votes = np.bincount(self._pair, minlength=len(pairs)).astype(np.float64)
+        """The number of votes on each pair."""
         self._fit = fit
-        chance = fit.chances[self._low, self._high]
-        self._information = (self.games * chance * (1 - chance))[:, None]
-        met = np.unique(np.concatenate([self._low, self._high]))
-        groups = len(np.unique(fit.components[met]))
-        self.circles = size - len(met) + groups
+        chance = fit.chances[self.low, self.high]
+        self._information = (self.votes * chance * (1 - chance))[:, None]
+        models = np.unique(np.concatenate([self.low, self.high]))
+        groups = len(np.unique(fit.components[models]))
+        self.circles = len(pairs) - len(models) + groups
+        """The number of independent circles in the graph of pairs."""
 
-    def distance(self, pairs: Floats) -> Floats:
-        """Returns the sum over votes of the squared surprise of their pair's win rate."""
-        return (pairs.T**2 @ (1 / self.games)).T
+    def distance(self, of_pairs: Floats) -> Floats:
+        """Returns the sum over votes of the squared surprise of their pair's win rate.
 
-    def chance(self, codes: Codes, rounds: int, coin: np.random.Generator) -> _Chance:
-        """Draws chance for the pairs; votes of a cluster share their sign."""
+        Surprises are those of `of_pairs`, or pairs x rounds for a distance by round.
+        """
+        return (of_pairs.T**2 @ (1 / self.votes)).T
+
+    def draw_chance(self, codes: Codes, rounds: int, coin: np.random.Generator) -> _Chance:
+        """Draws chance for the pairs; votes of a cluster, by `codes`, share their sign."""
         distances = []
-        squares = np.zeros(len(self.pairs))
-        for drawn in self._drawn(codes[self._counted], rounds, coin):
-            distances.append(self.distance(drawn))
-            squares += (drawn**2).sum(1)
+        squares = np.zeros(len(self.of_pairs))
+        for block in self._draw_blocks(codes[self._is_counted], rounds, coin):
+            distances.append(self.distance(block))
+            squares += (block**2).sum(1)
         return _Chance(np.concatenate(distances), squares / rounds)
 
-    def _drawn(self, codes: Codes, rounds: int, coin: np.random.Generator) -> Iterator[Floats]:
-        """Yields blocks of draws: pairs x rounds."""
+    def _draw_blocks(
+        self, codes: Codes, rounds: int, coin: np.random.Generator
+    ) -> Iterator[Floats]:
+        """Yields drawn surprises of the pairs in blocks: pairs x rounds."""
         from scipy.sparse import csr_array
 
         clusters = int(codes.max(initial=-1)) + 1
         if clusters > MOST_CLUSTERS:
             codes = coin.permutation(clusters)[codes] % MOST_CLUSTERS
             clusters = MOST_CLUSTERS
-        shape = (len(self.pairs), clusters)
-        own = csr_array((self._without_own(codes, clusters), (self._pair, codes)), shape=shape)
-        block = max(1, CELLS // max(shape))
-        for first in range(0, rounds, block):
-            signs = coin.choice([-1.0, 1.0], (clusters, min(block, rounds - first)))
-            yield self._beyond_fit(own @ signs)
+        shape = (len(self.of_pairs), clusters)
+        surprises = self._without_own_pull(codes, clusters)
+        by_cluster = csr_array((surprises, (self._pair, codes)), shape=shape)
+        rounds_a_block = max(1, MOST_NUMBERS // max(shape))
+        for first in range(0, rounds, rounds_a_block):
+            block_rounds = min(rounds_a_block, rounds - first)
+            signs = coin.choice([-1.0, 1.0], (clusters, block_rounds))
+            yield self._beyond_fit(by_cluster @ signs)
 
-    def _without_own(self, codes: Codes, clusters: int) -> Floats:
+    def _without_own_pull(self, codes: Codes, clusters: int) -> Floats:
         """Returns the votes' surprises, to first order, at a fit that their own cluster did not pull towards itself."""
         models = len(self._fit.strengths)
         cells = clusters * models
-        low = codes * models + self._low[self._pair]
-        high = codes * models + self._high[self._pair]
-        score = summed(low, self._surprise, cells) - summed(high, self._surprise, cells)
+        # The cells of clusters x models that hold each vote's two models.
+        low = codes * models + self.low[self._pair]
+        high = codes * models + self.high[self._pair]
+        score = code_sums(low, self._surprise, cells) - code_sums(high, self._surprise, cells)
         pull = (score.reshape(clusters, models) @ self._fit.inverse).ravel()
-        per_vote = self._information[:, 0] / self.games
-        return self._surprise + per_vote[self._pair] * (pull[low] - pull[high])
+        information_a_vote = self._information[:, 0] / self.votes
+        return self._surprise + information_a_vote[self._pair] * (pull[low] - pull[high])
 
-    def _beyond_fit(self, pairs: Floats) -> Floats:
-        """Returns these surprises without the part that a fit to them absorbs."""
+    def _beyond_fit(self, of_pairs: Floats) -> Floats:
+        """Returns surprises (pairs x rounds) without the part that a fit to them absorbs."""
         from scipy.sparse import csr_array
 
-        size = len(self.pairs)
+        pairs = len(self.of_pairs)
         models = len(self._fit.strengths)
-        row = np.tile(np.arange(size), 2)
-        sides = csr_array(
-            (np.repeat([1.0, -1.0], size), (row, np.concatenate([self._low, self._high]))),
-            shape=(size, models),
-        )
-        moved = self._fit.inverse @ (sides.T @ pairs)
-        return pairs - self._information * (sides @ moved)
+        # The incidence matrix, pairs x models: 1 for the lower model, -1 for the higher.
+        signs = np.repeat([1.0, -1.0], pairs)
+        rows = np.tile(np.arange(pairs), 2)
+        columns = np.concatenate([self.low, self.high])
+        incidence = csr_array((signs, (rows, columns)), shape=(pairs, models))
+        absorbed = self._fit.inverse @ (incidence.T @ of_pairs)
+        return of_pairs - self._information * (incidence @ absorbed)

@@ -21,13 +21,13 @@ import numpy as np
 
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.clusters import cluster_codes
-from arena.ratings.intervals import NORMAL
+from arena.ratings.intervals import NORMAL_QUANTILE
 from arena.ratings.settled import boundary
-from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, summed
+from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, code_sums
 
 SPREAD = 110.0
 """The standard deviation, in rating points, of the models' strengths before any vote."""
-SECONDS = 60.0
+VOTE_SECONDS = 60.0
 """The time of a vote, before there are any."""
 POWER = 0.8
 """The probability that an order with the smallest gap is settled after the planned votes."""
@@ -58,6 +58,15 @@ class Correlations:
     """The correlation of a worker's tuples that share a model; tastes with a deviation of 0.7 log odds give 0.05."""
 
 
+class _Sandwiches(NamedTuple):
+    """The sandwiches around one vote on every pair: models x models each."""
+
+    own: Floats
+    """Of the votes' own covariance."""
+    couples: Floats
+    """Of couples of votes that share a model."""
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """The goals of a campaign, its models, items and workers, and its pay."""
@@ -72,7 +81,7 @@ class Plan:
     correlations: Correlations = Correlations()
     seat: int = 20
     """The votes of a worker."""
-    seconds: float = SECONDS
+    seconds: float = VOTE_SECONDS
     """The seconds of a vote."""
     pay: float = 12.0
     """The wage of an hour."""
@@ -84,8 +93,8 @@ class Plan:
         return len(self.strengths) * (len(self.strengths) - 1) // 2
 
     @cached_property
-    def unit(self) -> tuple[Floats, Floats]:
-        """Sandwiches around one vote on every pair: of its own covariance, and of couples that share a model.
+    def unit(self) -> _Sandwiches:
+        """The sandwiches around one vote on every pair.
 
         With D the pairs' incidence and W their deviations, the couples' covariance is D'W(DD' - 2)WD.
         """
@@ -96,10 +105,9 @@ class Plan:
         # The rows of a Laplacian sum to 0, so this is the Moore-Penrose inverse.
         mean = 1 / len(information)
         inverse: Floats = np.linalg.inv(information + mean).astype(np.float64, copy=False) - mean
-        couples = (
-            (root @ root - 2 * information) * self.pairs / max(1, self.pairs * (self.pairs - 1))
-        )
-        return inverse, inverse @ couples @ inverse
+        couples = (root @ root - 2 * information) * self.pairs
+        couples /= max(1, self.pairs * (self.pairs - 1))
+        return _Sandwiches(inverse, inverse @ couples @ inverse)
 
 
 class Cost(NamedTuple):
@@ -132,62 +140,82 @@ def measured_correlations(votes: Votes, otherwise: Correlations = Correlations()
     """
     chance = bradley_terry(win_matrix(votes)).chances[votes.a, votes.b]
     residual = (SCORES[votes.outcome] - chance) / np.sqrt(chance * (1 - chance))
-    items = _shared(votes, residual, cluster_codes(votes, "item"))
-    known = {"within_tuple": items.same, "within_item": items.other}
+    items = _couple_correlations(votes, residual, cluster_codes(votes, "item"))
+    measured = {"within_tuple": items.same_pair, "within_item": items.shared_model}
     if votes.voters is not None:
-        known["within_worker"] = _shared(votes, residual, cluster_codes(votes, "voter")).other
-    return replace(
-        otherwise, **{name: max(0.0, rho) for name, rho in known.items() if rho is not None}
-    )
+        workers = _couple_correlations(votes, residual, cluster_codes(votes, "voter"))
+        measured["within_worker"] = workers.shared_model
+    known = {name: max(0.0, rho) for name, rho in measured.items() if rho is not None}
+    return replace(otherwise, **known)
 
 
-class _Shared(NamedTuple):
-    same: float | None
-    """The mean product of the residuals of two votes of a cluster on the same pair; None without such votes."""
-    other: float | None
-    """The same for two votes on different pairs that share a model."""
+class _CoupleCorrelations(NamedTuple):
+    """The mean products of the residuals of two votes of a cluster; None without such votes."""
+
+    same_pair: float | None
+    shared_model: float | None
+    """Of two votes on different pairs that share a model."""
 
 
-def _shared(votes: Votes, residual: Floats, cluster: Codes) -> _Shared:
+class _CoupleSums(NamedTuple):
+    """The sums of products over ordered couples of votes of a cluster."""
+
+    same_pair: float
+    shared_model: float
+    """Over votes on different pairs that share a model."""
+
+
+def _couple_correlations(votes: Votes, residual: Floats, cluster: Codes) -> _CoupleCorrelations:
     m = votes.models
-    sign = np.where(votes.a < votes.b, 1.0, -1.0)
     clusters = int(cluster.max()) + 1
-    pair = (cluster * m + np.minimum(votes.a, votes.b)) * m + np.maximum(votes.a, votes.b)
-    tuples, of_tuple = np.unique(pair, return_inverse=True)
+    low = np.minimum(votes.a, votes.b)
+    high = np.maximum(votes.a, votes.b)
+    tuples, tuple_code = np.unique((cluster * m + low) * m + high, return_inverse=True)
 
-    def couples(column: Floats, signed: float) -> tuple[float, float]:
-        """Returns the sum of products over ordered couples: on the same pair, and on pairs that share a model."""
-        by_model = summed(cluster * m + votes.a, column, clusters * m)
-        by_model += signed * summed(cluster * m + votes.b, column, clusters * m)
-        by_tuple = summed(of_tuple, column * (sign if signed < 0 else 1.0), len(tuples))
-        same = float((by_tuple**2).sum() - (column**2).sum())
-        return same, float((by_model**2).sum() - 2 * (column**2).sum()) - 2 * same
+    def couple_sums(on_a: Floats, on_b: Floats, on_low: Floats) -> _CoupleSums:
+        """Sums products of a number of each vote, given with its sign for side a, side b and the lower model."""
+        squares = float((on_low**2).sum())
+        by_model = code_sums(cluster * m + votes.a, on_a, clusters * m)
+        by_model += code_sums(cluster * m + votes.b, on_b, clusters * m)
+        by_tuple = code_sums(tuple_code, on_low, len(tuples))
+        same_pair = float((by_tuple**2).sum()) - squares
+        # A vote meets itself at both of its models, and so does each couple on the same pair.
+        shared_model = float((by_model**2).sum()) - 2 * squares - 2 * same_pair
+        return _CoupleSums(same_pair, shared_model)
 
-    products = couples(residual, -1.0)
-    numbers = couples(np.ones(len(votes)), 1.0)
-    return _Shared(*(total / n if n else None for total, n in zip(products, numbers, strict=True)))
+    products = couple_sums(residual, -residual, np.where(votes.a < votes.b, residual, -residual))
+    one = np.ones(len(votes))
+    couples = couple_sums(one, one, one)
+    return _CoupleCorrelations(
+        same_pair=products.same_pair / couples.same_pair if couples.same_pair else None,
+        shared_model=products.shared_model / couples.shared_model if couples.shared_model else None,
+    )
 
 
 def covariance(plan: Plan, votes: float, each: int) -> Floats:
     """Returns the covariance of the strengths after this many votes, `each` on a tuple: models x models."""
     rho = plan.correlations
     pairs = plan.pairs
-    alike = votes * (1 + (each - 1) * rho.within_tuple)
-    across = 0.0
-    for clusters, weight, tuples in (
-        (plan.items, rho.within_item * each**2, votes / each / plan.items),
-        (votes / plan.seat, rho.within_worker, plan.seat),
-    ):
-        on_pair = pairs * _couples(tuples / pairs)
-        alike += clusters * weight * 2 * on_pair
-        across += clusters * weight * (_couples(tuples) - on_pair)
-    of_one, of_two = plan.unit
-    return (alike * of_one + across * of_two) * pairs / votes**2
+    same_pair = votes * (1 + (each - 1) * rho.within_tuple)
+    shared_model = 0.0
+
+    def add_clusters(clusters: float, tuples: float, correlation: float) -> None:
+        """Adds clusters of so many tuples each, whose tuples correlate if they share a model."""
+        nonlocal same_pair, shared_model
+        couples_on_pair = pairs * _couples(tuples / pairs)
+        # Couples on one pair share both models.
+        same_pair += clusters * correlation * 2 * couples_on_pair
+        shared_model += clusters * correlation * (_couples(tuples) - couples_on_pair)
+
+    add_clusters(plan.items, votes / each / plan.items, rho.within_item * each**2)
+    add_clusters(votes / plan.seat, plan.seat, rho.within_worker)
+    total = same_pair * plan.unit.own + shared_model * plan.unit.couples
+    return total * pairs / votes**2
 
 
 def half_widths(plan: Plan, votes: float, each: int) -> Floats:
     """Returns the half widths of the models' 95% intervals, in rating points."""
-    return NORMAL * ELO.points * np.sqrt(covariance(plan, votes, each).diagonal())
+    return NORMAL_QUANTILE * ELO.points * np.sqrt(covariance(plan, votes, each).diagonal())
 
 
 def cost(plan: Plan, each: int) -> Cost:
@@ -197,6 +225,7 @@ def cost(plan: Plan, each: int) -> Cost:
     """
     if plan.half_width is None and plan.gap is None:
         raise PlanError("A plan needs a goal. Give --half-width or --gap.")
+    # Numbers of tuples: `few` are too few, `many` are enough if any are.
     few = 0
     many = plan.pairs * plan.items
     is_enough = _is_enough(plan, many * each, each)
@@ -209,12 +238,20 @@ def cost(plan: Plan, each: int) -> Cost:
     votes = many * each
     hours = votes * plan.seconds / 3600
     money = hours * plan.pay * (1 + plan.fee)
-    mean = float(half_widths(plan, votes, each).mean())
-    return Cost(each, votes, many, ceil(votes / plan.seat), hours, money, mean, is_enough)
+    return Cost(
+        each=each,
+        votes=votes,
+        tuples=many,
+        workers=ceil(votes / plan.seat),
+        hours=hours,
+        money=money,
+        half_width=float(half_widths(plan, votes, each).mean()),
+        is_enough=is_enough,
+    )
 
 
 def comparison(costs: Sequence[Cost]) -> list[str]:
-    """Returns sentences that compare one vote per tuple with the costs after it; none if it isn't cheaper."""
+    """Returns sentences that compare the cost of one vote per tuple with each later cost, where it is cheaper."""
     lines = []
     for single, several in combinations(costs, 2):
         if single.each != 1 or not (single.is_enough and several.is_enough):
@@ -227,32 +264,36 @@ def comparison(costs: Sequence[Cost]) -> list[str]:
 
 
 def _fraction(share: float) -> str:
+    """Returns a share in words: a plain fraction if one is near, else percent."""
     nearest = min(_FRACTIONS, key=lambda fraction: abs(fraction - share))
     return _FRACTIONS[nearest] if abs(nearest - share) < 0.05 * share else f"{share:.0%}"
 
 
 def _is_enough(plan: Plan, votes: int, each: int) -> bool:
+    """Returns whether so many votes, `each` on a tuple, reach the plan's goals."""
     if plan.half_width is not None and half_widths(plan, votes, each).mean() > plan.half_width:
         return False
     if plan.gap is None:
         return True
-    spread = covariance(plan, votes, each)
+    strength_covariance = covariance(plan, votes, each)
+    variance = strength_covariance.diagonal()
+    gap_variance = variance[:, None] + variance[None, :] - 2 * strength_covariance
     order = np.argsort(plan.strengths)
-    apart = spread.diagonal()[:, None] + spread.diagonal()[None, :] - 2 * spread
-    variance = apart[order[1:], order[:-1]].max()
-    return bool(
-        plan.gap / ELO.points / np.sqrt(variance)
-        >= boundary(variance, plan.pairs) + _POWER_QUANTILE
-    )
+    neighbours_variance = gap_variance[order[1:], order[:-1]].max()
+    standard_errors = plan.gap / ELO.points / np.sqrt(neighbours_variance)
+    needed = boundary(neighbours_variance, plan.pairs) + _POWER_QUANTILE
+    return bool(standard_errors >= needed)
 
 
 def _laplacian(weights: Floats) -> Floats:
     """Returns the Laplacian of a graph with these weights of links; the diagonal is ignored."""
-    apart = weights - np.diag(weights.diagonal())
-    return np.diag(apart.sum(1)) - apart
+    links = weights - np.diag(weights.diagonal())
+    return np.diag(links.sum(1)) - links
 
 
 def _couples(mean: float) -> float:
     """Returns the mean number of ordered couples in groups with this mean size, whose sizes differ by at most one."""
-    least = floor(mean)
-    return least * (least - 1) + 2 * least * (mean - least)
+    size = floor(mean)
+    share_larger = mean - size
+    # A group of one more has 2 * size more ordered couples.
+    return size * (size - 1) + 2 * size * share_larger

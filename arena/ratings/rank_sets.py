@@ -11,7 +11,7 @@ from statistics import NormalDist
 import numpy as np
 
 from arena.ratings.bradley_terry import Strengths
-from arena.ratings.intervals import LEVEL, NORMAL, Bounds, Intervals, student_quantile
+from arena.ratings.intervals import LEVEL, NORMAL_QUANTILE, Bounds, Intervals, student_quantile
 from arena.ratings.votes import Codes, Floats
 
 STEP = 0.005
@@ -90,4 +90,4 @@ def _student_reach(freedom: Floats, normal: float) -> Floats:
     tail = 1 - NormalDist().cdf(normal)
     student = -stdtrit(student_freedom, tail)
     interval_student = student_quantile(student_freedom + 1)
-    return np.where(has_student, NORMAL * student / interval_student, normal)
+    return np.where(has_student, NORMAL_QUANTILE * student / interval_student, normal)

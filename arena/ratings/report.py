@@ -25,12 +25,21 @@ from arena.ratings.bradley_terry import (
     win_chances,
     win_matrix,
 )
-from arena.ratings.clusters import Cluster, are_several
+from arena.ratings.clusters import Cluster, has_several
 from arena.ratings.elo_orders import EloOrders, elo_orders
-from arena.ratings.intervals import FEW, LEVEL, Bounds, Intervals, intervals, ranks
+from arena.ratings.intervals import FEW_CLUSTERS, LEVEL, Bounds, Intervals, intervals, ranks
 from arena.ratings.lack_of_fit import LackOfFit, lack_of_fit
 from arena.ratings.rank_sets import rank_sets, sets_around
-from arena.ratings.votes import ELO, Codes, Floats, Outcome, Votes, coded, elo, win_loss_counts
+from arena.ratings.votes import (
+    ELO,
+    Codes,
+    Floats,
+    Outcome,
+    Votes,
+    elo,
+    encode_columns,
+    win_loss_counts,
+)
 from arena.sheets import Column, Sheet, as_csv, as_latex, as_markdown
 
 Method = Literal["elo", "bt", "all"]
@@ -54,7 +63,7 @@ _CLUSTERS: dict[Cluster, str] = {
 
 
 @dataclass(frozen=True)
-class RatingOrder:
+class RatingSettings:
     """Settings of a report."""
 
     method: Method = "all"
@@ -102,12 +111,12 @@ class BoardRow:
 class RatingReport:
     """Fits to the votes of a file, indexed by model code, and their board."""
 
-    order: RatingOrder
+    settings: RatingSettings
     models: tuple[str, ...]
     votes: Votes
     fit: Strengths
     bounds: Intervals
-    whose: str
+    for_whom: str
     """The voters that the intervals are for, in words: "for voters like these"."""
     orders: EloOrders | None
     lack_of_fit: LackOfFit | None
@@ -117,7 +126,7 @@ class RatingReport:
     @cached_property
     def rating(self) -> Floats:
         """The ratings that rank the models: Bradley-Terry, or Elo if only Elo was requested."""
-        if self.order.method != "elo":
+        if self.settings.method != "elo":
             return self.fit.ratings
         ratings = self.orders.median if self.orders else elo(self.votes)
         return np.where(self.fit.components < 0, np.nan, ratings)
@@ -131,28 +140,31 @@ class RatingReport:
 
     @cached_property
     def rows(self) -> tuple[BoardRow, ...]:
+        """The rows of the board, best models first."""
         played = win_loss_counts(self.votes)
         orders = self.orders
-        by_elo = self.order.method == "elo"
-        blank = np.full(len(self.models), np.nan)
+        by_elo = self.settings.method == "elo"
+        no_numbers = np.full(len(self.models), np.nan)
 
         def elo_numbers(column: Floats) -> list[Any]:
             return _numbers(np.where(played.battles > 0, column, np.nan))
 
-        one_pass = elo_numbers(blank if self.order.method == "bt" else elo(self.votes))
-        elo_median = elo_numbers(orders.median if orders else blank)
-        elo_low = elo_numbers(orders.low if orders else blank)
-        elo_high = elo_numbers(orders.high if orders else blank)
-        bt = _numbers(blank if by_elo else self.fit.ratings)
-        bt_low = _numbers(blank if by_elo else self.bounds.low)
-        bt_high = _numbers(blank if by_elo else self.bounds.high)
-        placed = ranks(self.fit, Bounds(self.rating, self.rating) if by_elo else self.bounds)
-        rank = _numbers(np.where(placed > 0, placed, np.nan), int)
-        ranges = Bounds(blank, blank)
-        if not by_elo:
-            ranges = sets_around(placed, rank_sets(self.fit, self.bounds))
-        rank_low = _numbers(ranges.low, int)
-        rank_high = _numbers(ranges.high, int)
+        one_pass = elo_numbers(no_numbers if self.settings.method == "bt" else elo(self.votes))
+        elo_median = elo_numbers(orders.median if orders else no_numbers)
+        elo_low = elo_numbers(orders.low if orders else no_numbers)
+        elo_high = elo_numbers(orders.high if orders else no_numbers)
+        bt = _numbers(no_numbers if by_elo else self.fit.ratings)
+        bt_low = _numbers(no_numbers if by_elo else self.bounds.low)
+        bt_high = _numbers(no_numbers if by_elo else self.bounds.high)
+        if by_elo:
+            model_ranks = ranks(self.fit, Bounds(self.rating, self.rating))
+            rank_bounds = Bounds(no_numbers, no_numbers)
+        else:
+            model_ranks = ranks(self.fit, self.bounds)
+            rank_bounds = sets_around(model_ranks, rank_sets(self.fit, self.bounds))
+        rank = _numbers(np.where(model_ranks > 0, model_ranks, np.nan), int)
+        rank_low = _numbers(rank_bounds.low, int)
+        rank_high = _numbers(rank_bounds.high, int)
         return tuple(
             BoardRow(
                 model=self.models[place],
@@ -170,64 +182,68 @@ class RatingReport:
                 wins=int(played.wins[place]),
                 losses=int(played.losses[place]),
                 ties=int(played.ties[place]),
-                bt_for=None if bt_high[place] is None else self.whose,
+                bt_for=None if bt_high[place] is None else self.for_whom,
             )
             for place in self.places
         )
 
 
-def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
-    """Rates the models of a file's battles, with the settings of `order`.
+def rating_report(battles: Battles, settings: RatingSettings) -> RatingReport:
+    """Rates the models of a file's battles, with these settings.
 
     Bradley-Terry is always fitted: it decides which models are comparable. Raises VotesError if clusters by voter or
     family are requested and the file names none, ConvergenceError if the fit does not converge.
     """
-    names, (a, b) = coded(battles.model_a, battles.model_b)
-    repeated = repeats(battles)
-    votes = _counted(battles, a, b, len(names), order.both_bad, repeated)
-    cluster = _cluster(order, votes)
-    fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
-    # Each vote gets an item of its own, and voters still count.
-    apart = cluster == "vote" and order.cluster in ("picture", "item")
-    grouped = replace(votes, items=np.arange(len(votes))) if apart else votes
-    by: Cluster = "item" if apart else cluster
-    bounds = replace(intervals(fit, grouped, by), cluster=cluster)
+    names, (a, b) = encode_columns(battles.model_a, battles.model_b)
+    repeated = repeated_votes(battles)
+    votes = _counted_votes(battles, a, b, len(names), settings.both_bad, repeated)
+    cluster = _usable_cluster(settings, votes)
+    fit = bradley_terry(win_matrix(votes), PRIOR if settings.method == "elo" else settings.prior)
+    clustered_votes = votes
+    fit_cluster: Cluster = cluster
+    if cluster == "vote" and settings.cluster in ("picture", "item"):
+        # The file has no items: each vote gets one of its own, so that voters still count.
+        clustered_votes = replace(votes, items=np.arange(len(votes)))
+        fit_cluster = "item"
+    bounds = replace(intervals(fit, clustered_votes, fit_cluster), cluster=cluster)
     orders = None
-    if order.bootstrap > 0 and order.method != "bt" and len(votes) > 0:
-        orders = elo_orders(votes, order.bootstrap, order.seed)
-    misfit = None if order.method == "elo" else lack_of_fit(fit, grouped, by, order.seed)
-    alone = int((a == b).sum())
-    judged = _is_judged(battles)
-    notices = _vote_notices(battles, alone, order, cluster, repeated)
+    if settings.bootstrap > 0 and settings.method != "bt" and len(votes) > 0:
+        orders = elo_orders(votes, settings.bootstrap, settings.seed)
+    misfit = None
+    if settings.method != "elo":
+        misfit = lack_of_fit(fit, clustered_votes, fit_cluster, settings.seed)
+    self_votes = int((a == b).sum())
+    is_judged = _is_judged(battles)
+    notices = _vote_notices(battles, self_votes, settings, cluster, repeated)
     notices += _model_notices(names, fit)
-    if order.method != "elo":
+    if settings.method != "elo":
         notices += _few_notice(names, fit, bounds)
         if misfit:
             notices.append(misfit.in_words(names[misfit.winner], names[misfit.loser]))
-        notices = [*_whose_notice(votes, bounds, judged), *battles.notices, *notices]
+        notices = [*_for_whom_notice(votes, bounds, is_judged), *battles.notices, *notices]
     else:
         notices = [*battles.notices, *notices]
     return RatingReport(
-        order=order,
+        settings=settings,
         models=names,
         votes=votes,
         fit=fit,
         bounds=bounds,
-        whose=_whose(bounds, judged),
+        for_whom=_for_whom(bounds, is_judged),
         orders=orders,
         lack_of_fit=misfit,
         notices=tuple(notices),
     )
 
 
-def _cluster(order: RatingOrder, votes: Votes) -> Cluster:
+def _usable_cluster(settings: RatingSettings, votes: Votes) -> Cluster:
     """Returns the clusters for intervals: single votes if items are requested and the file has none."""
     of_items = ("picture", "item", "tuple")
-    if order.cluster == "none" or (order.cluster in of_items and votes.items is None):
+    if settings.cluster == "none" or (settings.cluster in of_items and votes.items is None):
         return "vote"
-    if order.cluster == "picture" and votes.pictures is None:
+    if settings.cluster == "picture" and votes.pictures is None:
         return "item"
-    return order.cluster
+    return settings.cluster
 
 
 def _is_judged(battles: Battles) -> bool:
@@ -235,14 +251,16 @@ def _is_judged(battles: Battles) -> bool:
     return set(battles.judge) == {True}
 
 
-def _whose(bounds: Intervals, judged: bool) -> str:
+def _for_whom(bounds: Intervals, is_judged: bool) -> str:
+    """Returns the voters that the intervals are for, in words."""
     if bounds.for_new_voters:
         return "for voters like these"
-    return "for these judges only" if judged else "for these voters only"
+    return "for these judges only" if is_judged else "for these voters only"
 
 
-def repeats(battles: Battles) -> dict[int, int]:
-    """Returns the votes that their voter gave again on the same conversation, each with the last one.
+def repeated_votes(battles: Battles) -> dict[int, int]:
+    """Returns the votes that their voter gave again on the same conversation, by index, each with the index of the
+    last one.
 
     Votes without a voter are never repeated.
     """
@@ -261,7 +279,7 @@ def repeats(battles: Battles) -> dict[int, int]:
     return repeated
 
 
-def _counted(
+def _counted_votes(
     battles: Battles,
     a: Codes,
     b: Codes,
@@ -271,30 +289,39 @@ def _counted(
 ) -> Votes:
     """Returns the votes to count: none repeated, none of a model against itself, and "both bad" as requested."""
     outcome = np.fromiter(map(_OUTCOMES.__getitem__, battles.winner), np.int8, len(battles))
-    counted = a != b
-    counted[list(repeated)] = False
+    is_counted = a != b
+    is_counted[list(repeated)] = False
     if both_bad == "out":
-        counted &= outcome != Outcome.BOTH_BAD
-    pictures = None
-    if any(battles.picture):
-        pictures = [
-            f"picture {picture}" if picture else item and f"item {item}"
-            for picture, item in zip(battles.picture, battles.item, strict=True)
-        ]
+        is_counted &= outcome != Outcome.BOTH_BAD
     columns = {
-        "items": _groups(battles.item),
-        "voters": None if _is_judged(battles) else _groups(battles.voter, apart=False),
-        "pictures": _groups(pictures or ()),
-        "families": _groups(battles.category, apart=False),
+        "items": _group_codes(battles.item),
+        "voters": None if _is_judged(battles) else _group_codes(battles.voter, join_unknown=True),
+        "pictures": _group_codes(_picture_names(battles)),
+        "families": _group_codes(battles.category, join_unknown=True),
     }
-    known = {name: codes[counted] for name, codes in columns.items() if codes is not None}
-    return Votes(a[counted], b[counted], outcome[counted], models, **known)
+    known = {name: codes[is_counted] for name, codes in columns.items() if codes is not None}
+    return Votes(a[is_counted], b[is_counted], outcome[is_counted], models, **known)
 
 
-def _groups(column: Sequence[str | None], apart: bool = True) -> Codes | None:
+def _picture_names(battles: Battles) -> list[str | None]:
+    """Returns the picture of each battle, or else its item; no names if no picture is known."""
+    if not any(battles.picture):
+        return []
+    names: list[str | None] = []
+    for picture, item in zip(battles.picture, battles.item, strict=True):
+        if picture:
+            names.append(f"picture {picture}")
+        elif item is not None:
+            names.append(f"item {item}")
+        else:
+            names.append(None)
+    return names
+
+
+def _group_codes(column: Sequence[str | None], join_unknown: bool = False) -> Codes | None:
     """Returns the codes of a column; None if all values are unknown.
 
-    Unknown values are each a group of its own (`apart`), or one group.
+    Unknown values are each a group of its own, or one group if they are joined.
     """
     if set(column) <= {None}:
         return None
@@ -303,90 +330,102 @@ def _groups(column: Sequence[str | None], apart: bool = True) -> Codes | None:
         [-1 if value is None else code.setdefault(value, len(code)) for value in column], np.int64
     )
     unknown = codes < 0
-    codes[unknown] = len(code) + (np.arange(unknown.sum()) if apart else 0)
+    codes[unknown] = len(code)
+    if not join_unknown:
+        codes[unknown] += np.arange(unknown.sum())
     return codes
 
 
 def _numbers(column: Floats, kind: type = float) -> list[Any]:
+    """Returns a column's values as plain numbers of this kind, None for NaN."""
     return [None if np.isnan(value) else kind(value) for value in column]
 
 
 # Notices for the reader.
 def _vote_notices(
-    battles: Battles, alone: int, order: RatingOrder, cluster: Cluster, repeated: Mapping[int, int]
+    battles: Battles,
+    self_votes: int,
+    settings: RatingSettings,
+    cluster: Cluster,
+    repeated: Mapping[int, int],
 ) -> list[str]:
-    by_item = cluster in ("picture", "item", "tuple")
-    voters = battles.voter.count(None) if not _is_judged(battles) else 0
-    counted = "counted as half for each side" if order.both_bad == "half" else "left out"
+    unknown_voters = 0 if _is_judged(battles) else battles.voter.count(None)
+    if unknown_voters == len(battles):  # Another notice says so.
+        unknown_voters = 0
+    unknown_items = 0
+    if cluster in ("picture", "item", "tuple"):
+        unknown_items = battles.item.count(None)
+    single_votes = 0
+    if cluster == "vote" and settings.cluster != "none":
+        single_votes = len(battles)
+    counted = "counted as half for each side" if settings.both_bad == "half" else "left out"
     counts = {
-        "votes that compare a model with itself, left out": alone,
+        "votes that compare a model with itself, left out": self_votes,
         "repeated votes by one voter on one conversation (only the last counts)": len(repeated),
         "of these, votes that differ from the last one": sum(
             battles.winner[number] != battles.winner[last] for number, last in repeated.items()
         ),
         f'votes for "both bad", {counted}': battles.winner.count("both_bad"),
         "votes cast with the model names visible": battles.blind.count(False),
-        "votes without a voter, treated as one voter's": voters if voters < len(battles) else 0,
-        "votes without an item, each treated as independent": battles.item.count(None)
-        if by_item
-        else 0,
-        "votes without items, each treated as its own item (intervals are too narrow if items repeat)": (
-            len(battles) if order.cluster != "none" and cluster == "vote" else 0
-        ),
+        "votes without a voter, treated as one voter's": unknown_voters,
+        "votes without an item, each treated as independent": unknown_items,
+        "votes without items, each treated as its own item (intervals are too narrow if items repeat)": single_votes,
     }
     return [f"{text}: {count:,}" for text, count in counts.items() if count]
 
 
-def _whose_notice(votes: Votes, bounds: Intervals, judged: bool) -> list[str]:
+def _for_whom_notice(votes: Votes, bounds: Intervals, is_judged: bool) -> list[str]:
     """Returns a notice, with the reason, if intervals are for these voters only."""
-    if bounds.for_new_voters or judged or not len(votes):
+    if bounds.for_new_voters or is_judged or not len(votes):
         return []
-    if are_several(votes.voters):
+    if has_several(votes.voters):
         why = f"Clusters by {bounds.cluster} ignore voters"
+    elif votes.voters is None:
+        why = "The votes don't say who cast them"
     else:
-        why = (
-            "The votes don't say who cast them"
-            if votes.voters is None
-            else "All votes are one voter's"
-        )
+        why = "All votes are one voter's"
     notice = "Intervals are for these voters only, and no lead can be called clear"
     return [f"{why}. {notice}. Other people may choose very differently."]
 
 
 def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
     """Returns notices about models that are not comparable, and models that votes alone do not rate."""
-    numbered = np.where(np.isnan(fit.ratings), -1, fit.components)
+    component = np.where(np.isnan(fit.ratings), -1, fit.components)
     groups = [
-        np.flatnonzero(numbered == group).tolist() for group in np.unique(numbered[numbered >= 0])
+        np.flatnonzero(component == group).tolist()
+        for group in np.unique(component[component >= 0])
     ]
     notices = []
     if len(groups) > 1:
-        listed = "; ".join(_listed(names, group) for group in groups)
+        listed = "; ".join(_name_list(names, group) for group in groups)
         notices.append(
             f"{len(groups)} groups of models can't be compared, so each has its own ranks: {listed}"
         )
     for status in (Status.UNBEATEN, Status.WINLESS, Status.SEPARATED):
         places = [place for place, other in enumerate(fit.statuses) if other is status]
-        without = [place for place in places if np.isnan(fit.ratings[place])]
-        if without:
-            notices.append(f"{status}, no rating without a prior: {_listed(names, without)}")
+        unrated = [place for place in places if np.isnan(fit.ratings[place])]
+        if unrated:
+            notices.append(f"{status}, no rating without a prior: {_name_list(names, unrated)}")
         elif places and fit.prior:
-            notices.append(f"{status}, rated only by the prior: {_listed(names, places)}")
+            notices.append(f"{status}, rated only by the prior: {_name_list(names, places)}")
     return notices
 
 
 def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list[str]:
     """Returns a notice about models with wide intervals, since they have few independent votes."""
-    rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
-    places = np.flatnonzero(bounds.few & rated).tolist()
+    is_rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
+    places = np.flatnonzero(bounds.few & is_rated).tolist()
     if not places:
         return []
     clusters = _CLUSTERS[bounds.cluster]
-    models = _listed(names, places)
-    return [f"Wide intervals, because their votes cover fewer than {FEW} {clusters}: {models}"]
+    models = _name_list(names, places)
+    return [
+        f"Wide intervals, because their votes cover fewer than {FEW_CLUSTERS} {clusters}: {models}"
+    ]
 
 
-def _listed(names: Sequence[str], places: Sequence[int]) -> str:
+def _name_list(names: Sequence[str], places: Sequence[int]) -> str:
+    """Returns the first names at these places, and the number of the rest."""
     more = f" and {len(places) - _SHOWN_NAMES} more" if len(places) > _SHOWN_NAMES else ""
     return ", ".join(names[place] for place in places[:_SHOWN_NAMES]) + more
 
@@ -453,20 +492,24 @@ def board_sheet(rows: Sequence[BoardRow], title: str = "Ratings") -> Sheet:
 
 
 def plots(report: RatingReport) -> Iterator[Plot]:
+    """Yields the plots of plots.html, models in board order."""
     names = [row.model for row in report.rows]
     m = len(names)
     votes = report.votes
     grid = np.ix_(report.places, report.places)
-    if report.order.method == "elo":
+    if report.settings.method == "elo":
         note = "Elo over random vote orders: median and spread, which isn't a confidence interval."
         yield interval_plot(list(_elo_rows(report.rows)), note, "Elo over vote orders")
     else:
-        intervals_of = f"{LEVEL:.0%} intervals {report.whose}, clustered by {report.bounds.cluster}"
+        intervals_of = (
+            f"{LEVEL:.0%} intervals {report.for_whom}, clustered by {report.bounds.cluster}"
+        )
         note = f"Bradley-Terry ratings with {intervals_of}."
         yield interval_plot(list(bradley_terry_rows(report.rows)), note)
         yield win_rate_plot(names, win_chances(report.fit)[grid])
-    met = np.bincount(votes.a.astype(np.int64) * m + votes.b, minlength=m * m).reshape(m, m)[grid]
-    yield battle_count_plot(names, met.astype(np.float64))
+    pair = votes.a.astype(np.int64) * m + votes.b
+    battle_counts = np.bincount(pair, minlength=m * m).reshape(m, m)[grid]
+    yield battle_count_plot(names, battle_counts.astype(np.float64))
 
 
 def _elo_rows(rows: Iterable[BoardRow]) -> Iterator[RatingRow]:
@@ -498,7 +541,7 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
             "format": battles.format,
             "votes": len(battles),
         },
-        "parameters": asdict(report.order),
+        "parameters": asdict(report.settings),
         "votes_counted": len(report.votes),
         "notices": report.notices,
         "elo": {
@@ -523,10 +566,10 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
                 "level": LEVEL,
                 "cluster": report.bounds.cluster,
                 "clusters": report.bounds.clusters,
-                "whose": report.whose,
+                "whose": report.for_whom,
             },
             "rank_low_high": None
-            if report.order.method == "elo"
+            if report.settings.method == "elo"
             else {
                 "kind": "rank sets of all models at once",
                 "level": LEVEL,

@@ -6,10 +6,10 @@ the number of pairs, so some pair of a board does with probability `alpha` (Bonf
 share of each pair smaller, and adds the budget of its own pairs: alpha * 2 / models.
 
 Assumptions: gaps are nearly normal with the variance of `intervals` (asymptotic confidence sequences: Waudby-Smith,
-Arbour, Sinha, Kennedy and Ramdas 2024), hence LEAST_VOTES and LEAST_ITEMS. A model's items have to be worth FEW equally
-busy ones: with most votes on one item, gaps have heavy tails. Models are "equal" if infinitely many items like those
-judged, and voters like these, would rate them equal: fewer than FEW voters, or unknown ones, settle nothing, since
-others may vote differently.
+Arbour, Sinha, Kennedy and Ramdas 2024), hence LEAST_VOTES and LEAST_ITEMS. A model's items have to be worth
+FEW_CLUSTERS equally busy ones: with most votes on one item, gaps have heavy tails. Models are "equal" if infinitely
+many items like those judged, and voters like these, would rate them equal: fewer than FEW_CLUSTERS voters, or unknown
+ones, settle nothing, since others may vote differently.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +21,8 @@ import numpy as np
 
 from arena.ratings.bradley_terry import Strengths
 from arena.ratings.clusters import cluster_codes, code_counts, effective_number
-from arena.ratings.intervals import FEW, OF_ITEMS, Intervals
-from arena.ratings.votes import ELO, Codes, Floats, Votes, summed
+from arena.ratings.intervals import FEW_CLUSTERS, ITEM_CLUSTERS, Intervals
+from arena.ratings.votes import ELO, Codes, Floats, Votes, code_sums
 
 OrderState = Literal["settled", "open", "contradicted"]
 ORDER_WORDS: Mapping[str, str] = {
@@ -95,7 +95,7 @@ def look(
     cast the votes, so no other voters are in question. Raises ValueError for fewer models than the votes have or
     intervals by other clusters, and `VotesError` if the votes do not name their items.
     """
-    if intervals.cluster not in OF_ITEMS:
+    if intervals.cluster not in ITEM_CLUSTERS:
         raise ValueError(
             f"orders settle by intervals clustered by item, these are by {intervals.cluster}"
         )
@@ -130,9 +130,9 @@ def _are_ready(models: Codes, items: Codes, played: Codes) -> np.ndarray:
     model_items, number = code_counts(models * item_codes + items)
     model = model_items // max(1, item_codes)
     number_of_items = np.bincount(model, minlength=len(played))
-    squares = summed(model, number.astype(np.float64) ** 2, len(played))
+    squares = code_sums(model, number.astype(np.float64) ** 2, len(played))
     # Equally busy items that would be worth as much: the square of all votes over the sum of squares (Kish 1965).
-    are_spread = played.astype(np.float64) ** 2 >= FEW * squares
+    are_spread = played.astype(np.float64) ** 2 >= FEW_CLUSTERS * squares
     return (played >= LEAST_VOTES) & (number_of_items >= LEAST_ITEMS) & are_spread
 
 
@@ -140,7 +140,8 @@ def _are_several(votes: Votes) -> bool:
     """Returns whether there are enough voters for intervals to include other voters."""
     return (
         votes.voters is not None
-        and effective_number(np.bincount(cluster_codes(votes, "voter"), minlength=1)) >= FEW
+        and effective_number(np.bincount(cluster_codes(votes, "voter"), minlength=1))
+        >= FEW_CLUSTERS
     )
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.clusters import freedom
-from arena.ratings.intervals import NORMAL, Bounds, student_quantile
-from arena.ratings.votes import Codes, Floats, summed
+from arena.ratings.intervals import NORMAL_QUANTILE, Bounds, student_quantile
+from arena.ratings.votes import Codes, Floats, code_sums
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Share:
 
 def wilson(wins: Floats | Codes, votes: Floats | Codes) -> Bounds:
     """Returns Wilson's (1927) score interval of the shares wins / votes; 0 to 1 without votes."""
-    z = NORMAL
+    z = NORMAL_QUANTILE
     votes = np.asarray(votes, np.float64)
     share = np.divide(wins, votes, out=np.full(votes.shape, 0.5), where=votes > 0)
     middle = share * votes + z * z / 2
@@ -41,16 +41,21 @@ def wilson(wins: Floats | Codes, votes: Floats | Codes) -> Bounds:
 
 def shares(hits: Floats | Codes, n: Floats | Codes, effects: Floats | float = 1.0) -> list[Share]:
     """Returns the shares hits / n, with intervals for n / `effects` independent cases."""
-    columns = (hits.astype(int), n.astype(int), *wilson(hits / effects, n / effects))
-    return list(map(Share, *(column.tolist() for column in columns)))
+    bounds = wilson(hits / effects, n / effects)
+    columns = (hits.astype(int), n.astype(int), bounds.low, bounds.high)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [Share(*row) for row in rows]
 
 
 def clustered_shares(
     hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterable[Codes]
 ) -> list[Share]:
-    """Returns the share of hits in each cell, with intervals for cases in clusters of several kinds."""
-    hits = summed(cell, hit.astype(np.float64), cells)
-    n = summed(cell, np.ones(len(cell)), cells)
+    """Returns the share of hits in each cell, with intervals for cases in clusters of several kinds.
+
+    `hit` is a mask of cases, `cell` the code of each case's cell; a clustering has the code of each case's cluster.
+    """
+    hits = code_sums(cell, hit.astype(np.float64), cells)
+    n = code_sums(cell, np.ones(len(cell)), cells)
     return shares(hits, n, design_effects(hit, cell, cells, clusterings))
 
 
@@ -60,68 +65,77 @@ def design_effects(
     """Returns the factor by which each cell's share varies more because of clusters of several kinds (Kish 1965).
 
     An effect includes Student's quantile, since few clusters estimate the likeness of their cases badly (degrees of
-    freedom by Satterthwaite 1946). A cluster is never less than one case; no effect is below 1.
+    freedom by Satterthwaite 1946). A cluster is never less than one case; no effect is below 1. Parameters are as in
+    `clustered_shares`.
     """
-    size = summed(cell, np.ones(len(cell)), cells)
-    hits = summed(cell, hit.astype(np.float64), cells)
+    size = code_sums(cell, np.ones(len(cell)), cells)
+    hits = code_sums(cell, hit.astype(np.float64), cells)
     effects = np.ones(cells)
     most_effects = np.ones(cells)
-    doubt = np.zeros(cells)
+    uncertainty = np.zeros(cells)
     for cluster in clusterings:
         parts = _parts(hit, cell, cluster, cells)
-        others = summed(parts.cell, parts.size * (parts.size - 1), cells) / np.maximum(size, 1)
-        more = _alike(parts, size, hits) * others
-        effects += more
+        # The other cases of a case's cluster, on average.
+        others = code_sums(parts.cell, parts.size * (parts.size - 1), cells) / np.maximum(size, 1)
+        added = _likeness(parts, size, hits) * others
+        effects += added
         most_effects += others
-        doubt += (1 + more) ** 2 * others / (others + 1) / _freedom(parts, size)
-    degrees = np.divide(effects**2, doubt, out=np.full(cells, np.inf), where=doubt > 0)
-    return np.minimum(effects * (student_quantile(degrees + 1) / NORMAL) ** 2, most_effects)
+        uncertainty += (1 + added) ** 2 * others / (others + 1) / _freedom(parts, size)
+    degrees = np.divide(effects**2, uncertainty, out=np.full(cells, np.inf), where=uncertainty > 0)
+    student = student_quantile(degrees + 1) / NORMAL_QUANTILE
+    return np.minimum(effects * student**2, most_effects)
 
 
 class _Parts(NamedTuple):
-    """Clusters, divided by the cells of their cases."""
+    """Clusters, divided by the cells of their cases, as columns."""
 
     cell: Codes
     size: Floats
+    """The number of cases."""
     hits: Floats
 
 
 def _parts(hit: np.ndarray, cell: Codes, cluster: Codes, cells: int) -> _Parts:
     clusters = int(cluster.max(initial=0)) + 1
-    group, place = np.unique(cell * clusters + cluster, return_inverse=True)
+    parts, part_of_case = np.unique(cell * clusters + cluster, return_inverse=True)
     return _Parts(
-        cell=group // clusters,
-        size=summed(place, np.ones(len(place)), len(group)),
-        hits=summed(place, hit.astype(np.float64), len(group)),
+        cell=parts // clusters,
+        size=code_sums(part_of_case, np.ones(len(part_of_case)), len(parts)),
+        hits=code_sums(part_of_case, hit.astype(np.float64), len(parts)),
     )
 
 
-def _alike(parts: _Parts, size: Floats, hits: Floats) -> float:
+def _likeness(parts: _Parts, size: Floats, hits: Floats) -> float:
     """Returns the correlation of two cases of a cluster, the same in all cells; 1 if nothing can be compared.
 
     Cases are compared with the other clusters of their cell, since a busy cluster would pull the cell's mean to itself.
-    Each case has the same weight, so that a busy cluster does not decide alone.
+    Each case has the same weight, so that a busy cluster does not decide alone. `size` and `hits` are those of the
+    cells.
     """
-    beside = size[parts.cell] - parts.size
-    tells = (parts.size > 1) & (beside > 0)
-    cell = parts.cell[tells]
-    n = parts.size[tells]
-    won = parts.hits[tells]
-    beside = beside[tells]
-    expected = (hits[cell] - won) / beside
-    products = (won - n * expected) ** 2
-    products -= won * (1 - expected) ** 2 + (n - won) * expected**2
-    squares = summed(parts.cell, parts.size**2, len(size))
+    all_other_cases = size[parts.cell] - parts.size
+    is_comparable = (parts.size > 1) & (all_other_cases > 0)
+    cell = parts.cell[is_comparable]
+    n = parts.size[is_comparable]
+    part_hits = parts.hits[is_comparable]
+    other_cases = all_other_cases[is_comparable]
+    expected = (hits[cell] - part_hits) / other_cases
+    # Over ordered couples of different cases, the products of their deviations from the other clusters' mean.
+    products = (part_hits - n * expected) ** 2
+    products -= part_hits * (1 - expected) ** 2 + (n - part_hits) * expected**2
+    squares = code_sums(parts.cell, parts.size**2, len(size))
     variance = hits * (size - hits) / np.maximum(size * (size - 1), 1)
-    of_expected = ((squares[cell] - n**2) / beside - 1) / beside
+    # What the other clusters' mean adds to a product, in variances, if their cases are all alike.
+    of_expected = ((squares[cell] - n**2) / other_cases - 1) / other_cases
     most = float((n * variance[cell] * (1 + of_expected)).sum())
-    likeness = float((products / (n - 1) - n * variance[cell] / beside).sum())
-    return min(max(likeness / most, 0.0), 1.0) if most > 0 else 1.0
+    if most <= 0:
+        return 1.0
+    likeness = float((products / (n - 1) - n * variance[cell] / other_cases).sum())
+    return min(max(likeness / most, 0.0), 1.0)
 
 
 def _freedom(parts: _Parts, size: Floats) -> float:
     """Returns the degrees of freedom with which all cells together estimate the likeness of a cluster's cases."""
-    squares = summed(parts.cell, parts.size**2, len(size))
+    squares = code_sums(parts.cell, parts.size**2, len(size))
     largest = np.zeros(len(size))
     np.maximum.at(largest, parts.cell, parts.size)
     degrees = freedom(size, squares, largest)

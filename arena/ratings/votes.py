@@ -25,7 +25,7 @@ class Outcome(IntEnum):
     BOTH_BAD = 3
 
 
-BLOCK = 2**15
+VOTES_A_BLOCK = 2**15
 """Votes counted at once, so that intermediate arrays stay in the processor's cache."""
 SCORES = np.array([1.0, 0.0, 0.5, 0.5])
 """Side a's share of a win, by outcome: ties and "both bad" count half for each side."""
@@ -60,7 +60,9 @@ class Votes:
                 )
         if not len(self.a):
             return
-        if min(self.a.min(), self.b.min()) < 0 or max(self.a.max(), self.b.max()) >= self.models:
+        lowest = min(self.a.min(), self.b.min())
+        highest = max(self.a.max(), self.b.max())
+        if lowest < 0 or highest >= self.models:
             raise VotesError(f"models are coded 0 to {self.models - 1}, these are not")
         if self.outcome.min() < 0 or self.outcome.max() > max(Outcome):
             raise VotesError(f"outcomes are coded 0 to {max(Outcome)}, these are not")
@@ -81,7 +83,7 @@ class Votes:
         )
 
 
-def summed(codes: Codes, weights: Floats, size: int) -> Floats:
+def code_sums(codes: Codes, weights: Floats, size: int) -> Floats:
     """Sum of the weights of each code from 0 to size-1."""
     return np.bincount(codes, weights, size).astype(np.float64, copy=False)
 
@@ -92,7 +94,7 @@ def mean_ranks(values: np.ndarray) -> Floats:
     return (np.cumsum(counts) - (counts - 1) / 2)[place]
 
 
-def integers(rows: Iterable[Sequence[int]], columns: int) -> npt.NDArray[np.int64]:
+def integer_array(rows: Iterable[Sequence[int]], columns: int) -> npt.NDArray[np.int64]:
     """Rows of integers, such as a query's, as one array: rows x columns."""
     return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, columns)
 
@@ -102,7 +104,8 @@ def outcome_counts(votes: Votes) -> Floats:
     m = votes.models
     cells = votes.models**2 * len(Outcome)
     counts = np.zeros(cells)
-    for block in (slice(start, start + BLOCK) for start in range(0, len(votes), BLOCK)):
+    for start in range(0, len(votes), VOTES_A_BLOCK):
+        block = slice(start, start + VOTES_A_BLOCK)
         cell = np.multiply(votes.outcome[block], m, dtype=np.int32 if cells < 2**31 else np.int64)
         cell += votes.a[block]
         cell *= m
@@ -111,13 +114,21 @@ def outcome_counts(votes: Votes) -> Floats:
     return counts.reshape(len(Outcome), m, m)
 
 
-def coded(*columns: Sequence[str]) -> tuple[tuple[str, ...], list[Codes]]:
-    """Returns the names in order of first appearance, column by column, and each column as places among them."""
-    code: defaultdict[str, int] = defaultdict(count().__next__)
+class EncodedColumns(NamedTuple):
+    """Columns of names, as codes."""
+
+    names: tuple[str, ...]
+    """Each name once; a code is a name's place."""
+    columns: list[Codes]
+
+
+def encode_columns(*columns: Sequence[str]) -> EncodedColumns:
+    """Codes the names of all columns in order of first appearance, column by column."""
+    code_of: defaultdict[str, int] = defaultdict(count().__next__)  # A new name gets the next code.
     codes: list[Codes] = [
-        np.fromiter(map(code.__getitem__, column), np.int32, len(column)) for column in columns
+        np.fromiter(map(code_of.__getitem__, column), np.int32, len(column)) for column in columns
     ]
-    return tuple(code), codes
+    return EncodedColumns(tuple(code_of), codes)
 
 
 class WinLossCounts(NamedTuple):
@@ -133,10 +144,12 @@ class WinLossCounts(NamedTuple):
 def win_loss_counts(votes: Votes) -> WinLossCounts:
     """Counts each model's battles: a vote is a battle of two models (Table 3's "matches")."""
     won_a, won_b, tie, both_bad = outcome_counts(votes).astype(np.int64)
-    wins = won_a + won_b.T
+    beat = won_a + won_b.T
     tied = tie + both_bad
+    wins = beat.sum(1)
+    losses = beat.sum(0)
     ties = tied.sum(0) + tied.sum(1)
-    return WinLossCounts(wins.sum(0) + wins.sum(1) + ties, wins.sum(1), wins.sum(0), ties)
+    return WinLossCounts(battles=wins + losses + ties, wins=wins, losses=losses, ties=ties)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from huggingface_hub.hf_api import ModelInfo
 from arena.database import now
 from arena.io.strict_json import storable
 from arena.items.fact_store import FactStore
-from arena.model_facts import MOST_LETTERS, ON_HUB, is_link, is_repository, stored
+from arena.model_facts import MOST_LETTERS, ON_HUB, fact_text, is_link, is_repository
 from arena.server.hub_requests import TIMEOUT_SECONDS, HubError, status_of
 
 EVERY = timedelta(days=7)
@@ -72,9 +72,9 @@ def _facts(repository: str, info: ModelInfo, base: ModelInfo) -> dict[str, str]:
     facts = {
         "organisation": _line(base.author) or _line(base.id.partition("/")[0]),
         **licence,
-        "parameters": stored(parameters) if parameters else "",
+        "parameters": fact_text(parameters) if parameters else "",
         "open": "yes" if info.safetensors or base.safetensors else "",
-        "gated": stored(base.gated in ("auto", "manual")),
+        "gated": fact_text(base.gated in ("auto", "manual")),
         ON_HUB: base.created_at.date().isoformat() if base.created_at else "",
         "link": f"https://huggingface.co/{repository}",
         "repository": repository,
@@ -112,7 +112,7 @@ def _line(value: object) -> str:
 
 def refresh(store: FactStore, hub: HfApi | None = None) -> None:
     """Reads the repositories that are due. If the Hub doesn't answer, a model's facts stay as they were."""
-    for model in store.unread(now() - EVERY):
+    for model in store.unread_models(now() - EVERY):
         try:
             store.keep_hub_facts(model, read_facts(model.repository, hub))
         except HubError as error:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from arena.inference.limits import cost, most_usage
 from arena.inference.offline import Task, TaskError
-from arena.io.drawn_pictures import DRAWN_BY, black, joined, with_boxes
+from arena.io.drawn_pictures import DRAWN_BY, black_picture, draw_boxes, join_pictures
 from arena.types import ModelCard, Turn
 from scoring.benchmarks.mm_vet_questions import file_sha256
 from scoring.benchmarks.modes import ModeQuestion, mode_question
@@ -156,11 +156,11 @@ def _turns(cell: str, question: ModeQuestion) -> tuple[Turn, ...]:
         return (Turn("user", question.text),)
     pictures = [picture(data) for data in images_of(cell)]
     if question.pictures == "joined":
-        pictures = [joined(pictures)]
+        pictures = [join_pictures(pictures)]
     elif question.pictures == "marked":
-        pictures[0] = with_boxes(pictures[0], question.boxes)
+        pictures[0] = draw_boxes(pictures[0], question.boxes)
     elif question.pictures == "black":
-        pictures = list(map(black, pictures))
+        pictures = list(map(black_picture, pictures))
     return (Turn("user", question.text, tuple(pictures), question.places),)
 
 

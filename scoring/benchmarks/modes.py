@@ -20,7 +20,7 @@ from scoring.multiple_choice.coordinates import (
     CoordinateError,
     Size,
     Unit,
-    in_unit,
+    convert_coordinates,
     named_boxes,
     stated_size,
     without_boxes,
@@ -231,7 +231,7 @@ def _in_unit(as_is: ModeQuestion, unit: Unit, pictures: Sequence[bytes]) -> Mode
     size = stated or pictured
     if size is None:
         raise CoordinateError("neither the text nor a picture tells the image's size")
-    converted = in_unit(question, unit, size)
+    converted = convert_coordinates(question, unit, size)
     if converted is question:
         return as_is
     return ModeQuestion(converted, prompt(converted), note=_other_size(stated, pictured))

@@ -25,7 +25,7 @@ from scoring.benchmarks.predictions import PREFIX
 from scoring.benchmarks.submission import printable
 from scoring.multiple_choice.circular_eval import is_circular, rotations
 from scoring.multiple_choice.extract import extract
-from scoring.multiple_choice.pictures import shared_pictures
+from scoring.multiple_choice.pictures import shared_pictures_text
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, read_questions
 from scoring.multiple_choice.types import LETTERS, PASS, ChoiceQuestion, ChosenBy
 from scoring.report import QuestionSet, csv_bytes
@@ -271,7 +271,7 @@ def answers_tsv(
     )
     columns = dict(more or {})
     base = (question for question in questions if question.index < PASS)
-    if shared_pictures([question.picture for question in base if question.picture]):
+    if shared_pictures_text([question.picture for question in base if question.picture]):
         columns["image_id"] = {str(question.index): question.picture for question in questions}
     rows = []
     for question in questions:

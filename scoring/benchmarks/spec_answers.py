@@ -20,7 +20,7 @@ from scoring.benchmarks.offline_answers import (
     without_images,
 )
 from scoring.benchmarks.submission import printable
-from scoring.multiple_choice.pictures import shared_pictures
+from scoring.multiple_choice.pictures import shared_pictures_text
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.multiple_choice.types import ChoiceQuestion
 from scoring.report import csv_bytes
@@ -104,7 +104,7 @@ def _answers_tsv(spec: Spec, rows: Sequence[SpecRow], answers: Answers) -> bytes
     own = spec.columns
     names = dict.fromkeys(name for row in rows for name in row.cells)
     more = [name for name in names if name not in (own.id, *IMAGE_COLUMNS)]
-    do_share = bool(shared_pictures([row.picture for row in rows if row.picture]))
+    do_share = bool(shared_pictures_text([row.picture for row in rows if row.picture]))
     adds_pictures = do_share and _PICTURE not in more
     heads = [own.id, *more, own.answer]
     if adds_pictures:

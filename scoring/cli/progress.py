@@ -28,7 +28,7 @@ from arena.settings import Settings
 from arena.sheets import Sheet, as_text
 from arena.templates import plural
 from scoring.benchmarks.base import LazyFiles
-from scoring.jobs.service import TRY_OUT, known
+from scoring.jobs.service import TRY_OUT, known_spec
 from scoring.jobs.store import Jobs
 from scoring.judges.batch_api import BatchJudge, half
 from scoring.judges.cache import ReplyCache
@@ -126,7 +126,7 @@ class CommandJudge:
     def spec(self) -> Lines[JudgeSpec]:
         """Returns the judge's spec; an unknown model is probed with the user's consent. Raises DeclinedError."""
         prices = read_prices(self._judge.prices) if self._judge.prices else {}
-        spec = known(self._model, self.address, Jobs(self._database))
+        spec = known_spec(self._model, self.address, Jobs(self._database))
         if spec is None:
             yield f"We don't know {self._model}. {TRY_OUT}."
             self._agree()
@@ -268,7 +268,7 @@ def finished(
     benchmark = benchmark_of(report)
     files = benchmark.files(report)
     summary = write_files(files, folder, read)
-    ungraded = benchmark.ungraded(report)
+    ungraded = benchmark.ungraded_note(report)
     if ungraded:
         yield ungraded
     yield from lines
@@ -293,7 +293,7 @@ def report_lines(report: AnyReport) -> Iterator[str]:
 
 def compared(report: AnyReport, other: AnyReport) -> Lines[Mapping[str, bytes]]:
     """Yields the tables that set a report beside another, and returns them as files."""
-    sheets = benchmark_of(report).compared(report, other)
+    sheets = benchmark_of(report).compare(report, other)
     yield from sheet_lines(sheets)
     ours = report.judge.versions if report.judge else ()
     theirs = other.judge.versions if other.judge else ()

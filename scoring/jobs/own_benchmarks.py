@@ -13,7 +13,7 @@ from scoring.jobs.file_roles import FileRoles
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem
 from scoring.registry import flat
-from scoring.specs.own_fields import MOST_ROWS, OwnFields, columns_of, guessed_fields
+from scoring.specs.own_fields import MOST_ROWS, OwnFields, columns_of, guess_fields
 
 MOST_COLUMNS = 200
 
@@ -46,7 +46,7 @@ def own_look(roles: FileRoles) -> OwnLook | None:
         rows = [{**question, **row} for question, row in zip(question_rows, rows, strict=False)]
     columns = columns_of(rows)[:MOST_COLUMNS]
     narrow_rows = [{column: row[column] for column in columns if column in row} for row in rows]
-    return OwnLook(columns, guessed_fields(Path(roles.name).stem, narrow_rows))
+    return OwnLook(columns, guess_fields(Path(roles.name).stem, narrow_rows))
 
 
 def own_check(opened: OpenedFile, judge: JudgeSpec) -> OwnCheck:

@@ -36,9 +36,12 @@ class ReplyCache:
     def put(self, key: str, reply: Reply) -> Reply:
         """Stores a reply and returns the stored one, which may be another server's earlier reply."""
         values = {"key": key, "reply": record_json(reply), "created": now()}
+        insert = self._database.insert(REPLY).values(values).on_conflict_do_nothing()
         stored = select(REPLY.c.reply).where(REPLY.c.key == key)
         with self._database.write() as connection:
-            connection.execute(self._database.insert(REPLY).values(values).on_conflict_do_nothing())
+            is_new = connection.execute(insert).rowcount > 0
+            if is_new:
+                return reply
             return read_record(Reply, connection.execute(stored).scalar_one())
 
     def known(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:

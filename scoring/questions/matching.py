@@ -12,7 +12,8 @@ from pathlib import Path, PurePath
 from arena.io.tables import PAGE, FileLimits, Record, read_records
 from arena.templates import plural
 from scoring.benchmarks.base import ColumnNames
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, spelled
+from scoring.multiple_choice.columns import columns_by_plain_name
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.questions.known_file import KnownFile, text_digest
 from scoring.registry import flat
 from scoring.specs.problems import either
@@ -78,7 +79,7 @@ def answer_files(
     for record in read_records(path, limits, IMAGE_COLUMNS, label, members=True):
         for names, texts in texts_by_names.items():
             row = flat(record, names).values
-            columns = spelled(row)
+            columns = columns_by_plain_name(row)
             if id := _cell(row, columns, names.ids):
                 texts[id.removesuffix(".0")] = text_digest(_cell(row, columns, names.questions))
     return {names: AnswerFile(label, texts) for names, texts in texts_by_names.items()}
@@ -87,7 +88,7 @@ def answer_files(
 def record_id(record: Record, names: ColumnNames) -> str:
     """Returns the id of a record, in a column of these names; "" if it has none."""
     row = flat(record, names).values
-    return _cell(row, spelled(row), names.ids).removesuffix(".0")
+    return _cell(row, columns_by_plain_name(row), names.ids).removesuffix(".0")
 
 
 def match_questions(

@@ -108,11 +108,11 @@ class PeoplePages:
         """Returns people's ratings of a report; only its owner also sees the owner's other reports beside it."""
         marks = None
         if isinstance(report, Report):
-            marks = mark_results(self.marking, job, report, beside=is_owner)
+            marks = mark_results(self.marking, job, report, with_others=is_owner)
         readings = None
         if isinstance(report, ChoiceReport):
-            readings = reading_results(self.marking, job, report, beside=is_owner)
-        labels = label_results(self.marking, job, report, beside=is_owner)
+            readings = reading_results(self.marking, job, report, with_others=is_owner)
+        labels = label_results(self.marking, job, report, with_others=is_owner)
         return _Results(marks, labels, readings)
 
     def file(self, link: str, name: str, owner: str) -> str | bytes | None:
@@ -129,7 +129,9 @@ class PeoplePages:
         campaign = self.marking.open(owner, job.link, kind_named(kind))
         material = self.marking.material("labels", job.link)
         if kind == "labels" and material:
-            self.pictures.soon(job, [material.answers[planned.key] for planned in material.plan])
+            self.pictures.keep_soon(
+                job, [material.answers[planned.key] for planned in material.plan]
+            )
         return self.marking.links(campaign)[OWNER]
 
     def bring(self, owner: str, link: str, content: bytes, name: str) -> str:

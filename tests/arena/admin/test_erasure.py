@@ -186,7 +186,7 @@ def test_whether_a_vote_counts_does_not_change(bank, forgetting):
     for _ in range(2):
         with bank.read() as connection:
             marks = voter_marks(connection, CountSettings("logged-in"))
-        assert marks.counting(table.read().votes).tolist() == [True]
+        assert marks.counted_mask(table.read().votes).tolist() == [True]
         forgetting.forget(person, "ada")
 
 
@@ -275,7 +275,7 @@ def test_published_reports_of_who_is_forgotten_are_private_again(bank, forgettin
         slugs[owner] = jobs.publish(owner, link, True).slug
     forgetting.forget(forgetting.find(code_of(COOKIE)), "ada")
     assert jobs.find(slugs[COOKIE]) is None and jobs.find(slugs[OTHER])
-    assert PublishedJobs(bank).benchmarks() == {"mm-vet": 1}
+    assert PublishedJobs(bank).counts_by_benchmark() == {"mm-vet": 1}
 
 
 @pytest.mark.locks_or_dialect

@@ -154,7 +154,7 @@ def test_what_somebody_wrote_who_took_consent_back_is_written_anew(project):
     ann, bob, cem, dot = (project.seat(person) for person in ("ann", "bob", "cem", "dot"))
     for seat in (ann, bob, cem):
         project.do(seat)
-    project.seats.note(bob, "withdrew")
+    project.seats.add_event(bob, "withdrew")
     (draft,) = project.drafts
     assert draft.state.step == "caption" and bob.voter in draft.acted_voters
     assert project.do(dot) == "caption"

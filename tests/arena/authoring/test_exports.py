@@ -79,7 +79,7 @@ class OtherBank:
         )
 
     def bring(self, folder: Path, name: str = "pets"):
-        return self._importer.folder(folder, name).changes
+        return self._importer.import_folder(folder, name).changes
 
     def rows(self) -> list[tuple[Any, ...]]:
         """All that it knows of items, their images and answers."""
@@ -366,7 +366,12 @@ def test_written_items_are_a_table_that_comes_back(database, tmp_path):
         state.captions,
     )
     bank = OtherBank(database, tmp_path / "bank")
-    assert bank._importer.visit(tmp_path / "out" / "pets.csv", "table").changes.pictures_new == 2
+    assert (
+        bank._importer.import_visit_bench(
+            tmp_path / "out" / "pets.csv", "table"
+        ).changes.pictures_new
+        == 2
+    )
     (item,) = bank.items.bank().items.values()
     assert [image.licence for image in item.images] == ["CC BY", "CC BY-SA"]
     assert item.images[0].credit == "Ada"

@@ -18,7 +18,7 @@ from arena.formats import cells
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.registry import read, write
 from arena.plots import plots_page
-from arena.ratings.report import BoardRow, RatingOrder, board_sheet, plots, rating_report
+from arena.ratings.report import BoardRow, RatingSettings, board_sheet, plots, rating_report
 from arena.sheets import as_csv
 from tests.support.sheets import texts
 from tests.support.vote_samples import SAMPLES, THREE, VISIT, put, sample
@@ -357,7 +357,7 @@ def test_the_page_of_plots_has_drawings_with_their_tables(tmp_path):
         ("all", ["Ratings with 95% intervals", "Predicted win rates", "Battles"]),
         ("elo", ["Elo over vote orders", "Battles"]),
     ):
-        shown = list(plots(rating_report(read(path), RatingOrder(method=method, bootstrap=5))))
+        shown = list(plots(rating_report(read(path), RatingSettings(method=method, bootstrap=5))))
         assert [plot.title for plot in shown] == titles
         for plot in shown:
             assert plot.drawing and plot.table and len(plot.table.frame) == 5
@@ -372,7 +372,7 @@ def test_a_model_without_a_number_is_not_drawn(tmp_path):
     path = put(
         tmp_path / "votes.csv", [{"model_a": a, "model_b": b, "winner": "model_a"} for a, b in rows]
     )
-    report = rating_report(read(path), RatingOrder(prior=0, bootstrap=0))
+    report = rating_report(read(path), RatingSettings(prior=0, bootstrap=0))
     assert {row.model for row in report.rows if row.bt is None} == {"A"}
     ratings, chances, _ = plots(report)
     assert [name for name, _ in texts(ratings.table)] == ["B", "C"]

@@ -13,10 +13,10 @@ from arena.__main__ import main
 from arena.admin.public_export import write_export
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore, Draw
-from arena.battles.tables import BATTLE, CHOSEN, SEAT
+from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT
 from arena.battles.vote_table import VoteTable
 from arena.database import Database, counter
-from arena.fraud.detectors import CHECKS, FAILED, Suspicion
+from arena.fraud.detectors import CHECKS, FAILED_CHECKS, Suspicion
 from arena.fraud.flags import COUNTED_FLAG, FLAGS_VERSION, FlagRow, FlagService, raised_flags
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -54,7 +54,7 @@ class Voters:
         answers = {one.model: one.answer for one in self.items.bank().items[item].contestants}
         left, right = self.models[a], self.models[b]
         these = Draw(item, left, right, answers[left], answers[right])
-        battle = self.store.serve(voter, lambda _: these, seat=seat, comes_back=lambda *_: False)
+        battle = self.store.serve(voter, lambda _: these, seat=seat, may_come_back=lambda *_: False)
         assert battle
         return self.store.reveal(voter, self.store.vote(voter, battle.token, choice, "1").token)
 
@@ -177,7 +177,7 @@ def test_flags_are_raised_and_nothing_is_deleted(bank, leaderboard):
     assert row.left_out and row.strength > 3 and row.raised_at.tzinfo
     assert flags(bank).keys() == {voter}
     with bank.read() as connection:
-        assert connection.scalar(select(func.count()).where(CHOSEN)) == 250
+        assert connection.scalar(select(func.count()).where(HAS_CHOICE)) == 250
 
 
 def test_one_weak_reason_leaves_nobody_out_and_two_do(bank):
@@ -224,12 +224,12 @@ def test_a_flag_goes_when_its_reason_does(bank):
     checks(bank)
     clear(bank)
     voters = Voters(bank)
-    voter = fail_checks(voters, "late riser", FAILED)
+    voter = fail_checks(voters, "late riser", FAILED_CHECKS)
     flag_service = FlagService(bank, EVERYONE, VoteTable(bank))
     flag_service.look()
     (row,) = (row for row in rows(bank) if row.voter == voter)
     assert (row.reason, row.strength, row.left_out) == (Suspicion.INATTENTIVE, 1.0, True)
-    fail_checks(voters, "late riser", 0, passed=CHECKS, first=FAILED)
+    fail_checks(voters, "late riser", 0, passed=CHECKS, first=FAILED_CHECKS)
     flag_service.look()
     assert voter not in flags(bank) and version(bank) == 2
 
@@ -465,7 +465,7 @@ def test_who_fails_check_items_is_left_out(bank, leaderboard):
     clear(bank)
     checks(bank)
     voters = Voters(bank)
-    voter = fail_checks(voters, "careless", FAILED, passed=4)
+    voter = fail_checks(voters, "careless", FAILED_CHECKS, passed=4)
     voters.vote(voter, 1, "m1", "m2", "a")
     board = shown(leaderboard)
     assert (board.votes, board.left_out.voters, board.left_out.flagged) == (220, 1, 1)

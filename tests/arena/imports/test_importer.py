@@ -22,12 +22,12 @@ from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import FORMATS, read, write
 from arena.imports import importer
 from arena.imports.importer import (
-    Imported,
+    ImportCounts,
     ImportedVotesError,
     ImportRequest,
     VoteImporter,
 )
-from arena.imports.ranked_votes import ranked
+from arena.imports.ranked_votes import rankable_battles
 from arena.imports.tables import (
     IMPORTED_ROW,
     IMPORTED_SOURCE,
@@ -43,7 +43,7 @@ from arena.leaderboard.chart import board_chart
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.service import Leaderboard
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
-from arena.ratings.report import RatingOrder, rating_report
+from arena.ratings.report import RatingSettings, rating_report
 from arena.ratings.votes import Outcome, Votes
 from arena.sheets import as_csv
 from arena.types import REFERENCE
@@ -129,10 +129,12 @@ def short_portions(monkeypatch) -> None:
 @pytest.mark.locks_or_dialect
 def test_the_same_file_twice_adds_nothing(bank, imports, short_portions):
     first = battles(PORTION + 50)
-    assert imports.add(first, ImportRequest("elsewhere")) == Imported(votes=PORTION + 50)
-    assert imports.add(first, ImportRequest("elsewhere")) == Imported(known=PORTION + 50)
+    assert imports.add(first, ImportRequest("elsewhere")) == ImportCounts(votes=PORTION + 50)
+    assert imports.add(first, ImportRequest("elsewhere")) == ImportCounts(known=PORTION + 50)
     longer = votes_of(*first.votes(), Vote("m1", "y", "tie", conversation="new"))
-    assert imports.add(longer, ImportRequest("elsewhere")) == Imported(votes=1, known=PORTION + 50)
+    assert imports.add(longer, ImportRequest("elsewhere")) == ImportCounts(
+        votes=1, known=PORTION + 50
+    )
     assert imports.add(first, ImportRequest("another")).votes == PORTION + 50
     assert counted(bank) == [2 * PORTION + 101] * 2
 
@@ -142,34 +144,36 @@ def test_votes_that_nothing_tells_apart_are_all_counted_and_files_of_them_kept_a
     same = Vote("m1", "m2", "a")
     order = ImportRequest("frame")
     assert imports.add(votes_of(same, same, same), order).votes == 3
-    assert imports.add(votes_of(same, same, same), order) == Imported(known=3)
+    assert imports.add(votes_of(same, same, same), order) == ImportCounts(known=3)
     assert imports.add(votes_of(same, same), order).votes == 2, "another file, so other votes"
     logged = same._replace(time=5.0)
     assert imports.add(votes_of(logged, logged), order).votes == 2
-    assert imports.add(votes_of(logged, logged, logged), order) == Imported(votes=1, known=2), (
+    assert imports.add(votes_of(logged, logged, logged), order) == ImportCounts(votes=1, known=2), (
         "a log that grew"
     )
 
 
 def test_a_file_adds_nothing_when_more_or_fewer_of_its_votes_count(imports):
     frame = votes_of(Vote("m1", "m2", "a"), Vote("m1", "m1b", "a"), Vote("m1", "m2", "b"))
-    merged = ranked(frame, aliases={"m1b": "m1"})
+    merged = rankable_battles(frame, aliases={"m1b": "m1"})
     order = ImportRequest("frame")
-    assert imports.add(frame, order) == Imported(votes=3)
-    assert imports.add(merged, order) == Imported(known=3)
-    assert imports.add(merged, ImportRequest("merged")) == Imported(votes=2, others=1)
-    assert imports.add(frame, ImportRequest("merged")) == Imported(votes=1, known=2)
+    assert imports.add(frame, order) == ImportCounts(votes=3)
+    assert imports.add(merged, order) == ImportCounts(known=3)
+    assert imports.add(merged, ImportRequest("merged")) == ImportCounts(votes=2, others=1)
+    assert imports.add(frame, ImportRequest("merged")) == ImportCounts(votes=1, known=2)
 
 
 def test_a_file_and_its_copy_in_our_format_are_the_same_votes(imports, tmp_path):
     path = sample("fastchat-log", tmp_path)
-    assert imports.add(read(path), ImportRequest("log")) == Imported(votes=6, others=4)
+    assert imports.add(read(path), ImportRequest("log")) == ImportCounts(votes=6, others=4)
     write(read(path), tmp_path / "ours.parquet")
-    assert imports.add(read(tmp_path / "ours.parquet"), ImportRequest("log")) == Imported(known=10)
+    assert imports.add(read(tmp_path / "ours.parquet"), ImportRequest("log")) == ImportCounts(
+        known=10
+    )
 
 
 def test_nothing_is_made_of_a_file_without_votes(bank, imports):
-    assert imports.add(votes_of(), ImportRequest("empty")) == Imported()
+    assert imports.add(votes_of(), ImportRequest("empty")) == ImportCounts()
     with bank.read() as connection:
         assert imported_sources(connection) == ()
 
@@ -189,9 +193,9 @@ def test_rows_of_an_import_that_was_cut_short_do_not_count(bank, leaderboard, sh
     with pytest.raises(DatabaseError, match="Not saved"):
         VoteImporter(bank).add(wrong, ImportRequest("there"))
     assert board_of(leaderboard, "there (imported)").votes == 50
-    assert VoteImporter(bank).add(battles(PORTION + 1, images=1), ImportRequest("cut")) == Imported(
-        votes=1, known=PORTION
-    )
+    assert VoteImporter(bank).add(
+        battles(PORTION + 1, images=1), ImportRequest("cut")
+    ) == ImportCounts(votes=1, known=PORTION)
     assert board_of(leaderboard, "cut (imported)").import_summary.votes > 0
 
 
@@ -235,8 +239,8 @@ def test_days_and_decimals_of_parquet_come_in(imports, tmp_path):
     rows = [{**CLEAN[0], "day": date(2024, 10, 20), "price": Decimal("0.10")}]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "votes.parquet")
     came = read(tmp_path / "votes.parquet")
-    assert imports.add(came, ImportRequest("days")) == Imported(votes=1)
-    assert imports.add(came, ImportRequest("days")) == Imported(known=1)
+    assert imports.add(came, ImportRequest("days")) == ImportCounts(votes=1)
+    assert imports.add(came, ImportRequest("days")) == ImportCounts(known=1)
 
 
 # What may not come in
@@ -425,7 +429,7 @@ def test_without_items_board_and_rate_allow_for_voters_alike(imports, leaderboar
     ]
     imports.add(votes_of(*said), ImportRequest("elsewhere"))
     board = board_of(leaderboard, "elsewhere (imported)")
-    rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0))
+    rated = rating_report(votes_of(*said), RatingSettings(bootstrap=0))
     reach = (rated.bounds.high - rated.bounds.low) / 2
     assert board.statistics.reach == pytest.approx(reach) and reach[0] > 60
     assert paragraphs(board)[2][0] == (
@@ -439,7 +443,7 @@ def test_without_voters_board_and_rate_are_as_sure(imports, leaderboard, said):
     """Votes whose voters are unknown may be one voter's, and tell nothing of others: all say so, first of all."""
     cast = battles(60, voter=None, **said)
     imports.add(cast, ImportRequest("elsewhere"))
-    rated = rating_report(cast, RatingOrder(bootstrap=0))
+    rated = rating_report(cast, RatingSettings(bootstrap=0))
     board = board_of(leaderboard, "elsewhere (imported)")
     assert sorted(board.statistics.reach) == pytest.approx(
         sorted((rated.bounds.high - rated.bounds.low) / 2)
@@ -461,16 +465,16 @@ def test_unnamed_votes_beside_named_ones_are_taken_for_one_voters(imports, leade
     """Half of a thousand votes are unnamed: board and rate allow alike for a voter with half of them."""
     said = [*battles(500, seed=1).votes(), *battles(500, seed=2, voter=None).votes()]
     imports.add(votes_of(*said), ImportRequest("elsewhere"))
-    rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0))
+    rated = rating_report(votes_of(*said), RatingSettings(bootstrap=0))
     board = board_of(leaderboard, "elsewhere (imported)")
     found = sorted((rated.bounds.high - rated.bounds.low) / 2)
     assert sorted(board.statistics.reach) == pytest.approx(found)
     named = [vote._replace(voter=vote.voter or "one") for vote in said]
-    as_one = rating_report(votes_of(*named), RatingOrder(bootstrap=0))
+    as_one = rating_report(votes_of(*named), RatingSettings(bootstrap=0))
     assert found == pytest.approx(sorted((as_one.bounds.high - as_one.bounds.low) / 2))
     assert "votes without a voter, treated as one voter's: 500" in rated.notices
     assert "500 of the imported votes don't say who cast them. They count as one" in told(board)
-    assert rated.whose == "for voters like these"
+    assert rated.for_whom == "for voters like these"
 
 
 def test_items_on_one_picture_are_one_case_on_boards_and_in_rate(bank, imports, leaderboard):
@@ -481,7 +485,7 @@ def test_items_on_one_picture_are_one_case_on_boards_and_in_rate(bank, imports, 
     ]
     imports.add(votes_of(*said), ImportRequest("elsewhere"))
     board = board_of(leaderboard, "elsewhere (imported)")
-    rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0))
+    rated = rating_report(votes_of(*said), RatingSettings(bootstrap=0))
     assert board.statistics.clusters == rated.bounds.clusters == 6
     assert sorted(board.statistics.reach) == pytest.approx(
         sorted((rated.bounds.high - rated.bounds.low) / 2)
@@ -518,7 +522,7 @@ def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leader
         "3 votes were repeats by the same voter on the same conversation. Only the last one counts."
         in told(board)
     )
-    rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0, both_bad="out"))
+    rated = rating_report(votes_of(*said), RatingSettings(bootstrap=0, both_bad="out"))
     assert {row.model: (row.battles, row.bt) for row in rated.rows} == {
         line.model: (line.votes, pytest.approx(board.fit.ratings[board.counts.places[line.code]]))
         for line in board.standings

@@ -12,7 +12,7 @@ import pytest
 from arena.inference import openai_model
 from arena.inference.messages import ending
 from arena.inference.openai_model import ApiVLM
-from arena.thinking import Loading, Thought, parted
+from arena.thinking import Loading, Thought, split_thinking
 from arena.types import Generation, ModelCard, ModelError, Turn, Usage
 from tests.support.openai_server import OpenAIServer
 
@@ -108,7 +108,7 @@ def test_streams_of_the_field_are_read_as_they_are_meant(data, cut):
     for stream, answer in zip(streams, answers, strict=True):
         # a failure that may pass is asked again
         heard = hear(answer, answer, answer)
-        found = "failure" if heard.error else parted(heard.text).text
+        found = "failure" if heard.error else split_thinking(heard.text).text
         if found != stream["expect"]:
             wrong[stream["name"]] = (found, heard.error)
     assert len(streams) >= 34 and wrong == {}

@@ -27,14 +27,14 @@ from arena.leaderboard import service as leaderboard_service
 from arena.leaderboard.board import Board, BoardKey, Counts, Entrant, Standing, board
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelectionError
-from arena.leaderboard.service import MANY, Leaderboard
+from arena.leaderboard.service import MANY_VOTES, Leaderboard
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, trusted_models
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
 from arena.ratings.elo_orders import elo_orders
 from arena.ratings.intervals import Bounds, intervals, ranks
 from arena.ratings.rank_sets import rank_sets
 from arena.ratings.shares import Share, wilson
-from arena.ratings.votes import coded
+from arena.ratings.votes import encode_columns
 from arena.types import REFERENCE, Battle
 from tests.support.arenas import decided
 from tests.support.planting import Planted, let_pass, plant
@@ -203,7 +203,7 @@ def test_table_3_of_the_paper_comes_out_of_its_votes(tmp_path):
 
 def check_ratings(board: Board, votes: list[tuple[str, str]], items: int) -> None:
     """Ratings, intervals, ranks and Elo are those of the arithmetic, on the same votes, spread over items in turn."""
-    names, (won, lost) = coded(*zip(*votes, strict=True))
+    names, (won, lost) = encode_columns(*zip(*votes, strict=True))
     columns = decided(won, lost, len(names))
     fit = bradley_terry(win_matrix(columns))
     each = np.arange(len(votes))
@@ -499,7 +499,7 @@ def test_the_longest_unused_board_is_dropped(poll, kept, monkeypatch):
 
 
 def test_intervals_follow_at_most_so_often_and_ratings_at_once(poll):
-    board = Leaderboard(poll.database, VoteTable(poll.database), every=0.5 * MANY / 60)
+    board = Leaderboard(poll.database, VoteTable(poll.database), every=0.5 * MANY_VOTES / 60)
     plant(poll.database, wins_and_losses("m1", "m2", 20, 20))
     began = time.monotonic()  # before the first look, however long it takes
     first = board.board(SINGLE, PATIENCE)

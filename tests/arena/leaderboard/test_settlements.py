@@ -141,7 +141,7 @@ def test_a_model_that_joins_shares_the_errors(arena):
     before = kept.board(KEY, PATIENCE)
     plant(arena, votes("m4", "m1", 2, 2) + votes("m4", "m2", 15, 15))
     kept.board(KEY)
-    kept._finder.submit(lambda: None).result()
+    kept._executor.submit(lambda: None).result()
     after = kept.board(KEY)
     kept.close()
     assert before.statistics.look.votes == 360 and after.statistics.look.votes == 394, (
@@ -242,7 +242,7 @@ def test_orders_are_looked_at_every_fifty_votes(arena):
     def now(n: int) -> Statistics:
         plant(arena, votes("m2", "m3", n, n))
         kept.board(KEY, PATIENCE)
-        kept._finder.submit(lambda: None).result()
+        kept._executor.submit(lambda: None).result()
         found = kept.board(KEY, PATIENCE).statistics
         assert found
         return found
@@ -328,4 +328,4 @@ def test_the_sentence_names_places():
 
 def test_orders_are_known_among_models_that_are_both_there():
     record = BoardRecord(frozenset({7, 8, 9}), {(7, 8): 50, (9, 7): 60, (8, 9): 70})
-    assert record.among({7: 0, 8: 1}) == [(0, 1, 50)]
+    assert record.settlements_among({7: 0, 8: 1}) == [(0, 1, 50)]

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BattleStore
-from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.tables import BATTLE, HAS_CHOICE
 from arena.battles.vote_table import LIVE_ITEM, LIVE_OWN, OUTSIDE, VoteTable
 from arena.clock import FINAL_SECONDS
 from arena.database import EPOCH, now
@@ -48,7 +48,7 @@ def opened(store: LiveStore, voter: int, images: int = 1, item: int | None = Non
 
 def ranked(database) -> list[str]:
     """The choices that stand and are ranked, final or not."""
-    stands = CHOSEN & BATTLE.c.outside.is_(None)
+    stands = HAS_CHOICE & BATTLE.c.outside.is_(None)
     with database.read() as connection:
         return list(connection.scalars(select(BATTLE.c.choice).where(stands)))
 

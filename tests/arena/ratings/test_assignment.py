@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from arena.ratings.assignment import (
-    UNIFORM,
-    Assigned,
+    UNIFORM_SHARE,
+    Assignment,
     Served,
-    balanced,
-    fixed,
-    gains,
+    draw_balanced,
+    draw_fixed,
+    draw_settling,
+    pair_gains,
     pair_number,
-    settle,
 )
 from arena.ratings.bradley_terry import bradley_terry
 from arena.ratings.settled import Order
@@ -26,13 +26,13 @@ def served(models: int, items: int) -> Served:
     return Served(models, np.zeros(shape, int), np.ones(shape, bool))
 
 
-def count(to: Served, one: Assigned) -> None:
+def count(to: Served, one: Assignment) -> None:
     to.votes[pair_number(one.low, one.high, to.models), one.item] += 1
 
 
-def full_seat(of: Served, coin: np.random.Generator) -> list[Assigned]:
-    seat: list[Assigned] = []
-    while one := balanced(of, seat, SEAT, coin):
+def full_seat(of: Served, coin: np.random.Generator) -> list[Assignment]:
+    seat: list[Assignment] = []
+    while one := draw_balanced(of, seat, SEAT, coin):
         seat.append(one)
         count(of, one)
     return seat
@@ -54,36 +54,38 @@ def test_a_seat_has_no_item_twice_and_every_model_in_its_share(models, behind):
 
 def test_balanced_serves_every_pair_and_item_alike():
     of, coin = served(7, 50), np.random.default_rng(0)
-    first = balanced(of, (), SEAT, coin)
+    first = draw_balanced(of, (), SEAT, coin)
     assert first and first.probability == 1 / 21
     for _ in range(105):
         full_seat(of, coin)
     assert np.ptp(of.votes.sum(1)) <= 2 and np.ptp(of.votes.sum(0)) <= 8 and of.votes.max() <= 3
     of.votes[4] -= 5
-    behind = balanced(of, (), SEAT, coin)
+    behind = draw_balanced(of, (), SEAT, coin)
     assert behind and pair_number(*behind[:2], 7) == 4 and behind.probability == 1
 
 
 def test_only_wanted_tuples_are_served_until_none_is_left():
     of, coin = served(4, 30), np.random.default_rng(3)
-    of.wanted[:] = False
-    of.wanted[2, [5, 9]] = of.wanted[4, 5] = True
+    of.lacks_votes[:] = False
+    of.lacks_votes[2, [5, 9]] = of.lacks_votes[4, 5] = True
     drawn = [draw(of, [], coin) for draw in (one_balanced, one_settled) for _ in range(20)]
     assert {one and (*one[:3], one.probability) for one in drawn} == {
         (0, 3, 5, 0.5),
         (0, 3, 9, 0.5),
         (1, 3, 5, 0.5),
     }
-    had = [Assigned(0, 3, 5, 1), Assigned(0, 3, 9, 1)]
+    had = [Assignment(0, 3, 5, 1), Assignment(0, 3, 9, 1)]
     assert one_balanced(of, had, coin) is None and one_settled(of, had, coin) is None
 
 
-def one_balanced(of: Served, seat: list[Assigned], coin: np.random.Generator) -> Assigned | None:
-    return balanced(of, seat, SEAT, coin)
+def one_balanced(
+    of: Served, seat: list[Assignment], coin: np.random.Generator
+) -> Assignment | None:
+    return draw_balanced(of, seat, SEAT, coin)
 
 
-def one_settled(of: Served, seat: list[Assigned], coin: np.random.Generator) -> Assigned | None:
-    return settle(of, seat, None, coin)
+def one_settled(of: Served, seat: list[Assignment], coin: np.random.Generator) -> Assignment | None:
+    return draw_settling(of, seat, None, coin)
 
 
 def test_settle_says_how_likely_its_pair_was():
@@ -91,15 +93,15 @@ def test_settle_says_how_likely_its_pair_was():
     first, second = pair_number(1, 3, 5), pair_number(0, 2, 5)
     aims = np.zeros(10)
     aims[[first, second]] = 2, 1
-    drawn = [settle(of, (), aims, coin) for _ in range(4000)]
+    drawn = [draw_settling(of, (), aims, coin) for _ in range(4000)]
     seen = Counter((one.low, one.high, one.probability) for one in drawn if one)
-    assert len(seen) == 10 and seen[1, 3, 1 - UNIFORM + UNIFORM / 10] > 3000
+    assert len(seen) == 10 and seen[1, 3, 1 - UNIFORM_SHARE + UNIFORM_SHARE / 10] > 3000
     for (_, _, probability), number in seen.items():
         assert number / 4000 == pytest.approx(probability, abs=4 * np.sqrt(probability / 4000))
-    of.wanted[first] = False
-    drawn = [settle(of, (), aims, coin) for _ in range(200)]
+    of.lacks_votes[first] = False
+    drawn = [draw_settling(of, (), aims, coin) for _ in range(200)]
     seen = Counter((one.low, one.high, one.probability) for one in drawn if one)
-    assert len(seen) <= 9 and seen[0, 2, 1 - UNIFORM + UNIFORM / 9] > 120, (
+    assert len(seen) <= 9 and seen[0, 2, 1 - UNIFORM_SHARE + UNIFORM_SHARE / 9] > 120, (
         "what gains most of what is left"
     )
 
@@ -125,26 +127,26 @@ def test_settle_aims_at_the_pair_that_narrows_the_least_settled_order():
         )
         variance[low, high] = contrast @ np.linalg.inv(told) @ contrast
     pairs = list(variance)
-    told = gains(fit, found)
+    told = pair_gains(fit, found)
     assert told is not None
     assert pairs[told.argmax()] == (0, 1) == min(variance, key=variance.__getitem__)
     for orders, pair in (
         ([order._replace(progress=-order.progress) for order in found], (2, 3)),
         ([found[1], Order(2, 3, "settled", 50, 0.1)], (0, 1)),
     ):
-        told = gains(fit, orders)
+        told = pair_gains(fit, orders)
         assert told is not None and pairs[told.argmax()] == pair, "a settled order is left alone"
-    assert gains(fit, [order._replace(state="settled") for order in found]) is None
+    assert pair_gains(fit, [order._replace(state="settled") for order in found]) is None
 
 
 def test_fixed_goes_through_its_list():
     of = served(3, 9)
     tuples = np.array([(0, 1, 4), (1, 2, 4), (0, 2, 7)])
-    first, last = Assigned(0, 1, 4, 1.0), Assigned(0, 2, 7, 1.0)
-    assert [fixed(of, seat, tuples) for seat in ((), (first,), (first, last))] == [
+    first, last = Assignment(0, 1, 4, 1.0), Assignment(0, 2, 7, 1.0)
+    assert [draw_fixed(of, seat, tuples) for seat in ((), (first,), (first, last))] == [
         first,
         last,
         None,
     ], "no item twice"
-    of.wanted[pair_number(0, 1, 3), 4] = False
-    assert fixed(of, (), tuples) == Assigned(1, 2, 4, 1.0)
+    of.lacks_votes[pair_number(0, 1, 3), 4] = False
+    assert draw_fixed(of, (), tuples) == Assignment(1, 2, 4, 1.0)

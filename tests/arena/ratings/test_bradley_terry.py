@@ -148,7 +148,7 @@ def test_models_that_never_met_have_means_of_their_own_and_are_not_compared():
     assert fit.components.tolist() == [1, 1, 0, 0, 0]
     assert fit.ratings[:2].mean() == pytest.approx(1000)
     assert fit.ratings[2:].mean() == pytest.approx(1000)
-    assert fit.rated(fit.strengths + [3, 3, 0, 0, 0]) == pytest.approx(fit.ratings), (
+    assert fit.to_ratings(fit.strengths + [3, 3, 0, 0, 0]) == pytest.approx(fit.ratings), (
         "nothing says where a group stands"
     )
     assert np.isnan(win_chances(fit)[0, 2:]).all()
@@ -263,7 +263,7 @@ def test_what_is_no_board_is_refused(wins, prior, problem):
 
 
 def test_a_fit_that_does_not_settle_is_an_error(monkeypatch):
-    monkeypatch.setattr("arena.ratings.bradley_terry.STEPS", 2)
+    monkeypatch.setattr("arena.ratings.bradley_terry.MOST_STEPS", 2)
     with pytest.raises(ConvergenceError, match="did not settle in 2 steps"):
         bradley_terry(wins_of((0, 1, 1000), (1, 0, 1), models=2), 0)
 

@@ -249,7 +249,7 @@ def test_many_clusters_are_summed_as_few_are(monkeypatch):
     votes = tuple_arena(9, 6, 3000).votes
     fit = bradley_terry(win_matrix(votes))
     expected = intervals(fit, votes, "tuple")
-    monkeypatch.setattr("arena.ratings.intervals.BLOCK", 7)
+    monkeypatch.setattr("arena.ratings.intervals.CLUSTERS_A_BLOCK", 7)
     assert intervals(fit, votes, "tuple").high == pytest.approx(expected.high, rel=1e-12)
 
 

@@ -1,7 +1,7 @@
 """Reports on a file of votes: what the methods rest on, and plots in the order of the board."""
 
 from arena.formats.base import Battles, Vote, columns_of
-from arena.ratings.report import RatingOrder, RatingReport, plots, rating_report
+from arena.ratings.report import RatingReport, RatingSettings, plots, rating_report
 from tests.support.sheets import texts
 
 WON = {("high", "middle"): 8, ("high", "low"): 9, ("middle", "low"): 7}
@@ -18,7 +18,7 @@ def votes(won: dict[tuple[str, str], int]) -> list[Vote]:
 
 def report(cast: list[Vote], **order) -> RatingReport:
     battles = Battles(None, *columns_of(cast), rows=({},) * len(cast))
-    return rating_report(battles, RatingOrder(bootstrap=20, **order))
+    return rating_report(battles, RatingSettings(bootstrap=20, **order))
 
 
 def test_rows_and_columns_of_plots_are_in_the_order_of_the_board():

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.ratings.votes import (
-    BLOCK,
     ELO,
+    VOTES_A_BLOCK,
     EloSettings,
     Outcome,
     Votes,
     VotesError,
-    coded,
     elo,
+    encode_columns,
     outcome_counts,
     win_loss_counts,
 )
@@ -183,10 +183,10 @@ def test_votes_are_taken_with_all_their_columns():
 
 
 def test_names_are_coded_in_the_order_of_first_sight():
-    names, columns = coded(["owl", "bee", "owl"], ["ant", "owl", "bee"])
+    names, columns = encode_columns(["owl", "bee", "owl"], ["ant", "owl", "bee"])
     assert names == ("owl", "bee", "ant")
     assert [codes.tolist() for codes in columns] == [[0, 1, 0], [2, 0, 1]]
-    assert coded([], [])[0] == ()
+    assert encode_columns([], [])[0] == ()
 
 
 def test_win_loss_counts_have_every_battle_of_a_model():
@@ -199,7 +199,7 @@ def test_win_loss_counts_have_every_battle_of_a_model():
 
 
 def test_votes_of_several_blocks_count_once_each():
-    votes = even_votes(3, 4, 2 * BLOCK + 1, ties=0.1)
+    votes = even_votes(3, 4, 2 * VOTES_A_BLOCK + 1, ties=0.1)
     expected = np.zeros((len(Outcome), 4, 4))
     np.add.at(expected, (votes.outcome, votes.a, votes.b), 1)
     assert (outcome_counts(votes) == expected).all()

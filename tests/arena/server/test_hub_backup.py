@@ -19,13 +19,13 @@ from arena.admin.actions import ACT, latest_actions, record_action
 from arena.admin.service import AdminService
 from arena.battles.settlements import BoardRecord, extend_record, read_record
 from arena.battles.store import BattleStore
-from arena.battles.tables import BATTLE, CHOSEN, SEAT, TURN, VOTER
+from arena.battles.tables import BATTLE, HAS_CHOICE, SEAT, TURN, VOTER
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
 from arena.database import DIGEST, Database
 from arena.formats.registry import read
-from arena.fraud.eligibility import official_board, settle_official
+from arena.fraud.eligibility import choose_first_official, official_board
 from arena.fraud.flags import voter_marks
 from arena.imports.importer import ImportRequest, VoteImporter
 from arena.items.store import ANSWER, SOURCE, ItemBank
@@ -169,7 +169,7 @@ class Life:
 
     def _votes(self) -> set[int]:
         with self.backup._database.read() as connection:
-            return set(connection.scalars(select(BATTLE.c.id).where(CHOSEN)))
+            return set(connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)))
 
 
 def lived(another, folder: Path, minutes: int, wipes: int, seed: int) -> Life:
@@ -419,7 +419,7 @@ def test_who_logs_in_after_a_wipe_finds_the_own_seat_and_no_other(database, anot
     backup_of(fresh, hub, tmp_path).restore()
     seats, campaign = Toys.on(fresh).pages.seats, CampaignStore(fresh, {TASK: ToySpec}).get("evens")
     for stranger in range(5):
-        assert seats.of(campaign, logged_in(fresh, f"stranger {stranger}")) is None
+        assert seats.find_by_person(campaign, logged_in(fresh, f"stranger {stranger}")) is None
     found = {name: seats.enter(campaign, logged_in(fresh, name), None) for name in ("bob", "ann")}
     assert {name: seat.id for name, seat in found.items()} == taken and len(
         seats.all(campaign)
@@ -531,7 +531,7 @@ def test_live_votes_come_back_and_what_was_said_does_not_leave(database, another
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     with fresh.read() as connection:
-        assert connection.scalars(select(BATTLE.c.id).where(CHOSEN)).all() == [battle]
+        assert connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)).all() == [battle]
         assert connection.scalars(select(TURN.c.answer_a)).all() == [""]
     assert VoteTable(fresh).pair_votes(live=True) == {(1, 2): 1}
 
@@ -577,13 +577,13 @@ def test_that_somebody_logged_in_is_copied_but_not_who(database, another, tmp_pa
     backup_of(fresh, hub, tmp_path).restore()
     with fresh.read() as connection:
         marks = voter_marks(connection, CountSettings("logged-in"))
-    assert marks.counting(VoteTable(fresh).read().votes).tolist() == [True], "it still counts"
+    assert marks.counted_mask(VoteTable(fresh).read().votes).tolist() == [True], "it still counts"
 
 
 def test_what_operators_did_comes_back(database, another, tmp_path):
     hub = FolderHub()
     logged_in = CountSettings("logged-in")
-    settle_official(database, logged_in, "everyone")
+    choose_first_official(database, logged_in, "everyone")
     service = AdminService(bank(database), OwnImages(database, tmp_path / "own"), logged_in)
     key = next(iter(ItemBank(database).bank().items.values())).key
     service.do("ada", "hide", key)
@@ -593,7 +593,7 @@ def test_what_operators_did_comes_back(database, another, tmp_path):
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     assert ItemBank(fresh).bank().by_key(key) is None
-    settle_official(fresh, logged_in, "everyone")  # the start after it
+    choose_first_official(fresh, logged_in, "everyone")  # the start after it
     with fresh.read() as connection:
         assert (
             paused_since(connection)

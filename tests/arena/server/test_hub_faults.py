@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import constants
 from sqlalchemy import select, update
 
-from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.tables import BATTLE, HAS_CHOICE
 from arena.database import Database
 from arena.items.store import SOURCE
 from arena.server.change_log import ChangeLogError
@@ -132,7 +132,7 @@ class Life:
 
     def _votes(self) -> set[int]:
         with self.backup._database.read() as connection:
-            return set(connection.scalars(select(BATTLE.c.id).where(CHOSEN)))
+            return set(connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)))
 
 
 def check_wipes(another, folder: Path, wipes: int, seed: int) -> None:
@@ -326,7 +326,7 @@ def test_the_app_keeps_its_votes_while_requests_fail(start_server):
             closing(Database(f"sqlite:///{servers[-1].data_dir / 'arena.db'}")) as last,
             last.read() as connection,
         ):
-            assert len(connection.scalars(select(BATTLE.c.id).where(CHOSEN)).all()) == 3
+            assert len(connection.scalars(select(BATTLE.c.id).where(HAS_CHOICE)).all()) == 3
 
 
 @pytest.mark.soak

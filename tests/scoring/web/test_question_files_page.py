@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from arena.io.tables import read_records
-from scoring.benchmarks.mmbench import L2_OF, published
+from scoring.benchmarks.mmbench import L2_OF, published_rows
 from scoring.registry import offered
 from tests.support.choice_tables import table_file
 from tests.support.commands import run
@@ -71,7 +71,7 @@ def see_report(page: Page, scoring: AppServer) -> None:
     for ability in L2_OF:
         words = ability.replace("_", " ").replace("ocr", "OCR")
         expect(table).to_contain_text(words, ignore_case=True)
-    expect(report).to_contain_text(next(row.model for row in published() if row.table == 5))
+    expect(report).to_contain_text(next(row.model for row in published_rows() if row.table == 5))
 
 
 def test_the_official_upload_has_circular_eval_abilities_and_published_rows(
