@@ -152,7 +152,7 @@ def _export_rows(connection: Connection, voters: Mapping[int, str]) -> list[tupl
         vote = exported_vote(
             row, models, pictures, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}"
         )
-        a, b = marks.of(row)
+        a, b = marks.sides(row)
         rows.append(
             (
                 *STEREOSCOPE.row(vote).values(),
