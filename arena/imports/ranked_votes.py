@@ -124,7 +124,7 @@ def _without(battles: Battles, is_out: Sequence[bool]) -> Battles:
     """Returns battles with the excluded votes as rows without votes, each in its place."""
     is_counted = [not out for out in is_out]
     before = [0, *accumulate(is_counted)]
-    beside = grouped((other.before, other.row) for other in battles.others)
+    beside = grouped((other.votes_before, other.row) for other in battles.others)
     others: list[OtherRow] = []
     for place, votes in enumerate(before):
         others += [OtherRow(votes, row) for row in beside.get(place, ())]
