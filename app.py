@@ -576,7 +576,7 @@ def main() -> int:
             zero_gpu.prepare(settings)
         context = AppContext(settings)
         app = create_app(context)
-        serve = zero_gpu.serve if settings.zero_gpu else uvicorn_server.listening(settings)
+        serve = zero_gpu.serve if settings.zero_gpu else uvicorn_server.bind(settings)
     except STARTUP_ERRORS as error:
         sys.stderr.write(f"Stereoscope didn't start: {error}\n")
         return 2

@@ -15,7 +15,7 @@ from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 from huggingface_hub.utils import logging
 from typer import Option, Typer
 
-from arena.server.hub_requests import HubDownError, repeat, send_again, status_of
+from arena.server.hub_requests import HubDownError, retry, retry_hub_requests, status_of
 
 ROOT = Path(__file__).parents[2]
 _TOP_FILES = ("LICENSE", "README.md", "app.py", "requirements.lock", "requirements.txt")
@@ -69,7 +69,7 @@ def deploy(
         if get_token() is None:
             raise DeployError("No Hub token found. Run `hf auth login`, or set HF_TOKEN.")
         logging.set_verbosity_error()  # it would report every attempt
-        send_again()
+        retry_hub_requests()
         write_space(HfApi(), space, copy, private)
         yield f"{space} has {len(files)} files. Its votes are copied to the private dataset {copy}."
     yield _FREE
@@ -126,7 +126,7 @@ def write_space(api: HfApi, space: str, copy: str, private: bool) -> None:
         api.add_space_variable(space, "MIRROR", copy)
         if "MODELS" not in api.get_space_variables(space):
             api.add_space_variable(space, "MODELS", "hub")
-        repeat(lambda: _update(api, space))
+        retry(lambda: _update(api, space))
     except ValueError as error:
         raise DeployError(
             f"The Hub refused README.md's front matter: {' '.join(str(error).split())[:300]}"

@@ -132,7 +132,7 @@ def test_a_crowd_of_a_day_is_found_after_a_restore_too(bank, another):
     batch = log.batch(1_000_000)
     assert batch
     restored = ChangeLog(fresh)
-    restored.take_back(restored.unpacked([batch.content]))
+    restored.restore(restored.unpack([batch.content]))
     assert len(in_crowd(fresh, Suspicion.COHORT)) > CROWD / 3
 
 
