@@ -129,30 +129,26 @@ class ScoringSettings:
     def benchmark_updates(self, benchmark: Benchmark[Any]) -> Updates:
         """Returns the updates that show a benchmark's fields, with the first choices."""
         defaults = self.defaults(benchmark)
-        return {
+        is_own_benchmark = is_own(benchmark.key)
+        updates: Updates = {
             **self.benchmark_list(value=self.menu_name(benchmark)),
             self.about: gr.update(
-                value="" if is_own(benchmark.key) else summary_html(benchmark),
-                visible=not is_own(benchmark.key),
+                value="" if is_own_benchmark else summary_html(benchmark),
+                visible=not is_own_benchmark,
             ),
             self.title: gr.update(visible=True),
-            self.only: gr.update(
-                value="", visible="questions" in benchmark.parts, info=t("score.only_info")
-            ),
-            **{
-                field: gr.update(visible=part in benchmark.parts)
-                for part, field in self.parts.items()
-            },
-            **{
-                field: gr.update(value=defaults[field], visible=field.elem_id in benchmark.parts)
-                for field in defaults
-            },
+            self.only: gr.update(value="", visible=False),  # `only_updates` shows it
             self.protocol: gr.update(
                 choices=_translated(benchmark.protocols),
                 value=defaults[self.protocol],
                 visible=True,
             ),
         }
+        for part, field in self.parts.items():
+            updates[field] = gr.update(visible=part in benchmark.parts)
+            if field in defaults:
+                updates[field]["value"] = defaults[field]
+        return updates
 
     def open_details(self) -> Updates:
         """Returns the update that unfolds the settings."""
