@@ -35,7 +35,7 @@ from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition_of_answers, edition_of_table
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
-from scoring.benchmarks.predictions import sample
+from scoring.benchmarks.predictions import plain_sample
 from scoring.benchmarks.result_files import grades_toolkit, result_file_problem
 from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.judges.cache import ReplyCache
@@ -142,7 +142,7 @@ def open_upload(
         raise NoAnswersError(_NO_ROWS, label)
     toolkit = grades_toolkit(chain([start], file_records()))
     result_problem = result_file_problem(start, label, toolkit)
-    first_cells = sample(start)
+    first_cells = plain_sample(start)
     has_grades = bool(toolkit and edition_of_table(first_cells) and not has_options(first_cells))
     if result_problem and (benchmark or not has_grades):
         raise RowsError(result_problem, label)
@@ -317,7 +317,7 @@ def flat(record: Record, names: ColumnNames = USUAL_NAMES) -> Record:
     if len(values) == 1 and (key := next(iter(values))).isdecimal():
         values = {KEY: key, VALUE: values[key]}
     if KEY not in values:
-        return sample(record, names.answer)
+        return plain_sample(record, names.answer)
     cells = {names.id: values[KEY], **values}
     if VALUE in values:
         cells[names.answer] = values[VALUE]
