@@ -17,7 +17,7 @@ from scoring.jobs.files import FileChoice
 from scoring.jobs.service import JobService, OwnJudge
 from scoring.jobs.store import Job
 from scoring.jobs.submissions import SubmissionRequest
-from scoring.registry import BENCHMARKS, OWN_BENCHMARK, offered
+from scoring.registry import BENCHMARKS, OWN_BENCHMARK, offered_benchmarks
 from scoring.web import scoring_forms as forms
 from scoring.web.benchmarks_page import summary_html
 from scoring.web.own_benchmark_form import OwnBenchmarkForm
@@ -38,7 +38,7 @@ class ScoringSettings:
     def __init__(self, service: JobService, own_form: OwnBenchmarkForm) -> None:
         self._service = service
         self._own_form = own_form
-        self._listed = (*offered().values(), OWN_BENCHMARK)
+        self._listed = (*offered_benchmarks().values(), OWN_BENCHMARK)
         self._names = {benchmark.name: benchmark.key for benchmark in self._listed}
         with gr.Column(visible=False, elem_id="own") as self.own:
             self._build_own_judge()
@@ -96,7 +96,7 @@ class ScoringSettings:
 
     def _choices(self, here: Container[str]) -> list[tuple[str, str]]:
         """The benchmarks as the page of all lists them, in the same order; `here`: those whose questions are here."""
-        groups = by_kind(offered().values())
+        groups = by_kind(offered_benchmarks().values())
         listed = [
             (benchmark_line(benchmark, benchmark.key in here), benchmark.name)
             for benchmarks in groups.values()
