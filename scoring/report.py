@@ -406,9 +406,9 @@ def remembered(function: F) -> F:
         key = tuple(map(id, args))
         if key not in results:
             result = function(*args)
-            surplus = len(results) + 1 - _MOST_REMEMBERED
+            surplus = max(0, len(results) + 1 - _MOST_REMEMBERED)
             for old_key in list(results)[:surplus]:
-                results.pop(old_key, None)
+                results.pop(old_key, None)  # Another thread may have done so.
             results[key] = _Remembered(args, result)
         return results[key].result
 

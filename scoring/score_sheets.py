@@ -145,7 +145,7 @@ def _score_cells(key: str, line: ScoreLine | None) -> dict[str, float | None]:
         key: line.mean,
         f"{key}_low": line.low,
         f"{key}_high": line.high,
-        f"{key}_unscored_columns": line.unscored,
+        f"{key}_unscored": line.unscored,
         f"{key}_least": line.worst if line.unscored else None,
         f"{key}_most": line.best if line.unscored else None,
     }
@@ -153,7 +153,7 @@ def _score_cells(key: str, line: ScoreLine | None) -> dict[str, float | None]:
 
 def _unscored_columns(rows: Sequence[Mapping[str, Any]], key: str) -> list[Column]:
     """Columns of the number of unscored answers, and of the mean's possible range; no column if all are scored."""
-    if not any(row[f"{key}_unscored_columns"] for row in rows):
+    if not any(row[f"{key}_unscored"] for row in rows):
         return []
     possible = interval(f"{key}_least", f"{key}_most", "Possible mean")
-    return [Column(f"{key}_unscored_columns", "Unscored", "count"), possible]
+    return [Column(f"{key}_unscored", "Unscored", "count"), possible]
