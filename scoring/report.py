@@ -21,7 +21,7 @@ from pydantic import StrictBool, StrictFloat, StrictInt
 from arena.inference.endpoint import place_of
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import RowsError
-from scoring.intervals import Ends, mean_ends, percent, possible
+from scoring.intervals import Ends, mean_ends, percent_ends, possible_ends
 from scoring.no_answers import unscored_because
 from scoring.serialize import read_record
 
@@ -339,7 +339,7 @@ def line(name: str, values: Matrix, pictures: Sequence[str] = ()) -> ScoreLine:
     worst = _mean(_run_means(np.where(unscored, 0.0, values)))
     best = _mean(_run_means(np.where(unscored, 1.0, values)))
     ends = mean_ends(values, pictures)
-    low, high = percent(possible(ends, worst / 100, best / 100)) if ends else (None, None)
+    low, high = percent_ends(possible_ends(ends, worst / 100, best / 100)) if ends else (None, None)
     return ScoreLine(
         name=name,
         n=len(values),
@@ -363,7 +363,7 @@ def difference(
     reach = max(largest, LEAST_MISSED) if largest else 1.0
     mean = _mean(_run_means(column))
     ends = mean_ends(column, pictures, Ends(-reach, reach), Ends(-1.0, 1.0))
-    low, high = percent(ends) if ends else (None, None)
+    low, high = percent_ends(ends) if ends else (None, None)
     return ScoreLine(name, len(column), 0, _none_if_nan(mean), low, high, mean, mean)
 
 
