@@ -53,7 +53,9 @@ def row_file(folder: Path, benchmark) -> Path:
 
 
 def file_benchmarks() -> dict[str, FileBenchmark]:
-    shipped = {key: one for key, one in offered_benchmarks().items() if isinstance(one, FileBenchmark)}
+    shipped = {
+        key: one for key, one in offered_benchmarks().items() if isinstance(one, FileBenchmark)
+    }
     own = {
         name: own_benchmark(spec_of({"name": name, "about": "A toy.", **fields}))
         for name, fields in OWN.items()

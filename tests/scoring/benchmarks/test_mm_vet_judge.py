@@ -374,7 +374,9 @@ def test_probing_all_withdraws_attacks_and_leaves_honest_answers(cache):
 def test_a_strict_judge_is_trusted(cache):
     with OpenAIServer(score=verdict("strict")) as server:
         report = scored(server, cache, prose({}))
-    assert report.is_trusted and {grade.score for row in report.rows for grade in row.grades} == {0.0}
+    assert report.is_trusted and {grade.score for row in report.rows for grade in row.grades} == {
+        0.0
+    }
 
 
 def test_one_answer_to_many_questions_is_flagged_and_probed(cache):
