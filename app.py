@@ -509,7 +509,7 @@ def make_run_page(context: AppContext, layout: PageLayout) -> RunPage:
     scoring = context.scoring
     queues = {"Scoring jobs": scoring.jobs.count_waiting}
     return RunPage(
-        watch=arena.dashboard(queues=queues, stopped_jobs=scoring.stopped),
+        watch=arena.dashboard(queues=queues, stopped_jobs=scoring.stopped_jobs),
         boards=context.models.overview,
         service=arena.admin,
         operators=context.operators,

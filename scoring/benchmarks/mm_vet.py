@@ -426,7 +426,7 @@ class MMVet(MMVetArticle):
         return replace(report, judge=judge, rows=tuple(rows), canaries=canaries)
 
     def footnotes(self, report: Report) -> Sequence[str]:
-        if report.trusted:
+        if report.is_trusted:
             return ()
         return (f"\nJUDGE NOT TRUSTED: {report.distrust}.",)
 

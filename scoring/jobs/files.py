@@ -46,7 +46,7 @@ from scoring.registry import (
     file_benchmark,
     open_upload,
     quote,
-    recognised,
+    recognise,
 )
 from scoring.report import AnyReport, Protocol, Question, QuestionSet
 from scoring.visit_bench.reader import read_submission
@@ -284,7 +284,7 @@ class FileReader:
             return _describe_file(_open_alone(arrived, key, wanted), joined.match)
         place = "below, under Details"
         sets = self.question_sets.values
-        file_or_benchmark = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
+        file_or_benchmark = recognise(arrived.path, sets, place, name=arrived.name, wanted=wanted)
         if isinstance(file_or_benchmark, OpenedFile):
             return _describe_file(file_or_benchmark, joined.match)
         return self._describe_with_questions_here(owner, arrived, file_or_benchmark)

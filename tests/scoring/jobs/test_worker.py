@@ -64,7 +64,7 @@ def test_a_job_is_judged_to_its_report(database):
     assert done.finished and done.started and done.started < done.finished
     assert (
         report
-        and report.trusted
+        and report.is_trusted
         and None not in {grade.score for row in report.rows for grade in row.grades}
     )
     assert report.judge.versions == ("test-judge-2026-01-01",)
