@@ -33,7 +33,7 @@ from scoring.benchmarks.mm_vet import MM_VET, Options, grading
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.rate_limit import RateLimits
-from scoring.judges.spec import Ask, JudgeSpec, request
+from scoring.judges.spec import Ask, JudgeSpec, request_body
 from scoring.registry import score
 from scoring.report import Filled, Question, QuestionSet, Report
 from tests.support.openai_server import Faults, OpenAIServer
@@ -136,7 +136,7 @@ async def score_file(address: str, filled: list[Filled], cache: ReplyCache) -> R
 def ask_in_turn(address: str, asks: list[Ask]) -> list[str]:
     """Asks one after another; returns the replies."""
     with httpx.Client(trust_env=False) as client:
-        bodies = [json.dumps(request(SPEC, ask)) for ask in asks]
+        bodies = [json.dumps(request_body(SPEC, ask)) for ask in asks]
         replies = [
             client.post(f"{address}/chat/completions", content=body).json() for body in bodies
         ]

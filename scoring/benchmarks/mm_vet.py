@@ -343,7 +343,7 @@ class MMVet(MMVetArticle):
         judged = [
             _as_judged(answer.question, answer.prediction, options.protocol) for answer in filled
         ]
-        counts = injection.repeated(answer.prediction for answer in judged)
+        counts = injection.repeated_answers(answer.prediction for answer in judged)
         rows = tuple(
             _row(answer, _flags(judged_answer, counts))
             for answer, judged_answer in zip(filled, judged, strict=True)
@@ -535,7 +535,7 @@ def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
         is_probed = row.flags or report.probed == "all"
         if is_probed and row.prediction is not None and not row.no_answer:
             judged = _as_judged(row.question, row.prediction, report.protocol)
-            other = injection.swapped(row.question, judged.prediction or "", questions)
+            other = injection.with_swapped_truth(row.question, judged.prediction or "", questions)
             yield place, Filled(other, judged.prediction)
 
 
