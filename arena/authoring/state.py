@@ -165,7 +165,7 @@ def _after_verdict(state: DraftState, verifiers: int, kind: ItemKind) -> DraftSt
 
 def majority(judgements: Sequence[Judged]) -> Judged:
     """Returns the most frequent judgement; of several, the gravest."""
-    counts = Counter(judgements)
+    counts: Counter[Judged] = Counter(judgements)
     most = max(counts.values())
     most_frequent = [judgement for judgement in counts if counts[judgement] == most]
     return min(most_frequent, key=lambda judgement: _GRAVEST_FIRST.index(judgement))

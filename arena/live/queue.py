@@ -122,14 +122,14 @@ class GenerationQueue:
     async def check_room(self, network: str | None = None) -> None:
         """Raises LiveError when too many wait, of this network or of all, or while no questions are allowed."""
         await asyncio.to_thread(self._check)
-        of_network = 0 if network is None else self._network_count(network)
-        if of_network >= MOST_OF_NETWORK:
+        network_tasks = 0 if network is None else self._network_count(network)
+        if network_tasks >= MOST_OF_NETWORK:
             raise LiveError(
                 "{} others on your network are waiting for answers. Please come back in a "
                 "few minutes.",
-                of_network,
+                network_tasks,
             )
-        is_first_of_network = network is not None and of_network == 0
+        is_first_of_network = network is not None and network_tasks == 0
         most_waiting = 2 * MOST_WAITING if is_first_of_network else MOST_WAITING
         if self.waiting >= most_waiting:
             raise LiveError(
