@@ -50,21 +50,21 @@ HOLD = Table(
 )
 """Open reservations. `job`, `day` and `network` name the budgets they count against, besides the fund's total."""
 
-LOST = timedelta(minutes=10)
+LOST_AGE = timedelta(minutes=10)
 """Age at which a reservation is from a process that died, since no call takes this long."""
 NETWORK_DAYS = 3
 """Limit of all guests of one network together, in daily limits of one person."""
 
 
 class BudgetError(RuntimeError):
-    """A budget has no room for a call; with `passing`, running calls may free some when they are committed.
+    """A budget has no room for a call; with `is_temporary`, running calls may free enough when they are committed.
 
     `until` is the latest time at which the last of them is committed.
     """
 
-    def __init__(self, text: str, passing: bool, until: datetime | None = None) -> None:
+    def __init__(self, text: str, is_temporary: bool, until: datetime | None = None) -> None:
         super().__init__(text)
-        self.passing = passing
+        self.is_temporary = is_temporary
         self.until = until
 
 
@@ -80,34 +80,42 @@ class Fund(NamedTuple):
     """A separate fund: the prefix of its budgets' names, and texts of its messages."""
 
     prefix: str
-    job: str
-    """Owner of the smallest budget, in words."""
-    settings: tuple[str, str, str]
-    """Names of the settings that limit job, day and total."""
+    job_words: str
+    """What a job is called in messages."""
+    job_setting: str
+    """Name of the setting that limits a job; `day_setting` and `total_setting` limit a day and the total."""
+    day_setting: str
+    total_setting: str
     advice: str
-    quoted: str = ""
+    """What to do when a limit is reached; the setting's name follows."""
+    quote_advice: str = ""
     """Advice if a job reaches the price that it was quoted, which no setting raises."""
 
 
 JUDGE = Fund(
-    "",
-    "this job",
-    ("JUDGE_JOB_BUDGET", "JUDGE_DAY_BUDGET", "JUDGE_TOTAL_BUDGET"),
-    "Use your own key, or ask the operator to raise",
-    "Score the file again to continue. It was quoted at no more, and what is judged is kept",
+    prefix="",
+    job_words="this job",
+    job_setting="JUDGE_JOB_BUDGET",
+    day_setting="JUDGE_DAY_BUDGET",
+    total_setting="JUDGE_TOTAL_BUDGET",
+    advice="Use your own key, or ask the operator to raise",
+    quote_advice="Score the file again to continue. It was quoted at no more, and what is judged is kept",
 )
 LIVE = Fund(
-    "live ",
-    "this conversation",
-    ("LIVE_BATTLE_BUDGET", "LIVE_DAY_BUDGET", "LIVE_TOTAL_BUDGET"),
-    "Start a new one, come back tomorrow, or ask the operator to raise",
+    prefix="live ",
+    job_words="this conversation",
+    job_setting="LIVE_BATTLE_BUDGET",
+    day_setting="LIVE_DAY_BUDGET",
+    total_setting="LIVE_TOTAL_BUDGET",
+    advice="Start a new one, come back tomorrow, or ask the operator to raise",
 )
-
 DRAFTS = Fund(
-    "drafts ",
-    "this project",
-    ("budget in its file", "budget in its file", "budget in its file"),
-    "A person writes this answer. A new project can have a larger",
+    prefix="drafts ",
+    job_words="this project",
+    job_setting="budget in its file",
+    day_setting="budget in its file",
+    total_setting="budget in its file",
+    advice="A person writes this answer. A new project can have a larger",
 )
 
 
@@ -121,10 +129,21 @@ class Total(NamedTuple):
 
 
 class _Limit(NamedTuple):
+    """A row of the budget table with its ceiling, and texts of the message when it is reached."""
+
     name: str
     ceiling: int
     whose: str
     advice: str
+
+
+class _Limits(NamedTuple):
+    """The limits that a call must keep; `network` is None unless a guest's network is known."""
+
+    job: _Limit
+    day: _Limit
+    network: _Limit | None
+    total: _Limit
 
 
 class Budget:
@@ -140,7 +159,7 @@ class Budget:
     def for_job(
         self, job: str, user: str, most: int | None = None, network: str | None = None
     ) -> "JobBudget":
-        """Returns the budget of one job, which may have a lower ceiling of its own.
+        """Returns the budget of one job; `most` is its own ceiling, if that is lower.
 
         `network` is the code of a guest's network, whose day budget is charged too, since guests can drop their
         cookie.
@@ -150,125 +169,160 @@ class Budget:
     def reserve(
         self, job: str, user: str, amount: int, most: int | None = None, network: str | None = None
     ) -> int:
-        """Reserves an amount in the budgets of job, days and total, or in none; returns its id. Raises BudgetError."""
-        _check(amount)
+        """Reserves an amount in the budgets of job, days and total, or in none; returns its number.
+
+        Raises BudgetError.
+        """
+        _check_amount(amount)
         limits = self._limits(job, user, most, network)
+        hold = insert(HOLD).values(
+            job=limits.job.name,
+            day=limits.day.name,
+            network=limits.network.name if limits.network else None,
+            amount=amount,
+            since=now(),
+        )
         with self._database.write() as connection:
             for limit in limits:  # always in this order, so that two reservations never deadlock
-                self._reserve_in(connection, limit, amount)
-            values = {
-                "job": limits[0].name,
-                "day": limits[1].name,
-                "amount": amount,
-                "since": now(),
-            }
-            values |= {"network": limits[2].name} if network else {}
-            return connection.execute(insert(HOLD).values(values).returning(HOLD.c.id)).scalar_one()
+                if limit is not None:
+                    self._reserve_in(connection, limit, amount)
+            return connection.execute(hold.returning(HOLD.c.id)).scalar_one()
 
     def commit(self, number: int, amount: int) -> None:
-        """Replaces a reservation by the actual cost; does nothing if it is committed already."""
-        _check(amount)
+        """Replaces the reservation of this number by the actual cost; does nothing if it is committed already."""
+        _check_amount(amount)
         with self._database.write() as connection:
             held = connection.execute(
                 delete(HOLD).where(HOLD.c.id == number).returning(HOLD)
             ).one_or_none()
             if held is None:
                 return
-            for name in filter(None, (held.job, held.day, held.network, self._total)):
-                values = {"spent": BUDGET.c.spent + amount, "held": BUDGET.c.held - held.amount}
-                connection.execute(update(BUDGET).where(BUDGET.c.name == name).values(values))
+            values = {"spent": BUDGET.c.spent + amount, "held": BUDGET.c.held - held.amount}
+            for name in (held.job, held.day, held.network, self._total):
+                if name is not None:
+                    connection.execute(update(BUDGET).where(BUDGET.c.name == name).values(values))
 
     def commit_lost(self) -> int:
         """Commits the reservations of dead servers at their upper bounds; returns their number.
 
         SQLite has one server, so reservations older than this process are of a dead one.
         """
-        before = now() - LOST
+        before = now() - LOST_AGE
         if self._database.is_sqlite:
             before = max(before, self._begun)
-        return self._commit_bounds(and_(HOLD.c.since < before, self._of_fund()))
+        return self._commit_bounds(and_(HOLD.c.since < before, self._is_of_fund()))
 
-    def commit_of(self, job: str) -> int:
+    def commit_job(self, job: str) -> int:
         """Commits the reservations of a job at their upper bounds, after this server has taken the job over.
 
         If the other server is still alive, its calls are thereby paid for already.
         """
         return self._commit_bounds(HOLD.c.job == f"{self._fund.prefix}job {job}")
 
-    def _of_fund(self) -> ColumnElement[bool]:
+    def _is_of_fund(self) -> ColumnElement[bool]:
         return HOLD.c.job.startswith(f"{self._fund.prefix}job ")
 
-    def _commit_bounds(self, which: ColumnElement[bool]) -> int:
+    def _commit_bounds(self, condition: ColumnElement[bool]) -> int:
+        """Commits the reservations that fit at their upper bounds; returns their number."""
         with self._database.read() as connection:
-            lost = connection.execute(select(HOLD.c.id, HOLD.c.amount).where(which)).all()
-        for number, amount in lost:
-            self.commit(number, amount)
-        return len(lost)
+            holds = connection.execute(select(HOLD.c.id, HOLD.c.amount).where(condition)).all()
+        for hold in holds:
+            self.commit(hold.id, hold.amount)
+        return len(holds)
 
     def total(self) -> Total:
-        query = select(BUDGET.c.spent, BUDGET.c.held).where(BUDGET.c.name == self._total)
-        day = f"{self._fund.prefix}day {now():%Y-%m-%d} "
-        networks = BUDGET.c.name.contains(" network ")
-        of_day = select(func.coalesce(func.sum(BUDGET.c.spent), 0)).where(
-            BUDGET.c.name.startswith(day), ~networks
+        """Returns the fund's costs so far and its limit."""
+        total_query = select(BUDGET.c.spent, BUDGET.c.held).where(BUDGET.c.name == self._total)
+        # a network's budget repeats what its guests' own budgets count
+        today_query = select(func.coalesce(func.sum(BUDGET.c.spent), 0)).where(
+            BUDGET.c.name.startswith(f"{self._day_prefix()} "),
+            ~BUDGET.c.name.contains(" network "),
         )
         with self._database.read() as connection:
-            row = connection.execute(query).one_or_none()
-            today = int(connection.execute(of_day).scalar_one())
-        return Total(today, row.spent if row else 0, row.held if row else 0, self._ceilings.total)
+            row = connection.execute(total_query).one_or_none()
+            today = int(connection.execute(today_query).scalar_one())
+        if row is None:
+            return Total(today, spent=0, held=0, ceiling=self._ceilings.total)
+        return Total(today, row.spent, row.held, self._ceilings.total)
 
-    def _limits(
-        self, job: str, user: str, most: int | None = None, network: str | None = None
-    ) -> list[_Limit]:
+    def _day_prefix(self) -> str:
+        return f"{self._fund.prefix}day {now():%Y-%m-%d}"
+
+    def _limits(self, job: str, user: str, most: int | None, network: str | None) -> _Limits:
+        fund = self._fund
         ceilings = self._ceilings
-        (prefix, whose, settings, advice, quoted) = self._fund
-        by_job, by_day, by_total = (f"{advice} {setting}" for setting in settings)
-        ceiling = ceilings.job
-        if most is not None and most < ceiling:
-            ceiling = most
-            by_job = quoted or by_job
-        day = f"{prefix}day {now():%Y-%m-%d}"
-        shared = NETWORK_DAYS * ceilings.user_day
-        of_network = [_Limit(f"{day} network {network}", shared, "for one network and day", by_day)]
-        return [
-            _Limit(f"{prefix}job {job}", ceiling, f"for {whose}", by_job),
-            _Limit(f"{day} {user}", ceilings.user_day, "for one person and day", by_day),
-            *(of_network if network else []),
-            _Limit(self._total, ceilings.total, "for all together", by_total),
-        ]
+        job_ceiling = ceilings.job
+        job_advice = f"{fund.advice} {fund.job_setting}"
+        if most is not None and most < ceilings.job:
+            job_ceiling = most
+            job_advice = fund.quote_advice or job_advice
+        day = self._day_prefix()
+        day_advice = f"{fund.advice} {fund.day_setting}"
+        network_limit = None
+        if network:
+            network_limit = _Limit(
+                name=f"{day} network {network}",
+                ceiling=NETWORK_DAYS * ceilings.user_day,
+                whose="for one network and day",
+                advice=day_advice,
+            )
+        return _Limits(
+            job=_Limit(
+                name=f"{fund.prefix}job {job}",
+                ceiling=job_ceiling,
+                whose=f"for {fund.job_words}",
+                advice=job_advice,
+            ),
+            day=_Limit(
+                name=f"{day} {user}",
+                ceiling=ceilings.user_day,
+                whose="for one person and day",
+                advice=day_advice,
+            ),
+            network=network_limit,
+            total=_Limit(
+                name=self._total,
+                ceiling=ceilings.total,
+                whose="for all together",
+                advice=f"{fund.advice} {fund.total_setting}",
+            ),
+        )
 
     def _reserve_in(self, connection: Connection, limit: _Limit, amount: int) -> None:
-        room = BUDGET.c.spent + BUDGET.c.held + amount <= limit.ceiling
-        taken = (
+        """Holds an amount in one budget, whose row is made by its first reservation. Raises BudgetError."""
+        has_room = BUDGET.c.spent + BUDGET.c.held + amount <= limit.ceiling
+        hold = (
             update(BUDGET)
-            .where(BUDGET.c.name == limit.name, room)
+            .where(BUDGET.c.name == limit.name, has_room)
             .values(held=BUDGET.c.held + amount)
         )
-        if connection.execute(taken).rowcount:
+        if connection.execute(hold).rowcount:
             return
-        fresh = (
+        insert_row = (
             self._database.insert(BUDGET)
             .values(name=limit.name, spent=0, held=0)
             .on_conflict_do_nothing()
         )
-        connection.execute(fresh)
-        if not connection.execute(taken).rowcount:
+        connection.execute(insert_row)
+        if not connection.execute(hold).rowcount:
             spent = connection.execute(
                 select(BUDGET.c.spent).where(BUDGET.c.name == limit.name)
             ).scalar_one()
             raise BudgetError(
                 f"The operator's budget {limit.whose} is ${limit.ceiling / 1e6:.2f}. ${spent / 1e6:.2f} is spent, "
                 f"and the next call may cost ${amount / 1e6:.4f}. {limit.advice}.",
-                passing=spent + amount <= limit.ceiling,
+                is_temporary=spent + amount <= limit.ceiling,
                 until=self._held_until(connection, limit.name),
             )
 
     def _held_until(self, connection: Connection, name: str) -> datetime | None:
-        """Returns the latest time at which the last reservation in a budget is committed."""
-        of_budget = or_(HOLD.c.job == name, HOLD.c.day == name, HOLD.c.network == name)
-        held = self._of_fund() if name == self._total else of_budget
-        last = connection.scalar(select(func.max(HOLD.c.since)).where(held))
-        return last and last + LOST
+        """Returns the latest time at which the last reservation in a budget is committed; None if it has none."""
+        if name == self._total:
+            is_in_budget = self._is_of_fund()
+        else:
+            is_in_budget = or_(HOLD.c.job == name, HOLD.c.day == name, HOLD.c.network == name)
+        last = connection.scalar(select(func.max(HOLD.c.since)).where(is_in_budget))
+        return None if last is None else last + LOST_AGE
 
 
 def spend_reserved(connection: Connection) -> None:
@@ -294,13 +348,14 @@ class JobBudget:
 
 
 class RunBudget:
-    """The budget of one run with the user's own key, in memory."""
+    """The budget of one run with the user's own key, in memory; `reserve` and `commit` are those of `Budget`."""
 
     def __init__(self, ceiling: int) -> None:
         self._ceiling = ceiling
         self._lock = Lock()
         self._held: dict[int, int] = {}
-        self._spent = self._last = 0
+        self._spent = 0
+        self._last_number = 0
 
     def reserve(self, amount: int) -> int:
         with self._lock:
@@ -308,11 +363,11 @@ class RunBudget:
                 raise BudgetError(
                     f"This run's budget is ${self._ceiling / 1e6:.2f}. ${self._spent / 1e6:.2f} is spent, and "
                     f"the next call may cost ${amount / 1e6:.4f}. Give a larger budget. What is judged is kept.",
-                    passing=self._spent + amount <= self._ceiling,
+                    is_temporary=self._spent + amount <= self._ceiling,
                 )
-            self._last += 1
-            self._held[self._last] = amount
-            return self._last
+            self._last_number += 1
+            self._held[self._last_number] = amount
+            return self._last_number
 
     def commit(self, number: int, amount: int) -> None:
         with self._lock:
@@ -329,7 +384,10 @@ class Reservation:
 
 @asynccontextmanager
 async def reserved(budget: JobBudget | RunBudget | None, amount: int) -> AsyncIterator[Reservation]:
-    """Reserves an upper bound during a call and commits its cost, also when cancelled. Raises BudgetError."""
+    """Reserves an upper bound during a call and commits its cost, also when cancelled; without a budget, nothing.
+
+    Raises BudgetError.
+    """
     held = Reservation()
     if budget is None:
         yield held
@@ -338,6 +396,7 @@ async def reserved(budget: JobBudget | RunBudget | None, amount: int) -> AsyncIt
     try:
         number = await asyncio.shield(reserving)
     except asyncio.CancelledError:
+        # the thread goes on, so what it reserves is given back
         with suppress(BudgetError):
             await asyncio.to_thread(budget.commit, await reserving, 0)
         raise
@@ -347,6 +406,6 @@ async def reserved(budget: JobBudget | RunBudget | None, amount: int) -> AsyncIt
         await asyncio.shield(asyncio.to_thread(budget.commit, number, held.spent))
 
 
-def _check(amount: int) -> None:
+def _check_amount(amount: int) -> None:
     if amount < 0:
         raise ValueError(f"an amount is {amount}; money is held and spent, never given back")

@@ -7,20 +7,29 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 T = TypeVar("T")
 
-_ALL: "WeakSet[Cache[Any]]" = WeakSet()
+_ALL_CACHES: "WeakSet[Cache[Any]]" = WeakSet()
+
+
+@dataclass
+class _Entry(Generic[T]):
+    value: T
+    weight: int
+    used_at: float
+    """Time of the last use, by the monotonic clock."""
 
 
 class Cache(Generic[T]):
     """A cache of values by the digest of their sources.
 
-    Above a weight of `most`, the least recently used values are dropped. `tidy` drops values that weren't used for
-    `seconds`.
+    Above a weight of `most`, the least recently used values are dropped. `weigh` returns a value's weight. `tidy` drops
+    values that weren't used for `seconds`.
     """
 
     def __init__(
@@ -30,9 +39,9 @@ class Cache(Generic[T]):
         self._seconds = seconds
         self._weigh = weigh
         self._lock = Lock()
-        self._values: OrderedDict[bytes, tuple[T, int, float]] = OrderedDict()
+        self._entries: OrderedDict[bytes, _Entry[T]] = OrderedDict()
         self._weight = 0
-        _ALL.add(self)
+        _ALL_CACHES.add(self)
 
     def get(self, source: object, make: Callable[[], T]) -> T:
         """Returns the value for a source, which `make` computes if it isn't cached.
@@ -41,41 +50,43 @@ class Cache(Generic[T]):
         """
         key = hashlib.blake2b(repr(source).encode("utf-8", "replace"), digest_size=16).digest()
         with self._lock:
-            if key in self._values:
-                value, weight, _ = self._values[key]
-                self._values[key] = (value, weight, time.monotonic())
-                self._values.move_to_end(key)
-                return value
+            if key in self._entries:
+                entry = self._entries[key]
+                entry.used_at = time.monotonic()
+                self._entries.move_to_end(key)
+                return entry.value
         value = make()
         weight = self._weigh(value)
         with self._lock:
-            if weight <= self._most and key not in self._values:
-                self._values[key] = (value, weight, time.monotonic())
+            is_cached = key in self._entries  # by another thread, meanwhile
+            if weight <= self._most and not is_cached:
+                self._entries[key] = _Entry(value, weight, time.monotonic())
                 self._weight += weight
             while self._weight > self._most:
-                self._drop(next(iter(self._values)))
+                least_recent = next(iter(self._entries))
+                self._drop(least_recent)
         return value
 
     def clear(self) -> None:
         with self._lock:
-            self._values.clear()
+            self._entries.clear()
             self._weight = 0
 
     def drop_old(self) -> None:
+        """Drops values that weren't used for `seconds`."""
         oldest = time.monotonic() - self._seconds
         with self._lock:
-            old = [key for key, (_, _, used_at) in self._values.items() if used_at < oldest]
+            old = [key for key, entry in self._entries.items() if entry.used_at < oldest]
             for key in old:
                 self._drop(key)
 
     def _drop(self, key: bytes) -> None:
-        _, weight, _ = self._values.pop(key)
-        self._weight -= weight
+        self._weight -= self._entries.pop(key).weight
 
 
 def tidy() -> None:
     """Drops values that were not used for a while, and returns free memory to the system where possible."""
-    for cache in [*_ALL]:
+    for cache in list(_ALL_CACHES):
         cache.drop_old()
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library than glibc

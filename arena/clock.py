@@ -33,6 +33,7 @@ CLOCK = Table(
 )
 """One row, in microseconds: the last stored time, and how far this clock is ahead of the system clock."""
 SECOND = 1_000_000
+"""A second in microseconds, the unit of the database time."""
 UNDO_SECONDS = 3
 """Seconds in which a choice can be undone."""
 UNDO_GRACE_SECONDS = 2
@@ -44,12 +45,12 @@ log = logging.getLogger(__name__)
 
 
 @event.listens_for(CLOCK, "after_create")
-def _start(_table: Table, connection: Connection, **_options: Any) -> None:
+def _insert_row(_table: Table, connection: Connection, **_options: Any) -> None:
     connection.execute(insert(CLOCK).values(id=1, seen=0, ahead=0))
 
 
 class MachineTime(FunctionElement):
-    """The system clock of the database's machine, in SQL."""
+    """The system clock of the database's machine in SQL, in microseconds since 1970."""
 
     type = BigInteger()
     inherit_cache = True
@@ -65,28 +66,37 @@ _READING = select(MachineTime().label("machine"), CLOCK.c.seen, CLOCK.c.ahead)
 
 
 def tick(connection: Connection) -> int:
-    """Returns the database time in a writing transaction; after the system clock was set back, moves ahead of it."""
+    """Returns the database time, in microseconds, in a writing transaction.
+
+    After the system clock was set back, the database clock is moved ahead of it. The time is stored at most once a
+    second.
+    """
     row = connection.execute(_READING).one()
-    present = row.machine + row.ahead
-    if present < row.seen:
-        log.warning("the machine's clock was set back by %.1f s", (row.seen - present) / SECOND)
-        ours = update(CLOCK).where(CLOCK.c.ahead == row.ahead)  # another server may have been first
-        connection.execute(ours.values(ahead=CLOCK.c.ahead + row.seen - present))
-        return row.seen
-    if present - row.seen > SECOND:
+    time = row.machine + row.ahead
+    if time < row.seen:
+        set_back = row.seen - time
+        log.warning("the machine's clock was set back by %.1f s", set_back / SECOND)
         connection.execute(
-            update(CLOCK).where(CLOCK.c.seen < present - SECOND).values(seen=present)
+            update(CLOCK)
+            .where(CLOCK.c.ahead == row.ahead)  # another server may have moved it already
+            .values(ahead=CLOCK.c.ahead + set_back)
         )
-    return present
+        return row.seen
+    if time - row.seen > SECOND:
+        connection.execute(update(CLOCK).where(CLOCK.c.seen < time - SECOND).values(seen=time))
+    return time
 
 
 def present(connection: Connection) -> datetime:
-    """Returns the database time of `tick`, which is the same for all servers of one database."""
+    """Returns the database time of `tick` as a datetime, which is the same for all servers of one database."""
     return EPOCH + timedelta(microseconds=tick(connection))
 
 
 def clock(connection: Connection) -> int:
-    """Returns the database time in a reading transaction; it stands still after the system clock was set back."""
+    """Returns the database time, in microseconds, in a reading transaction.
+
+    It stands still after the system clock was set back, until the next `tick`.
+    """
     row = connection.execute(_READING).one()
     return max(row.machine + row.ahead, row.seen)
 

@@ -71,11 +71,12 @@ class ArenaContext:
         self.pictures = PictureStore(settings.pictures_dir)
         self.scaled = ScaledPictures(self.pictures, settings.scaled_dir)
         if settings.demo_bank != "off":
-            ItemImporter(Ingest(self.database), self.items, self.pictures).demo()
+            ItemImporter(Ingest(self.database), self.items, self.pictures).import_demo()
         self.models = models_of(settings)
         self.facts = FactStore(self.database)
         self.live_models = live_models_of(self.models, self.facts.take_prices)
 
+        # where visitors can log in, the board of counted voters opens first
         official = "counted" if settings.space and settings.oauth else "everyone"
         choose_first_official(self.database, settings.counted, official)
         self.eligibility = VoteEligibility(self.database, settings.counted)
@@ -136,11 +137,11 @@ class ArenaContext:
     def dashboard(
         self,
         queues: Mapping[str, Callable[[], int]],
-        stopped: Callable[[], Sequence[StoppedJob]] = lambda: (),
+        stopped_jobs: Callable[[], Sequence[StoppedJob]] = lambda: (),
     ) -> DashboardService:
         """Returns the service of the operators' overview; `queues` has the lengths of further queues by name.
 
-        `stopped` returns the last jobs of the site's judge that stopped.
+        `stopped_jobs` returns the last jobs of the site's judge that stopped.
         """
         judge = self.settings.judge
         judge_ceilings = Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)
@@ -157,7 +158,7 @@ class ArenaContext:
             live_models=self.live_models,
             campaigns=self.campaign_admin,
             projects=self.projects,
-            stopped=stopped,
+            stopped=stopped_jobs,
         )
 
     @asynccontextmanager

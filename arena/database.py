@@ -96,6 +96,7 @@ META = Table(
     Column("name", Text, primary_key=True),
     Column("value", Integer, nullable=False),
 )
+"""Counters by name, such as versions of tables; see `counter` and `bump_counter`."""
 
 _COUNTER = select(META.c.value).where(META.c.name == bindparam("name"))
 
@@ -120,7 +121,15 @@ class Moment(TypeDecorator):
 
 
 def now() -> datetime:
+    """Returns this machine's time, in UTC."""
     return datetime.now(UTC)
+
+
+class _Engines(NamedTuple):
+    writer: Engine
+    reader: Engine
+    lock_holder: Engine | None
+    """One session that keeps this process's advisory locks; None on SQLite, which has one server."""
 
 
 class Database:
@@ -132,9 +141,10 @@ class Database:
     """
 
     def __init__(self, url: str, mounts: Path = MOUNTS, is_prepared: bool = False) -> None:
+        """Raises DatabaseError."""
         self._turn = Lock()
         self._server_lock: FileLock | None = None
-        self.url = _parsed(url)
+        self.url = _parse_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite and self.url.database in (None, "", ":memory:"):
             raise DatabaseError(
@@ -143,32 +153,30 @@ class Database:
         file = Path(self.url.database or "").absolute() if self.is_sqlite else None
         try:
             if file:
-                refuse_network(file, mounts)
-                file.parent.mkdir(0o700, parents=True, exist_ok=True)
-                with suppress(FileExistsError):
-                    _make_private(file)
-            self._writer, self._reader, self._holder = (
-                _sqlite_engines if self.is_sqlite else _postgresql_engines
-            )(url)
-            try:
-                if not is_prepared:
-                    _prepare_schema(self._writer)
-            except (SQLAlchemyError, sqlite3.Error, DatabaseError):
-                self.close()
-                raise
+                _prepare_file(file, mounts)
+            engines = _sqlite_engines(url) if self.is_sqlite else _postgresql_engines(url)
+            self._writer = engines.writer
+            self._reader = engines.reader
+            self._lock_holder = engines.lock_holder
+            if not is_prepared:
+                self._prepare_schema()
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, StorageError) as error:
             address = self.url.render_as_string(hide_password=True)
-            full = (
-                "its disk is full. Free some megabytes and start again"
-                if file and is_full(file.parent)
-                else ""
-            )
-            raise DatabaseError(
-                f"The database {address} can't be opened: {full or _reason(error)}"
-            ) from error
+            reason = _reason(error)
+            if file and is_full(file.parent):
+                reason = "its disk is full. Free some megabytes and start again"
+            raise DatabaseError(f"The database {address} can't be opened: {reason}") from error
+
+    def _prepare_schema(self) -> None:
+        """Brings the tables up to date, and closes the engines if that fails."""
+        try:
+            _prepare_schema(self._writer)
+        except (SQLAlchemyError, sqlite3.Error, DatabaseError):
+            self.close()
+            raise
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Opens the same database in a child process."""
+        """Opens the same database in a child process, with the password in its address."""
         return partial(Database, is_prepared=True), (self.url.render_as_string(False),)
 
     @contextmanager
@@ -209,11 +217,12 @@ class Database:
             connection.execute(update(META).where(false()).values(value=0))
 
     def empty_log(self) -> None:
-        """Empties SQLite's log, which still has deleted data; does nothing while others read, since votes would
-        wait.
+        """Empties SQLite's log, which still has deleted data.
+
+        Does nothing while others read, since votes would wait.
         """
         if self.is_sqlite:
-            # outside of a transaction
+            # a raw connection, since a checkpoint can't run within a transaction
             with self._turn, closing(self._writer.raw_connection()) as connection:
                 cursor = connection.cursor()
                 cursor.execute("PRAGMA busy_timeout=0")
@@ -227,22 +236,22 @@ class Database:
 
     def secret_key(self, name: str) -> bytes:
         """Returns the random key of this name, created by the first call on any server. Raises DatabaseError."""
-        fresh = (
+        insert_key = (
             self.insert(SECRET_KEY)
             .values(name=name, key=secrets.token_hex(32))
             .on_conflict_do_nothing()
         )
         with self.write() as connection:
-            connection.execute(fresh)
+            connection.execute(insert_key)
             key = connection.execute(
                 select(SECRET_KEY.c.key).where(SECRET_KEY.c.name == name)
             ).scalar_one()
         return bytes.fromhex(key)
 
     def become_server(self) -> None:
-        """Takes the SQLite file's server lock until the end, which commands do not need.
+        """Takes the SQLite file's lock for servers until `close`; commands work without it.
 
-        Raises DatabaseError if taken.
+        Raises DatabaseError if another server has it.
         """
         if not self.is_sqlite:
             return
@@ -257,25 +266,28 @@ class Database:
             ) from error
 
     def hold(self, name: str) -> None:
-        """Holds a name until it is released or this process ends. Raises DatabaseError."""
-        self._holding(func.pg_advisory_lock_shared, name)
+        """Holds a name, as other servers can see, until it is released or this process ends. Raises DatabaseError."""
+        self._call_lock(func.pg_advisory_lock_shared, name)
 
     def release(self, name: str) -> None:
         """Releases a name; does nothing if the database is gone."""
         with suppress(DatabaseError):
-            self._holding(func.pg_advisory_unlock_shared, name)
+            self._call_lock(func.pg_advisory_unlock_shared, name)
 
     def is_held_elsewhere(self, name: str) -> bool:
         """Returns whether another server holds a name; never on SQLite, which has one server. Raises DatabaseError."""
         # the session's own locks do not conflict
-        return self._holding(func.pg_try_advisory_xact_lock, name) is False
+        return self._call_lock(func.pg_try_advisory_xact_lock, name) is False
 
-    def _holding(self, act: Callable, name: str) -> bool | None:
-        """Calls `act` on a name's advisory lock in the session for this process's locks; returns None on SQLite."""
-        if self._holder is None:
+    def _call_lock(self, act: Callable, name: str) -> bool | None:
+        """Calls `act` on a name's advisory lock, in the session that keeps this process's locks.
+
+        Returns what the database answers, and None on SQLite. Raises DatabaseError.
+        """
+        if self._lock_holder is None:
             return None
         try:
-            with self._holder.connect() as connection:
+            with self._lock_holder.connect() as connection:
                 return connection.scalar(select(act(_lock_number(name))))
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("lock refused: %s", _reason(error))
@@ -286,7 +298,7 @@ class Database:
     def close(self) -> None:
         # a write may be running in another thread
         with self._turn if self.is_sqlite else nullcontext():
-            for engine in (self._writer, self._reader, self._holder):
+            for engine in (self._writer, self._reader, self._lock_holder):
                 if engine is not None:
                     engine.dispose()
         if self._server_lock is not None:
@@ -298,7 +310,7 @@ def back_up(url: str, copy: Path) -> None:
 
     The copy gets its name once it is complete; after an error nothing remains.
     """
-    address = _parsed(url)
+    address = _parse_url(url)
     if address.get_backend_name() != "sqlite":
         raise DatabaseError(
             "The database is PostgreSQL, which this command can't copy. Use pg_dump."
@@ -348,10 +360,12 @@ def take_turn(connection: Connection, table: Table) -> None:
 
 
 def _lock_number(name: str) -> int:
+    """Returns the number of a name's advisory lock, a signed number of 64 bits."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
 
 
-def _parsed(url: str) -> URL:
+def _parse_url(url: str) -> URL:
+    """Parses DATABASE_URL. Raises DatabaseError."""
     try:
         return make_url(url)
     except (SQLAlchemyError, ValueError) as error:
@@ -360,17 +374,18 @@ def _parsed(url: str) -> URL:
         ) from error
 
 
-def _sqlite_engines(url: str) -> tuple[Engine, Engine, None]:
+def _sqlite_engines(url: str) -> _Engines:
     def on_connect(connection, _record) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
         connection.create_function("machine_time", 0, lambda: time.time_ns() // 1000)
-        for pragma in ("synchronous=FULL", f"busy_timeout={BUSY_SECONDS}000", "foreign_keys=ON"):
-            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute(f"PRAGMA busy_timeout={BUSY_SECONDS}000")
+        connection.execute("PRAGMA foreign_keys=ON")
         _turn_wal_on(connection)
 
-    waiting = {"check_same_thread": False, "timeout": BUSY_SECONDS}
-    writer = create_engine(url, poolclass=StaticPool, connect_args=waiting)
-    reader = create_engine(url, pool_size=8, max_overflow=32, connect_args=waiting)
+    connect_args = {"check_same_thread": False, "timeout": BUSY_SECONDS}
+    writer = create_engine(url, poolclass=StaticPool, connect_args=connect_args)
+    reader = create_engine(url, pool_size=8, max_overflow=32, connect_args=connect_args)
 
     def on_writer(connection, _record) -> None:
         connection.execute(f"PRAGMA cache_size=-{CACHE_KB}")
@@ -379,14 +394,18 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine, None]:
         connection.execute("PRAGMA secure_delete=ON")
 
     event.listen(writer, "connect", on_writer)
-    for engine, begin in ((writer, "BEGIN IMMEDIATE"), (reader, "BEGIN")):
-        event.listen(engine, "connect", on_connect)
-        _begin_by(engine, begin)
-    return writer, reader, None
+    event.listen(writer, "connect", on_connect)
+    event.listen(reader, "connect", on_connect)
+    _begin_with(writer, "BEGIN IMMEDIATE")
+    _begin_with(reader, "BEGIN")
+    return _Engines(writer, reader, lock_holder=None)
 
 
-def _begin_by(engine: Engine, statement: str) -> None:
-    """Begins transactions in the driver, since a statement through SQLAlchemy takes as long as one that reads."""
+def _begin_with(engine: Engine, statement: str) -> None:
+    """Lets an engine begin its transactions with this statement.
+
+    It goes to the driver, since a statement through SQLAlchemy takes as long as one that reads.
+    """
 
     def do_begin(dbapi_connection: PoolProxiedConnection) -> None:
         dbapi_connection.execute(statement)
@@ -407,16 +426,18 @@ def _turn_wal_on(connection: sqlite3.Connection) -> None:
             time.sleep(0.05)
 
 
-def _postgresql_engines(url: str) -> tuple[Engine, Engine, Engine]:
-    """Returns a writer, a reader, and an engine of one session, which keeps its advisory locks between transactions."""
+def _postgresql_engines(url: str) -> _Engines:
     # Two pools, so that a read inside a writing transaction never waits for a connection that another writer holds.
     pool = {"pool_size": 8, "max_overflow": 8, "pool_pre_ping": True}
-    alone = {**pool, "pool_size": 1, "max_overflow": 0, "isolation_level": "AUTOCOMMIT"}
     reader = create_engine(url, **pool, isolation_level="REPEATABLE READ")
     # A process that hangs inside a transaction would hold up every reveal, which waits for its final number.
     never_idle = {"options": f"-c idle_in_transaction_session_timeout={BUSY_SECONDS}s"}
     writer = create_engine(url, **pool, connect_args=never_idle)
-    return writer, reader, create_engine(url, **alone)
+    # one session, whose locks outlive its transactions
+    lock_holder = create_engine(
+        url, pool_size=1, max_overflow=0, pool_pre_ping=True, isolation_level="AUTOCOMMIT"
+    )
+    return _Engines(writer, reader, lock_holder)
 
 
 def _prepare_schema(engine: Engine) -> None:
@@ -425,7 +446,7 @@ def _prepare_schema(engine: Engine) -> None:
     while not is_current:
         with engine.begin() as connection:
             take_turn(connection, SCHEMA)  # servers that start at once wait for one another
-            version = _version(connection)
+            version = _stored_version(connection)
             is_current = version == len(STEPS)
             if is_current:
                 _create_missing(connection)
@@ -440,14 +461,19 @@ def _create_missing(connection: Connection) -> None:
     METADATA.create_all(connection, tables=missing, checkfirst=False)
 
 
-def _version(connection: Connection) -> int:
-    """Returns the number of migrations applied to a database; an empty one needs none. Raises DatabaseError."""
+def _stored_version(connection: Connection) -> int:
+    """Returns the number of migrations applied to a database. Raises DatabaseError.
+
+    An empty database needs none, so the newest version is stored in it.
+    """
     tables = METADATA.tables.keys() & set(inspect(connection).get_table_names())
     if not tables:
         SCHEMA.create(connection)
         connection.execute(insert(SCHEMA).values(version=len(STEPS), digest=DIGEST))
         return len(STEPS)
-    row = connection.execute(select(SCHEMA)).one_or_none() if SCHEMA.name in tables else None
+    row = None
+    if SCHEMA.name in tables:
+        row = connection.execute(select(SCHEMA)).one_or_none()
     if row is not None and row.version > len(STEPS):
         raise DatabaseError(
             f"{_name(connection)} was made by a newer version. Update this program."
@@ -461,13 +487,11 @@ def _version(connection: Connection) -> int:
 
 
 def _name(connection: Connection) -> str:
+    """Returns a database's name for messages: SQLite's file, or PostgreSQL's address without its password."""
     url = connection.engine.url
-    is_sqlite = connection.dialect.name == "sqlite"
-    return (
-        str(url.database)
-        if is_sqlite
-        else f"The database {url.render_as_string(hide_password=True)}"
-    )
+    if connection.dialect.name == "sqlite":
+        return str(url.database)
+    return f"The database {url.render_as_string(hide_password=True)}"
 
 
 def _digest_at(version: int) -> str:
@@ -484,6 +508,14 @@ def _migrate(connection: Connection, version: int) -> None:
     connection.execute(update(SCHEMA).values(version=version + 1, digest=_digest_at(version + 1)))
 
 
+def _prepare_file(file: Path, mounts: Path) -> None:
+    """Creates the SQLite file and its folder if they are missing. Raises StorageError on a network's file system."""
+    refuse_network(file, mounts)
+    file.parent.mkdir(0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        _make_private(file)
+
+
 def _make_private(file: Path) -> None:
     """Creates an empty file that only its owner can read; SQLite copies its mode to its other files."""
     # An existing file must not be opened, since closing it would drop SQLite's locks.
@@ -492,5 +524,8 @@ def _make_private(file: Path) -> None:
 
 def _reason(error: BaseException) -> str:
     """Returns the driver's one-line reason, without the statement and its parameters."""
-    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    return str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
+    cause = error
+    if isinstance(error, DBAPIError) and error.orig is not None:
+        cause = error.orig
+    text = str(cause).strip()
+    return text.splitlines()[0] if text else type(cause).__name__

@@ -39,6 +39,7 @@ _INK: Mapping[str, tuple[int, int, int]] = {
 _SCALE = 2
 """Pixels of a PNG per unit of a drawing."""
 _ANCHORS: Mapping[Anchor, str] = {"start": "ls", "middle": "ms", "end": "rs"}
+"""Pillow's names of places on a text's baseline: left, middle and right."""
 
 
 class Photo(NamedTuple):
@@ -51,7 +52,7 @@ class Photo(NamedTuple):
 
 
 def png(drawing: Drawing, margin: int = MARGIN, photo: Photo | None = None) -> bytes:
-    """Returns a drawing as a PNG file on white, at twice its size."""
+    """Returns a drawing as a PNG file on white, `_SCALE` times its size; `margin` is in the drawing's units."""
     size = (ceil(drawing.width * _SCALE), ceil(drawing.height * _SCALE))
     picture = Image.new("RGB", size, _PAPER)
     pen = ImageDraw.Draw(picture)
@@ -70,9 +71,20 @@ def png(drawing: Drawing, margin: int = MARGIN, photo: Photo | None = None) -> b
 
 def is_drawable(text: str) -> bool:
     """Returns whether the font, which has Latin letters and punctuation, has nearly all letters of a text."""
-    return sum(
-        character < "\u0250" or "\u2010" <= character <= "\u2044" for character in text
-    ) >= 0.9 * len(text)
+    in_font = 0
+    for character in text:
+        is_latin = character < "\u0250"
+        is_punctuation = "\u2010" <= character <= "\u2044"
+        if is_latin or is_punctuation:
+            in_font += 1
+    return in_font >= 0.9 * len(text)
+
+
+def pixels_png(pixels: bytes, width: int, height: int) -> bytes:
+    """Returns a PNG file of pixels: three bytes each, row by row."""
+    with io.BytesIO() as file:
+        Image.frombytes("RGB", (width, height), pixels).save(file, "PNG", optimize=True)
+        return file.getvalue()
 
 
 def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
@@ -103,11 +115,12 @@ def _draw_box(pen: ImageDraw.ImageDraw, mark: BoxMark | CellMark) -> None:
     if mark.strength:
         x = mark.x * _SCALE
         y = mark.y * _SCALE
-        faded = tuple(
+        colour = tuple(
             round(mark.strength * channel + (1 - mark.strength) * 255)
             for channel in _INK[mark.tone]
         )
-        pen.rectangle((x, y, x + mark.width * _SCALE - 1, y + mark.height * _SCALE - 1), faded)
+        # Pillow's rectangles contain their last pixel
+        pen.rectangle((x, y, x + mark.width * _SCALE - 1, y + mark.height * _SCALE - 1), colour)
     if isinstance(mark, CellMark):
         _draw(pen, mark.number)
 
@@ -115,10 +128,3 @@ def _draw_box(pen: ImageDraw.ImageDraw, mark: BoxMark | CellMark) -> None:
 @cache
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size * _SCALE)
-
-
-def pixels_png(rows: bytes, width: int, height: int) -> bytes:
-    """Returns a PNG file of pixels: three bytes each, row by row."""
-    with io.BytesIO() as file:
-        Image.frombytes("RGB", (width, height), rows).save(file, "PNG", optimize=True)
-        return file.getvalue()

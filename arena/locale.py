@@ -2,9 +2,9 @@
 
 `arena/web/locales/` has a file for each language: tables by page, of keys and texts. `t("pick.pictures", count=3)`
 returns a text in the current language, in Python and in templates, where `t` is a global. The middleware makes the
-request's language current. That is a context variable, which the request's threads and tasks inherit, so views, macros
+request's language current. It is a context variable, which the request's threads and tasks inherit, so views, macros
 (imported without a context) and handlers of Gradio's events (answered within their requests, as they aren't queued)
-needn't be told. Outside of a request it is English: commands and background tasks. A cache needs the language in its
+don't pass it on. Commands and background tasks, outside of a request, speak English. A cache needs the language in its
 key. `speaking` makes another locale current.
 
 `gr.I18n` follows the browser's language, not the switch of the page, so it isn't used: a page of Gradio with labels
@@ -16,7 +16,8 @@ returns HTML with the text and all other values escaped. A text that depends on 
 
 Layers below the pages raise and return English sentences. `[sentences]` of another language translates them, with `{}`
 for each value, `{#}` for a number and `{w}` for a word or a list of words. `translated` finds them: a `VoterError` by
-its sentence, other text by the fixed parts. A value may be such a sentence itself, and only there is `{w}` looked for.
+its sentence, other text by the fixed parts. A value may be such a sentence itself; sentences with `{w}` are only looked
+for there.
 `[composed]` has sentences that the code puts together, `[groups]` the names of benchmarks' groups, and `[given]` names
 that this app has given, the only ones that `named` finds.
 """
@@ -37,11 +38,13 @@ from arena.errors import VoterError
 FOLDER = Path(__file__).parent / "web/locales"
 MOST_SENTENCE = 4_000
 """Most characters of a sentence that is translated; longer ones stay English."""
-_DEEPEST = 4
-"""Sentences within sentences that are translated."""
+_MOST_DEPTH = 4
+"""Most levels of sentences within sentences that are translated."""
 _FORMS = {"one", "other"}
 _MOST_COOKIES = 8_000
+"""Most characters that are read of a request's cookies."""
 _MOST_ACCEPTED = 200
+"""Most characters that are read of the languages that a browser accepts."""
 
 _PLACE = re.compile(r"\{([#w]?)\}")
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
@@ -85,14 +88,20 @@ class Pattern(NamedTuple):
 
 @dataclass(frozen=True)
 class Locale:
-    """The texts of a language, in which those of `tasks` come first: what a worker does words a page in its own way."""
+    """The texts of a language.
+
+    A worker's task words some texts in its own way: a key is looked for in the tables of `tasks` first.
+    """
 
     language: str
     name: str
-    """As its speakers call it."""
+    """The language's name, as its speakers call it."""
     texts: Mapping[str, Text]
+    """Texts by page and key, as in "pick.pictures"."""
     sentences: Mapping[str, str]
+    """Translations by the English sentence."""
     given: Mapping[str, str]
+    """Translations by the English name that this app has given."""
     patterns: Sequence[Pattern]
     tasks: Sequence[str] = ()
 
@@ -105,10 +114,17 @@ class Locale:
         for table in ("sentences", "composed", "groups", "given"):
             sentences |= tables.pop(table, {})
         name = tables.pop("name")
-        return cls(language, name, dict(_flat(tables)), sentences, given, _patterns(sentences))
+        return cls(
+            language=language,
+            name=name,
+            texts=dict(_flat_texts(tables)),
+            sentences=sentences,
+            given=given,
+            patterns=_patterns(sentences),
+        )
 
-    def of_tasks(self, *tasks: str) -> "Locale":
-        """Returns the locale of a worker's task: `tasks` are the tables looked into first."""
+    def with_tasks(self, *tasks: str) -> "Locale":
+        """Returns this locale for a worker's task; `tasks` are the tables in which keys are looked for first."""
         return replace(self, tasks=tasks)
 
     def text(self, key: str, /, **values: object) -> str:
@@ -133,68 +149,87 @@ class Locale:
 
     def table(self, name: str) -> Mapping[str, Text]:
         """Returns the texts of a table by their keys in it, as scripts get them."""
-        begin = f"{name}."
+        prefix = f"{name}."
         return {
-            key.removeprefix(begin): text
+            key.removeprefix(prefix): text
             for key, text in self.texts.items()
-            if key.startswith(begin)
+            if key.startswith(prefix)
         }
 
-    def translated(self, told: Exception | str) -> str:
-        """Returns an error, or a sentence from below the pages, in this language; in English if it has none for it."""
-        if isinstance(told, VoterError) and told.values:
-            values = map(self._known, told.values)
-            return self.sentences.get(told.sentence, told.sentence).format(*values)
-        sentence = str(told)
-        return sentence if len(sentence) > MOST_SENTENCE else self._translated(sentence, _DEEPEST)
+    def translated(self, message: Exception | str) -> str:
+        """Returns an error, or a sentence from below the pages, in this language.
+
+        It stays English if this language has no translation of it.
+        """
+        if isinstance(message, VoterError) and message.values:
+            values = [
+                self._translated(value, _MOST_DEPTH - 1) if isinstance(value, str) else value
+                for value in message.values
+            ]
+            return self.sentences.get(message.sentence, message.sentence).format(*values)
+        sentence = str(message)
+        if len(sentence) > MOST_SENTENCE:
+            return sentence
+        return self._translated(sentence, _MOST_DEPTH)
 
     def _translated(self, sentence: str, depth: int) -> str:
-        known = self.sentences.get(sentence)
-        if known is not None or not depth:
-            return known or sentence
+        """Returns a sentence in this language; its values are translated up to this depth."""
+        translation = self.sentences.get(sentence)
+        if translation is not None:
+            return translation
+        if depth == 0:
+            return sentence
         for pattern in self.patterns:
-            if "w" in pattern.kinds and depth == _DEEPEST:
+            if "w" in pattern.kinds and depth == _MOST_DEPTH:
                 continue
-            if (values := pattern.values(sentence)) is not None:
-                inner = [
-                    self._value(value, kind, depth - 1)
-                    for value, kind in zip(values, pattern.kinds, strict=True)
-                ]
-                return pattern.translation.format(*inner)
+            values = pattern.values(sentence)
+            if values is None:
+                continue
+            translated_values = [
+                self._translated_value(value, kind, depth - 1)
+                for value, kind in zip(values, pattern.kinds, strict=True)
+            ]
+            return pattern.translation.format(*translated_values)
         return sentence
 
-    def _value(self, value: str, kind: str, depth: int) -> str:
+    def _translated_value(self, value: str, kind: str, depth: int) -> str:
         if kind == "w":
             return value.replace(", ", self.text("names.comma"))
         return self._translated(value, depth)
 
-    def _known(self, value: object) -> object:
-        return self._translated(value, _DEEPEST - 1) if isinstance(value, str) else value
 
-
-def _flat(tables: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Text]]:
+def _flat_texts(tables: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Text]]:
     """Yields the texts of nested tables by their dotted keys."""
     for name, value in tables.items():
         if isinstance(value, str) or value.keys() <= _FORMS:
             yield f"{above}{name}", value
         else:
-            yield from _flat(value, f"{above}{name}.")
+            yield from _flat_texts(value, f"{above}{name}.")
 
 
 def _patterns(sentences: Mapping[str, str]) -> Sequence[Pattern]:
-    """Returns the sentences with plain places, those with the most fixed text first."""
-    found = []
+    """Returns the sentences that have places for values and fixed words, those with the most fixed text first."""
+    patterns = []
     for sentence, translation in sentences.items():
-        parts = _PLACE.split(sentence)
-        if len(parts) > 1 and _PLACE.sub("", sentence).strip(" .:"):
-            found.append(Pattern(parts[::2], parts[1::2], translation))
-    return sorted(found, key=lambda pattern: -sum(map(len, pattern.parts)))
+        pieces = _PLACE.split(sentence)  # fixed parts and kinds by turns
+        parts = pieces[::2]
+        kinds = pieces[1::2]
+        has_words = "".join(parts).strip(" .:")
+        if kinds and has_words:
+            patterns.append(Pattern(parts, kinds, translation))
+    return sorted(patterns, key=_fixed_length, reverse=True)
+
+
+def _fixed_length(pattern: Pattern) -> int:
+    return sum(map(len, pattern.parts))
 
 
 def _is_of_kind(value: str, kind: str) -> bool:
     if kind == "#":
         return bool(_NUMBER.fullmatch(value))
-    return kind != "w" or not any(" " in word or not word for word in value.split(", "))
+    if kind == "w":
+        return all(word and " " not in word for word in value.split(", "))
+    return True
 
 
 LOCALES: Mapping[str, Locale] = {language: Locale.read(language) for language in ("en", "zh")}
@@ -223,9 +258,9 @@ def t(key: str, /, **values: object) -> str:
     return current_locale().text(key, **values)
 
 
-def translated(told: Exception | str) -> str:
+def translated(message: Exception | str) -> str:
     """Returns an error, or a sentence from below the pages, in the current language."""
-    return current_locale().translated(told)
+    return current_locale().translated(message)
 
 
 def named(name: str) -> str:
@@ -239,8 +274,11 @@ def named(name: str) -> str:
 def locale_of(headers: Mapping[str, str]) -> Locale:
     """Returns the locale of a request: that of the page's switch, else the first that its browser asks for."""
     cookies = headers.get("cookie", "")[:_MOST_COOKIES].split(";")
-    chosen = [cookie.strip().removeprefix("language=") for cookie in cookies]
+    # other cookies keep their names, so they are no language
+    by_switch = [cookie.strip().removeprefix("language=") for cookie in cookies]
     accepted = headers.get("accept-language", "")[:_MOST_ACCEPTED].split(",")
-    asked = [language.partition(";")[0].strip()[:2].lower() for language in accepted]
-    known = (LOCALES[language] for language in (*chosen, *asked) if language in LOCALES)
-    return next(known, ENGLISH)
+    by_browser = [language.partition(";")[0].strip()[:2].lower() for language in accepted]
+    for language in (*by_switch, *by_browser):
+        if language in LOCALES:
+            return LOCALES[language]
+    return ENGLISH

@@ -44,25 +44,27 @@ _LINK = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*+>")
 _JOINERS = re.compile("[\u200c\u200d]+")
 _LINE_END = re.compile("(?<![ \t\u3000\u200c\u200d])[ \t\u3000\u200c\u200d]++(?=\n|\\Z)")
-_PLACE = re.compile(r"formula([0-9a-f]{16})n([0-9]{1,3})e")
+_FORMULA_PLACE = re.compile(r"formula([0-9a-f]{16})n([0-9]{1,3})e")
 _MOST_FORMULA_LINES = 40
-_DIRECTED = frozenset(("p", "h4", "h5", "h6", "ul", "ol", "table"))
-_MOST_MARKS = 8
-_MOST_CELLS = 20_000  # more would exceed MOST_HTML
+_TAGS_WITH_DIRECTION = frozenset(("p", "h4", "h5", "h6", "ul", "ol", "table"))
+_MOST_COMBINING_MARKS = 8
+"""Most combining marks on one character."""
+_MOST_CELLS = 20_000
+"""Most cells of tables; more would exceed MOST_HTML."""
 
 # Cc except \n and \t; soft hyphen, grapheme joiner, bidi controls, fillers, zero widths, format controls, variation
 # selectors except emoji's two, byte order mark, interlinear notes, shorthand and musical controls, tags.
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _SPACES = re.compile("[\xa0\u2000-\u200a\u202f\u205f\u2800]")
 _NEWLINES = re.compile("\r\n?|[\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_HIDDEN = re.compile(
-    f"(?!\r)(?:{_UNSEEN.pattern}|[\u200c\u200d\u2028\u2029\u2800\ud800-\udfff\ufffe\uffff])"
+_INVISIBLE_IN_NAME = re.compile(
+    f"(?!\r)(?:{_INVISIBLE.pattern}|[\u200c\u200d\u2028\u2029\u2800\ud800-\udfff\ufffe\uffff])"
 )
-_UNSEEN_YET = re.compile(f"(?:{_UNSEEN.pattern}|{_SPACES.pattern}|[\\s\u200c\u200d])*+")
+_MAY_CHANGE = re.compile(f"(?:{_INVISIBLE.pattern}|{_SPACES.pattern}|[\\s\u200c\u200d])*+")
 
 
 def answer_html(text: str) -> Markup:
@@ -76,13 +78,13 @@ def answer_html(text: str) -> Markup:
         return NO_ANSWER
     if (
         len(visible) > MOST_TEXT
-        or _marks(visible) > MOST_MARKS
+        or _count_marks(visible) > MOST_MARKS
         or _most_cells(visible) > _MOST_CELLS
     ):
         return plain_html(visible)
     formulas = _Formulas()
     # again, since Markdown turns &#x200b; into the character
-    rendered = visible_text(_rendered(visible, formulas))
+    rendered = visible_text(_render(visible, formulas))
     if len(rendered) > MOST_HTML:
         return plain_html(visible)
     clean = nh3.clean(
@@ -91,15 +93,17 @@ def answer_html(text: str) -> Markup:
         attributes={
             "*": set(),
             "a": {"href"},
-            **dict.fromkeys(_DIRECTED, {"dir"}),
+            **dict.fromkeys(_TAGS_WITH_DIRECTION, {"dir"}),
             "ol": {"start", "dir"},
         },
-        attribute_filter=_attribute_value,
+        attribute_filter=_valid_attribute,
         url_schemes={"http", "https"},
         link_rel="nofollow noopener noreferrer",
         set_tag_attribute_values={"a": {"target": "_blank"}},
     ).strip()
-    return Markup(formulas.put_into(clean)) if _TAG.sub("", clean).strip() else plain_html(visible)
+    if not _TAG.sub("", clean).strip():
+        return plain_html(visible)
+    return Markup(formulas.put_into(clean))
 
 
 class _Formulas:
@@ -107,44 +111,46 @@ class _Formulas:
 
     def __init__(self) -> None:
         self._name = secrets.token_hex(8)
-        self._made: list[str] = []
+        self._htmls: list[str] = []
         self._length = 0
 
-    def place(self, formula: Formula, source: str) -> str:
+    def placeholder(self, formula: Formula, source: str) -> str:
         """Returns the placeholder of a formula, or its source if there are too many or it cannot be converted."""
-        made = (
-            mathml(formula)
-            if len(self._made) < MOST_FORMULAS and self._length < MOST_HTML
-            else None
-        )
-        if made is None:
+        converted = None
+        if len(self._htmls) < MOST_FORMULAS and self._length < MOST_HTML:
+            converted = mathml(formula)
+        if converted is None:
             return html.escape(source)
         kind = "formula display" if formula.display else "formula"
-        made = visible_text(made)  # the conversion turns &#x3164; into the character
-        self._made.append(f'<span class="{kind}">{made}</span>')
-        self._length += len(made)
-        return f"formula{self._name}n{len(self._made) - 1}e"
+        converted = visible_text(converted)  # the conversion turns &#x3164; into the character
+        self._htmls.append(f'<span class="{kind}">{converted}</span>')
+        self._length += len(converted)
+        return f"formula{self._name}n{len(self._htmls) - 1}e"
 
     def put_into(self, clean: str) -> str:
         """Returns cleaned HTML with the placeholders replaced by formulas."""
-        return _PLACE.sub(
-            lambda match: self._made[int(match[2])] if match[1] == self._name else match[0], clean
-        )
+        return _FORMULA_PLACE.sub(self._html_at, clean)
+
+    def _html_at(self, place: re.Match[str]) -> str:
+        """Returns the formula of a placeholder; text that merely looks like one stays as it is."""
+        if place[1] != self._name:
+            return place[0]
+        return self._htmls[int(place[2])]
 
 
-def _attribute_value(tag: str, attribute: str, value: str) -> str | None:
+def _valid_attribute(tag: str, attribute: str, value: str) -> str | None:
     """Drops an invalid link address: `[a]()` passes Markdown's own check."""
-    return None if attribute == "href" and not _LINK.match(value) else value
+    if attribute == "href" and not _LINK.match(value):
+        return None
+    return value
 
 
 def plain_html(text: str) -> Markup:
     """Returns the text escaped in `<div class="plain">`, which the page shows with `white-space: pre-wrap`."""
     visible = visible_text(text)
-    return (
-        Markup(f'<div class="plain" dir="auto">{html.escape(visible)}</div>')
-        if visible.strip()
-        else NO_ANSWER
-    )
+    if not visible.strip():
+        return NO_ANSWER
+    return Markup(f'<div class="plain" dir="auto">{html.escape(visible)}</div>')
 
 
 def instruction_html(text: str) -> Markup:
@@ -163,9 +169,9 @@ def visible_text(text: str) -> str:
     if not text.isascii():
         text = _SURROGATES.sub("\ufffd", text)
         text = _SPACES.sub(" ", text)
-    text = _UNSEEN.sub("", text)
+    text = _INVISIBLE.sub("", text)
     if not text.isascii():
-        text = _JOINERS.sub(_joined, _few_marks(text))
+        text = _JOINERS.sub(_kept_joiner, _limit_combining_marks(text))
     return _LINE_END.sub("", text).strip("\n")
 
 
@@ -177,64 +183,72 @@ def visible_name(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return _HIDDEN.sub(_code_of, text)
+    return _INVISIBLE_IN_NAME.sub(_code_of, text)
 
 
 def seen_length(text: str) -> int:
     """Returns the length of a growing text without trailing blanks and invisible characters, which may still change."""
-    return len(text) - len(_UNSEEN_YET.match(text[::-1])[0])  # type: ignore[index]
+    backwards = text[::-1]
+    may_change = _MAY_CHANGE.match(backwards)
+    return len(text) - len(may_change[0])  # type: ignore[index]
 
 
-def _few_marks(text: str) -> str:
+def _limit_combining_marks(text: str) -> str:
     characters = []
-    run = 0
+    marks = 0
     for character in text:
-        run = run + 1 if unicodedata.category(character) in ("Mn", "Me", "Cf") else 0
-        if run <= _MOST_MARKS:
+        is_mark = unicodedata.category(character) in ("Mn", "Me", "Cf")
+        marks = marks + 1 if is_mark else 0
+        if marks <= _MOST_COMBINING_MARKS:
             characters.append(character)
     return "".join(characters)
 
 
-def _code_of(hidden: re.Match[str]) -> str:
-    if _JOINERS.fullmatch(hidden[0]) and _joined(hidden):
-        return hidden[0]
-    return f"<U+{ord(hidden[0]):04X}>"
+def _code_of(invisible: re.Match[str]) -> str:
+    if _JOINERS.fullmatch(invisible[0]) and _kept_joiner(invisible):
+        return invisible[0]
+    return f"<U+{ord(invisible[0]):04X}>"
 
 
-def _joined(joiners: re.Match[str]) -> str:
+def _kept_joiner(joiners: re.Match[str]) -> str:
+    """Returns the first of some joiners if they are between two characters that aren't ASCII; else ""."""
     text = joiners.string
-    start = joiners.start()
-    end = joiners.end()
-    around = text[max(0, start - 1) : start], text[end : end + 1]
-    return (
-        joiners[0][0] if all(neighbour and not neighbour.isascii() for neighbour in around) else ""
-    )
+    before = text[max(0, joiners.start() - 1) : joiners.start()]
+    after = text[joiners.end() : joiners.end() + 1]
+    is_at_edge = not before or not after
+    if is_at_edge or before.isascii() or after.isascii():
+        return ""
+    return joiners[0][0]
 
 
-def _marks(text: str) -> int:
+def _count_marks(text: str) -> int:
     return sum(1 for _ in _MARK.finditer(text))
 
 
 def _most_cells(text: str) -> int:
-    """Returns an upper bound on the cells of all tables, whose short rows are padded to the width of the delimiter
-    row.
+    """Returns an upper bound on the cells of all tables.
+
+    Short rows are padded to the width of a table's delimiter row, which has only `|`, `:` and `-`.
     """
     lines = text.split("\n")
-    return len(lines) * max(
-        (line.count("|") + 1 for line in lines if not line.strip(" \t>|:-")), default=0
-    )
+    delimiter_rows = [line for line in lines if not line.strip(" \t>|:-")]
+    widths = [row.count("|") + 1 for row in delimiter_rows]
+    return len(lines) * max(widths, default=0)
 
 
-def _rendered(text: str, formulas: _Formulas) -> str:
+def _render(text: str, formulas: _Formulas) -> str:
+    """Returns Markdown as HTML that isn't cleaned yet, with placeholders for its formulas."""
     env: dict = {"formulas": formulas}
     tokens = _MARKDOWN.parse(text, env)
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.type in ("heading_open", "heading_close"):
+            # below the headings of the page
             token.tag = f"h{min(6, int(token.tag[1]) + 3)}"
-        # an empty corner is not a heading
-        if token.type == "th_open" and not tokens[place + 1].content.strip():
-            token.tag = tokens[place + 2].tag = "td"
-        if token.nesting == 1 and token.tag in _DIRECTED:
+        # an empty corner is not a heading; its tokens are the opening, the content and the closing
+        if token.type == "th_open" and not tokens[index + 1].content.strip():
+            token.tag = "td"
+            tokens[index + 2].tag = "td"
+        if token.nesting == 1 and token.tag in _TAGS_WITH_DIRECTION:
             token.attrSet("dir", "auto")
     return _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, env)
 
@@ -259,10 +273,11 @@ def _block_formula(state: StateBlock, first: int, end: int, silent: bool) -> boo
     for line in range(first, min(end, first + _MOST_FORMULA_LINES)):
         if line > first and (state.isEmpty(line) or state.sCount[line] < state.blkIndent):
             return False
-        lines.append(state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]])
-        if lines[-1].rstrip().endswith(("$$", "\\]")) and (
-            line > first or len(lines[0].strip()) > 4
-        ):
+        content = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+        lines.append(content)
+        # in the first line, the opening mark may be all there is
+        has_formula = line > first or len(content.strip()) > 4
+        if has_formula and content.rstrip().endswith(("$$", "\\]")):
             break
     text = "\n".join(lines).rstrip()
     formula = formula_at(text, 0, len(text))
@@ -279,13 +294,13 @@ def _block_formula(state: StateBlock, first: int, end: int, silent: bool) -> boo
 
 
 def _show_formula(_self: Any, tokens: Sequence[Token], index: int, _options: Any, env: Any) -> str:
-    return env["formulas"].place(tokens[index].meta["formula"], tokens[index].content)
+    return env["formulas"].placeholder(tokens[index].meta["formula"], tokens[index].content)
 
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(
     ["table", "strikethrough"]
 )
-_MARKDOWN.inline.terminator_re = _MARK
+_MARKDOWN.inline.terminator_re = _MARK  # plain text also ends at the $ of a formula
 _MARKDOWN.validateLink = lambda url: _LINK.match(url) is not None  # type: ignore[method-assign]
 _MARKDOWN.add_render_rule(
     "image", lambda _self, tokens, index, _options, _env: html.escape(tokens[index].content)

@@ -29,9 +29,15 @@ _SPECIAL = tuple(
 
 
 def client_address(peer: str, forwarded: Sequence[str], hops: int) -> str:
-    """Returns the address seen by the outermost trusted proxy; anyone can forge the entries further left."""
-    chain = [part.strip() for line in forwarded for part in line.split(",")] + [peer]
-    return chain[max(0, len(chain) - 1 - hops)]
+    """Returns the address seen by the outermost trusted proxy; anyone can forge the entries further left.
+
+    `peer` is the address that connected, `forwarded` has the X-Forwarded-For lines, and `hops` is the number of trusted
+    proxies.
+    """
+    chain = [part.strip() for line in forwarded for part in line.split(",")]
+    chain.append(peer)
+    index = len(chain) - 1 - hops
+    return chain[max(0, index)]
 
 
 def is_public(address: str) -> bool:
@@ -41,38 +47,49 @@ def is_public(address: str) -> bool:
 
 def network_of(address: str) -> Network | None:
     """Returns the /24 or /48 of an address, with or without a port; None if it is not an address."""
-    parsed = _parsed(address)
-    return parsed and _around(parsed)
+    parsed = _parse(address)
+    return None if parsed is None else _network_around(parsed)
 
 
 def public_network(address: str) -> str | None:
     """Returns the network of a public address; None for a private address, such as one of a proxy."""
-    parsed = _parsed(address)
-    return str(_around(parsed)) if parsed and _is_public(parsed) else None
+    parsed = _parse(address)
+    if parsed is None or not _is_public(parsed):
+        return None
+    return str(_network_around(parsed))
 
 
 def _is_public(address: Address) -> bool:
-    return any(address in world for world in _WORLD) and not any(
-        address in special for special in _SPECIAL
-    )
+    is_assigned = any(address in world for world in _WORLD)
+    is_special = any(address in special for special in _SPECIAL)
+    return is_assigned and not is_special
 
 
-def _parsed(address: str) -> Address | None:
+def _parse(address: str) -> Address | None:
+    """Returns the address of a text, with or without a port; None if it is not an address."""
     with_port = _PORT.fullmatch(address)
+    if with_port:
+        in_brackets, before_port = with_port.groups()
+        address = in_brackets or before_port
     try:
-        parsed = ipaddress.ip_address((with_port[1] or with_port[2]) if with_port else address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return None
-    return parsed if isinstance(parsed, ipaddress.IPv4Address) else _translated(parsed)
+    if isinstance(parsed, ipaddress.IPv6Address):
+        return _unwrap_ipv4(parsed)
+    return parsed
 
 
-def _translated(address: ipaddress.IPv6Address) -> Address:
+def _unwrap_ipv4(address: ipaddress.IPv6Address) -> Address:
     """Returns the IPv4 address inside an IPv4-mapped, NAT64, 6to4 or Teredo address; any other address as it is."""
     if address in _NAT64:
         return ipaddress.IPv4Address(address.packed[-4:])
-    _, teredo = address.teredo or (None, None)
-    return address.ipv4_mapped or address.sixtofour or teredo or address
+    teredo_client = None
+    if address.teredo:
+        _, teredo_client = address.teredo
+    return address.ipv4_mapped or address.sixtofour or teredo_client or address
 
 
-def _around(address: Address) -> Network:
-    return ipaddress.ip_network((address.packed, 24 if address.version == 4 else 48), strict=False)
+def _network_around(address: Address) -> Network:
+    prefix_bits = 24 if address.version == 4 else 48
+    return ipaddress.ip_network((address.packed, prefix_bits), strict=False)

@@ -24,7 +24,7 @@ from arena.sheets import Column, Sheet, as_html, frame_of, plain_sheet
 from arena.templates import macros
 
 Matrix = npt.NDArray[np.float64]
-Cell = Callable[[int, int], GridCell | None]
+CellAt = Callable[[int, int], GridCell | None]
 """Returns the cell of a heat map by row and column; None for a blank cell."""
 
 MOST_COLUMNS = 16
@@ -47,10 +47,10 @@ class Plot:
     @property
     def folded_table(self) -> str:
         """The table as HTML that opens below the drawing; "" if there is none."""
-        return folded(self.table) if self.table else ""
+        return folded_html(self.table) if self.table else ""
 
 
-def folded(sheet: Sheet) -> str:
+def folded_html(sheet: Sheet) -> str:
     """Returns a table as HTML that opens below a drawing."""
     return macros("plots.html").as_table(as_html(sheet))
 
@@ -71,58 +71,60 @@ def interval_plot(rows: Sequence[RatingRow], note: str, title: str = "") -> Plot
 def win_rate_plot(models: Sequence[str], chances: Matrix) -> Plot:
     """Plots the predicted win rate of each row's model against each column's (models x models, NaN: blank)."""
 
-    def cell(row: int, column: int) -> GridCell | None:
+    def cell_at(row: int, column: int) -> GridCell | None:
         chance = float(chances[row, column])
         if math.isnan(chance):
             return None
         return GridCell(
-            f"{chance:.0%}",
-            2 * chance - 1,
+            text=f"{chance:.0%}",
+            depth=_depth_of_share(chance),
             title=t("plots.beats", winner=models[row], loser=models[column], chance=chance),
         )
 
     note = t("plots.win_rates_note")
-    return _grid_plot(t("plots.win_rates"), note, models, models, cell, MOST_COLUMNS)
+    return _grid_plot(t("plots.win_rates"), note, models, models, cell_at, MOST_COLUMNS)
 
 
 def battle_count_plot(models: Sequence[str], battles: Matrix) -> Plot:
     """Plots how often two models met, by side (models x models: first on side a, then on side b)."""
     met = battles + battles.T
-    most = max(met.max(initial=0.0), 1.0)
+    most_battles = max(met.max(initial=0.0), 1.0)  # no division by 0
 
-    def cell(row: int, column: int) -> GridCell | None:
+    def cell_at(row: int, column: int) -> GridCell | None:
         number = int(met[row, column])
+        if number == 0:
+            return None
         title = t("plots.met", a=models[row], b=models[column], count=number)
-        return GridCell(f"{number:,}", number / most, title=title) if number else None
+        return GridCell(text=f"{number:,}", depth=number / most_battles, title=title)
 
     return _grid_plot(
         t("plots.battles"),
         t("plots.battles_note"),
         models,
         models,
-        cell,
+        cell_at,
         MOST_COLUMNS,
     )
 
 
 class RatingLine(NamedTuple):
-    """One model's ratings by day; None where it has none."""
+    """One model's ratings by day; None on days without one."""
 
     model: str
     ratings: Sequence[float | None]
 
 
 def history_plot(days: Sequence[str], lines: Sequence[RatingLine]) -> Plot:
-    """Plots ratings over days, which are written as 2026-01-31."""
+    """Plots ratings over days, which are written as 2026-01-31; a line has a rating for each day."""
     title = t("plots.over_time")
     note = t("plots.over_time_note")
     if len(lines) > MOST_LINES:
         note += t("pages.gap") + t("plots.lines_shown", shown=MOST_LINES, count=len(lines))
     drawn = {line.model: line.ratings for line in lines[:MOST_LINES]}
     drawing = lines_drawing(title, note, days, drawn)
-    rows = [
-        [day, *(_number(line.ratings[place]) for line in lines)] for place, day in enumerate(days)
-    ]
+    rows = []
+    for index, day in enumerate(days):
+        rows.append([day, *(_rating_text(line.ratings[index]) for line in lines)])
     heads = ["Day", *(line.model for line in lines)]
     return Plot(title, note, drawing, plain_sheet("history", title, heads, rows, scrolls=True))
 
@@ -141,7 +143,7 @@ def family_rating_plot(
 ) -> Plot:
     """Plots ratings by family (rows) and model (columns); None: blank."""
 
-    def cell(row: int, column: int) -> GridCell | None:
+    def cell_at(row: int, column: int) -> GridCell | None:
         rated = cells[row][column]
         if rated is None:
             return None
@@ -149,10 +151,15 @@ def family_rating_plot(
         votes = t("board.votes", count=rated.votes)
         text = f"{rated.rating:.0f} ({interval}, {votes})"
         title = f"{models[column]}, {families[row]}: {text}"
-        return GridCell(f"{rated.rating:.0f}", (rated.rating - 1000) / 300, text, title)
+        return GridCell(
+            text=f"{rated.rating:.0f}",
+            depth=(rated.rating - 1000) / 300,  # coloured fully at 700 and 1300
+            long_text=text,
+            title=title,
+        )
 
     note = t("plots.by_family_note")
-    return _grid_plot(t("plots.by_family"), note, families, models, cell)
+    return _grid_plot(t("plots.by_family"), note, families, models, cell_at)
 
 
 class WinRateCell(NamedTuple):
@@ -169,25 +176,42 @@ def family_win_rate_plot(
 ) -> Plot:
     """Plots win rates against the reference (VisIT-Bench, Figure 8) by family (rows) and model (columns); None: blank.
 
-    A cell is coloured by the end of its interval that is nearer to one half, so that few battles look like few.
+    A cell is coloured by the share in its interval that is nearest to one half, so that few battles look like few.
     """
 
-    def cell(row: int, column: int) -> GridCell | None:
+    def cell_at(row: int, column: int) -> GridCell | None:
         won = cells[row][column]
         if won is None:
             return None
         text = f"{won.rate:.0%} ({dashed(won.low, won.high, '.0%')}, n = {won.n:,})"
-        depth = 2 * min(max(0.5, won.low), won.high) - 1
+        nearest_to_half = min(max(0.5, won.low), won.high)
         return GridCell(
-            f"{won.rate:.0%}", depth, text, f"{models[column]}, {families[row]}: {text}"
+            text=f"{won.rate:.0%}",
+            depth=_depth_of_share(nearest_to_half),
+            long_text=text,
+            title=f"{models[column]}, {families[row]}: {text}",
         )
 
     note = t("plots.reference_note")
-    return _grid_plot(t("plots.reference"), note, families, models, cell)
+    return _grid_plot(t("plots.reference"), note, families, models, cell_at)
 
 
-def _number(rating: float | None) -> str | None:
+def plots_page(title: str, plots: Iterable[Plot]) -> str:
+    """Returns a self-contained HTML page of plots and their tables."""
+    plots_with_svgs = []
+    for index, plot in enumerate(plots):
+        drawing = svg(plot.drawing, f"plot{index}") if plot.drawing else ""
+        plots_with_svgs.append((plot, drawing))
+    return macros("plots.html").page(title, plots_with_svgs)
+
+
+def _rating_text(rating: float | None) -> str | None:
     return None if rating is None else f"{rating:.0f}"
+
+
+def _depth_of_share(share: float) -> float:
+    """Returns the depth of a cell's colour: -1 if all is lost, 0 at one half, 1 if all is won."""
+    return 2 * share - 1
 
 
 def _grid_plot(
@@ -195,7 +219,7 @@ def _grid_plot(
     note: str,
     rows: Sequence[str],
     columns: Sequence[str],
-    cell: Cell,
+    cell_at: CellAt,
     most_rows: int = MOST_LISTED,
 ) -> Plot:
     """Returns a heat map of the first rows and columns, with a table of more of them."""
@@ -204,24 +228,17 @@ def _grid_plot(
         is_whole = len(columns) <= MOST_LISTED
         listed = t("plots.all_listed") if is_whole else t("plots.listed", count=MOST_LISTED)
         note = t("pages.gap").join((note, shown, listed))
+    listed_rows = rows[:MOST_LISTED]
+    listed_columns = columns[:MOST_LISTED]
     cells = [
-        [cell(row, column) or GridCell("") for column in range(len(columns[:MOST_LISTED]))]
-        for row in range(len(rows[:MOST_LISTED]))
+        [cell_at(row, column) or GridCell("") for column in range(len(listed_columns))]
+        for row in range(len(listed_rows))
     ]
-    texts = [
-        [name, *(grid_cell.long_text or grid_cell.text or None for grid_cell in row)]
-        for name, row in zip(rows[:MOST_LISTED], cells, strict=True)
-    ]
-    drawn = [row[:MOST_COLUMNS] for row in cells[:most_rows]]
-    drawing = grid_drawing(title, note, rows[:most_rows], columns[:MOST_COLUMNS], drawn)
-    heads = ["", *columns[:MOST_LISTED]]
-    return Plot(title, note, drawing, plain_sheet("grid", title, heads, texts, scrolls=True))
-
-
-def plots_page(title: str, plots: Iterable[Plot]) -> str:
-    """Returns a self-contained HTML page of plots and their tables."""
-    drawn = [
-        (plot, svg(plot.drawing, f"plot{place}") if plot.drawing else "")
-        for place, plot in enumerate(plots)
-    ]
-    return macros("plots.html").page(title, drawn)
+    table_rows = []
+    for name, row_cells in zip(listed_rows, cells, strict=True):
+        table_rows.append([name, *(cell.long_text or cell.text or None for cell in row_cells)])
+    heads = ["", *listed_columns]
+    table = plain_sheet("grid", title, heads, table_rows, scrolls=True)
+    drawn_cells = [row_cells[:MOST_COLUMNS] for row_cells in cells[:most_rows]]
+    drawing = grid_drawing(title, note, rows[:most_rows], columns[:MOST_COLUMNS], drawn_cells)
+    return Plot(title, note, drawing, table)

@@ -21,18 +21,19 @@ class Answer:
     """Without reasoning and special tokens, and without blanks around it."""
     cuts: tuple[str, ...]
     """Names of the formats that were removed, in order, each once."""
-    torn: bool
-    """Whether the text is empty because its reasoning never ends."""
+    is_endless: bool = False
+    """Whether its reasoning never ends, so that the text is empty."""
 
 
-class Wrapped(NamedTuple):
+class WrappedAnswer(NamedTuple):
     """An answer inside a tag or a box."""
 
     name: str
+    """The tag, as in "<answer>", or "\\boxed"."""
     text: str
     start: int
+    """Where the wrapper starts in the text around it; `end`: where it ends."""
     end: int
-    """Start and end of the wrapper in the text around it."""
 
 
 class MarkFormat(NamedTuple):
@@ -47,27 +48,26 @@ class MarkFormat(NamedTuple):
     """Models that use the format, or where it is described."""
     opens_in_prompt: bool = True
     """Whether the prompt may hold the opening; all text before a lone closing is reasoning then."""
-    ends: bool = False
+    must_close: bool = False
     """Whether a lone opening is ignored; otherwise all text behind it is reasoning without an end."""
-    thinks: bool = False
+    is_thinking: bool = False
     """Whether it holds thinking although prompts never hold its opening."""
 
     @property
-    def folds(self) -> bool:
-        """Whether pages fold it away as thinking; otherwise it is part of an answer, such as its summary or its
-        steps.
-        """
-        return self.thinks or (self.opens_in_prompt and not self.ends)
+    def is_folded(self) -> bool:
+        """Whether pages fold it away as thinking; otherwise it is part of an answer, such as its summary or steps."""
+        return self.is_thinking or (self.opens_in_prompt and not self.must_close)
 
 
 MOST_LAYERS = 8
 """Most layers of formats around an answer; with more, there is no answer."""
 _LESS = r"(?:<|&lt;|\\u003c|%3c)"
+"""`<`, also as HTML, JSON or an address writes it; `_MORE`: `>`."""
 _MORE = r"\\?(?:>|&gt;|\\u003e|%3e)"
 
 
 def _tags(
-    names: str, source: str, opens_in_prompt: bool = True, ends: bool = False
+    names: str, source: str, opens_in_prompt: bool = True, must_close: bool = False
 ) -> list[MarkFormat]:
     return [
         MarkFormat(
@@ -76,7 +76,7 @@ def _tags(
             rf"{_LESS}\\?/{name}\s?{_MORE}",
             source,
             opens_in_prompt,
-            ends,
+            must_close,
         )
         for name in names.split()
     ]
@@ -106,7 +106,7 @@ FORMATS: Sequence[MarkFormat] = (
     *_tags("think:opensource mm:think longcat_think antml:thinking", "Hunyuan, MiniMax, LongCat, Claude"),
     *_tags("summary caption", "LLaVA-CoT (arXiv 2411.10440)", opens_in_prompt=False),
     *_tags("step steps observation tool_call tool_response", "Hermes, Qwen and other agents", opens_in_prompt=False),
-    *_tags("details explanation", "pages of chats", opens_in_prompt=False, ends=True),
+    *_tags("details explanation", "pages of chats", opens_in_prompt=False, must_close=True),
     MarkFormat("[THINK]", rf"[\[【{{]{_THINKING}[\]】}}]", rf"[\[【{{]/{_THINKING}[\]】}}]", "Mistral Magistral"),
     _marks("[Start thinking]", "[End thinking]", "llama.cpp"),
     _marks("◁think▷", "◁/think▷", "Kimi-VL-Thinking"),
@@ -124,7 +124,7 @@ FORMATS: Sequence[MarkFormat] = (
         r"<\|im_end\|>",
         "s1 (arXiv 2501.19393)",
         False,
-        thinks=True,
+        is_thinking=True,
     ),
     MarkFormat(
         "harmony",
@@ -132,7 +132,7 @@ FORMATS: Sequence[MarkFormat] = (
         r"<\|(?:end|call)\|>",
         "gpt-oss (OpenAI's harmony response format)",
         False,
-        thinks=True,
+        is_thinking=True,
     ),
     MarkFormat("```thinking", rf"(?:```|~~~){_THOUGHT}\w{{0,8}}[ \t]*+\n", r"```|~~~", "pages of chats", False),
     MarkFormat(
@@ -146,8 +146,8 @@ FORMATS: Sequence[MarkFormat] = (
         rf"[\[【〈《]{_NAME}[\]】〉》]",
         rf"[\[【〈《]/{_NAME}[\]】〉》]",
         "chat templates; a lone one is a heading",
-        ends=True,
-        thinks=True,
+        must_close=True,
+        is_thinking=True,
     ),
 )  # fmt: skip
 """Formats with reasoning between marks."""
@@ -163,7 +163,7 @@ ANSWERS: Sequence[MarkFormat] = (
 
 
 def _one_of(patterns: Sequence[str]) -> str:
-    """Returns a pattern with these patterns as groups, tried only at characters with which marks begin."""
+    """Returns a pattern with a group for each of these, tried only at characters with which marks begin."""
     groups = "|".join(f"({pattern})" for pattern in patterns)
     return rf"(?=(?:[<&\[{{◁‹〈《【]|\\u003c|%3c)[\s|/\\]{{0,3}}\w|```|~~~)(?:{groups})"
 
@@ -172,7 +172,8 @@ OPENINGS = re.compile(_one_of([form.opening for form in FORMATS]), re.IGNORECASE
 CLOSINGS = re.compile(_one_of([form.closing for form in FORMATS]), re.IGNORECASE)
 _ANSWER_OPENINGS = re.compile(_one_of([form.opening for form in ANSWERS]), re.IGNORECASE)
 _ANSWER_CLOSINGS = re.compile(_one_of([form.closing for form in ANSWERS]), re.IGNORECASE)
-MARKED = re.compile(
+MARK_START = re.compile(
+    # the characters come first, since the search is fast for a set, and are then looked at again
     r"[<◁\[{&‹〈《【\\%`~](?:(?<=[<◁\[{&‹〈《【])|(?<=\\)u003c|(?<=%)3c|(?<=`)``|(?<=~)~~)",
     re.IGNORECASE,
 )
@@ -219,7 +220,7 @@ _REACT = re.compile(r"\s*+Thought(?: \d{1,3})?\s?:")
 _ACTION = re.compile(r"^[ \t]*+(?:Action|Observation)(?: \d{1,3})?\s?:", re.MULTILINE)
 _PROMPT = re.compile(r"\s*+(?:USER|Human)\s?:")
 _REPLY = re.compile(r"\b(?:ASSISTANT|Assistant)\s?:")
-"""Conversation of LLaVA and Vicuna in an answer that repeats its prompt."""
+"""A reply in the conversations of LLaVA and Vicuna, in an answer that repeats its prompt."""
 
 TURN_END = re.compile(
     r"</s>|<\|(?:im_end|eot_id|endoftext|end_of_text|end|eom_id|eos|return|END_OF_TURN_TOKEN|end▁of▁sentence)\|>"
@@ -233,203 +234,258 @@ TOKENS = re.compile(
 _TAGGED = re.compile(
     r"<(answer|final_answer|final|choice|option|result)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE
 )
+_ANSWER_TAG = re.compile("<answer>", re.IGNORECASE | re.ASCII)
 _CLOSED_ANSWER = re.compile(r"<(answer|final_answer)>([^<>]{1,4000})</\1>\s*+\Z", re.IGNORECASE)
 _BRACE = re.compile(r"\\?\b(?:boxed|fbox)\s?\{|(?<!\\)[{}]")
+
+
+class ClosingMarks:
+    """The closing marks of a text by format, for a pattern made of formats, such as `CLOSINGS`."""
+
+    def __init__(self, pattern: re.Pattern[str], text: str) -> None:
+        self._by_group = grouped((mark.lastindex, mark) for mark in pattern.finditer(text))
+
+    def after(self, opening: re.Match[str]) -> re.Match[str] | None:
+        """Returns the next closing mark of an opening's format; None if there is none."""
+        marks = self._by_group.get(opening.lastindex, [])
+        index = bisect_left(marks, opening.end(), key=re.Match.start)
+        return marks[index] if index < len(marks) else None
 
 
 def answer_of(text: str) -> Answer:
     """Returns the answer without reasoning and special tokens. Idempotent, in time linear in the text."""
     remaining = text.strip()
-    cuts: dict[str, None] = {}
-    endless = False
+    cuts: list[str] = []
+    is_endless = False
     for _ in range(MOST_LAYERS):
         before = remaining
-        for take_off in _STEPS:
-            step = take_off(remaining)
+        for remove_format in _STEPS:
+            step = remove_format(remaining)
             if step is None or step.text.strip() == remaining:
                 continue
             remaining = step.text.strip()
-            cuts.update(dict.fromkeys(step.cuts))
-            endless = endless or step.torn
+            is_endless = is_endless or step.is_endless
+            for cut in step.cuts:
+                if cut not in cuts:
+                    cuts.append(cut)
         if remaining == before:
-            return Answer(remaining, tuple(cuts), endless and not remaining)
-    return Answer("", tuple(cuts), True)
+            return Answer(remaining, tuple(cuts), is_endless and not remaining)
+    return Answer("", tuple(cuts), is_endless=True)
 
 
-def wrapped(text: str) -> tuple[Wrapped, ...]:
+def wrapped_answers(text: str) -> tuple[WrappedAnswer, ...]:
     """Returns the answers in tags, as in `<answer>B</answer>`, and in `\\boxed{}`, in order."""
-    tags = [
-        Wrapped(f"<{match[1].lower()}>", match[2].strip(), match.start(), match.end())
+    in_tags = [
+        WrappedAnswer(f"<{match[1].lower()}>", match[2].strip(), match.start(), match.end())
         for match in _TAGGED.finditer(text)
     ]
-    return tuple(sorted([*tags, *_boxes(text)], key=lambda holder: holder.start))
+    answers = [*in_tags, *_boxes(text)]
+    return tuple(sorted(answers, key=lambda answer: answer.start))
 
 
-def _boxes(text: str) -> list[Wrapped]:
+def _boxes(text: str) -> list[WrappedAnswer]:
     """Returns the outermost boxes that end."""
-    boxes: list[Wrapped] = []
-    braces: list[re.Match[str] | None] = []
-    outermost = 0
-    for mark in _BRACE.finditer(text) if "box" in text else ():
-        if mark[0] != "}":
-            is_box = mark[0] != "{" and not outermost
-            outermost += is_box
-            braces.append(mark if is_box else None)
-        elif braces and (opening := braces.pop()):
-            outermost -= 1
-            inner = text[opening.end() : mark.start()].strip()
-            boxes.append(Wrapped(r"\boxed", inner, opening.start(), mark.end()))
+    if "box" not in text:
+        return []
+    boxes: list[WrappedAnswer] = []
+    open_braces: list[re.Match[str] | None] = []  # None for any that doesn't open an outermost box
+    is_in_box = False
+    for mark in _BRACE.finditer(text):
+        if mark[0] == "}":
+            opening = open_braces.pop() if open_braces else None
+            if opening is not None:
+                is_in_box = False
+                inner = text[opening.end() : mark.start()].strip()
+                boxes.append(WrappedAnswer(r"\boxed", inner, opening.start(), mark.end()))
+        elif mark[0] == "{" or is_in_box:
+            open_braces.append(None)
+        else:
+            is_in_box = True
+            open_braces.append(mark)
     return boxes
 
 
 def _final_channel(text: str) -> Answer | None:
-    return _behind_last(FINAL_CHANNEL, text, "harmony")
+    return _answer_behind_last(FINAL_CHANNEL, text, "harmony")
 
 
 def _between_marks(text: str) -> Answer | None:
     """Removes reasoning between marks, all text before a lone closing, and all text behind a lone opening."""
-    if not MARKED.search(text):
+    if not MARK_START.search(text):
         return None
-    whole = text
-    text, cuts = without_pairs(whole)
-    if not text.strip() and (end := _last(CLOSINGS, whole)):
-        text = _declared(whole, end.start())
-    last = None
-    for mark in CLOSINGS.finditer(text):
-        if FORMATS[(mark.lastindex or 1) - 1].opens_in_prompt:
-            last = mark
-    if last:
-        cuts.append(_name_of(last))
-        text = _declared(text[: last.end()], last.start()) + text[last.end() :]
-    for mark in OPENINGS.finditer(text):
-        if not FORMATS[(mark.lastindex or 1) - 1].ends:
-            bracket = _last(_ANSWER_BRACKET, text)
-            behind = text[max(mark.end(), bracket.start()) :] if bracket else ""
-            remaining = text[: mark.start()] + (_declared(text, len(text)) or behind)
-            return Answer(remaining, (*cuts, f"{_name_of(mark)} without an end"), True)
-    return Answer(text, tuple(cuts), False)
+    unpaired = without_pairs(text)
+    remaining = unpaired.text
+    cuts = [*unpaired.names]
+    if not remaining.strip():
+        # some models close their reasoning only after the answer
+        last_closing = _last(CLOSINGS, text)
+        if last_closing:
+            remaining = _closed_answer(text, last_closing.start())
+    lone_closing = _last_lone_closing(remaining)
+    if lone_closing:
+        cuts.append(_format_of(lone_closing).name)
+        behind = remaining[lone_closing.end() :]
+        remaining = _closed_answer(remaining, lone_closing.start()) + behind
+    for opening in OPENINGS.finditer(remaining):
+        mark_format = _format_of(opening)
+        if not mark_format.must_close:
+            cuts.append(f"{mark_format.name} without an end")
+            before = remaining[: opening.start()]
+            return Answer(
+                before + _answer_in_endless(remaining, opening.end()), tuple(cuts), is_endless=True
+            )
+    return Answer(remaining, tuple(cuts))
 
 
-def without_pairs(text: str) -> tuple[str, list[str]]:
-    """Removes each opening with all text up to the next closing of its format; returns text and formats' names.
+class UnpairedText(NamedTuple):
+    """A text without what was between pairs of marks, and the names of the formats removed from it."""
 
-    Every mark is visited once.
-    """
-    closings = grouped((mark.lastindex, mark) for mark in CLOSINGS.finditer(text))
+    text: str
+    names: Sequence[str]
+
+
+def without_pairs(text: str) -> UnpairedText:
+    """Removes each opening with all text up to the next closing of its format. Every mark is visited once."""
+    closings = ClosingMarks(CLOSINGS, text)
     pieces: list[str] = []
     names: list[str] = []
     place = 0
     opening = OPENINGS.search(text)
     while opening:
-        same = closings.get(opening.lastindex, [])
-        number = bisect_left(same, opening.end(), key=re.Match.start)
-        if number < len(same):
+        closing = closings.after(opening)
+        if closing:
             pieces += [text[place : opening.start()], " "]
-            names.append(_name_of(opening))
-            place = same[number].end()
+            names.append(_format_of(opening).name)
+            place = closing.end()
         opening = OPENINGS.search(text, max(place, opening.start() + 1))
-    return "".join([*pieces, text[place:]]), names
+    pieces.append(text[place:])
+    return UnpairedText("".join(pieces), names)
 
 
-def _name_of(mark: re.Match[str]) -> str:
-    return FORMATS[(mark.lastindex or 1) - 1].name
+def _format_of(mark: re.Match[str]) -> MarkFormat:
+    """Returns the format of a match of `OPENINGS` or `CLOSINGS`, whose groups are numbered from 1."""
+    return FORMATS[(mark.lastindex or 1) - 1]
 
 
-def _declared(text: str, end: int) -> str:
+def _last_lone_closing(text: str) -> re.Match[str] | None:
+    """Returns the last closing of a text without pairs whose opening may be in the prompt."""
+    last = None
+    for closing in CLOSINGS.finditer(text):
+        if _format_of(closing).opens_in_prompt:
+            last = closing
+    return last
+
+
+def _closed_answer(text: str, end: int) -> str:
     """Returns the `<answer>` at the end of reasoning before this place, which some models forget to close; or ""."""
-    start = text.lower().rfind("<answer>", 0, end)
-    match = _CLOSED_ANSWER.match(text[:end], start) if start >= 0 else None
+    reasoning = text[:end]
+    tag = _last(_ANSWER_TAG, reasoning)
+    if tag is None:
+        return ""
+    match = _CLOSED_ANSWER.match(reasoning, tag.start())
     return match[0] if match else ""
+
+
+def _answer_in_endless(text: str, start: int) -> str:
+    """Returns the answer in reasoning without an end that starts here: in a tag, or behind a bracket; or ""."""
+    closed_answer = _closed_answer(text, len(text))
+    if closed_answer:
+        return closed_answer
+    bracket = _last(_ANSWER_BRACKET, text)
+    if bracket is None:
+        return ""
+    return text[max(start, bracket.start()) :]
 
 
 def _bare_harmony(text: str) -> Answer | None:
     """Removes harmony's channels after a tokenizer has skipped the special tokens."""
-    if answer := _behind_last(BARE_FINAL, text, "harmony without its tokens"):
+    if answer := _answer_behind_last(BARE_FINAL, text, "harmony without its tokens"):
         return answer
     if BARE_ANALYSIS.match(text):
-        return Answer("", ("harmony without its tokens or an end",), True)
+        return Answer("", ("harmony without its tokens or an end",), is_endless=True)
     if _ANALYSIS_LINE.match(text):
-        return _behind_last(_FINAL_LINE, text, "harmony without its tokens")
+        return _answer_behind_last(_FINAL_LINE, text, "harmony without its tokens")
     return None
 
 
 def _plain_thinking(text: str) -> Answer | None:
     """Removes thinking without marks: before "...done thinking.", in a quotation, or under its own heading."""
-    if answer := _behind_last(_DONE_THINKING, text, "thinking"):
+    if answer := _answer_behind_last(_DONE_THINKING, text, "thinking"):
         return answer
     if _THINKING_BEGUN.match(text):
-        return Answer("", ("thinking without an end",), True)
+        return Answer("", ("thinking without an end",), is_endless=True)
     if quoted := _QUOTED_THINKING.match(text):
         rest = text[quoted.end() :]
-        return Answer(rest, ("thinking in a quotation",), False) if rest.strip() else None
+        return Answer(rest, ("thinking in a quotation",)) if rest.strip() else None
     if _THINKING_HEAD.match(text):
-        return _behind_last(_ANSWER_HEAD, text, "thinking under a heading")
+        return _answer_behind_last(_ANSWER_HEAD, text, "thinking under a heading")
     return None
 
 
-def _torn_object(text: str) -> Answer | None:
+def _endless_object(text: str) -> Answer | None:
     """Removes a JSON object with reasoning alone, whose answer was cut off."""
     if not _JSON_THINKING.match(text):
         return None
     if all(_THINKING_KEY.search(key[1]) for key in _JSON_KEY.finditer(text)):
-        return Answer("", ("thinking in JSON without an end",), True)
+        return Answer("", ("thinking in JSON without an end",), is_endless=True)
     return None
 
 
-def _finished(text: str) -> Answer | None:
+def _react_answer(text: str) -> Answer | None:
+    """Returns the answer of ReAct's last action."""
     action = _last(_FINISH, text) if "Action" in text else None
     if action and action[1].strip():
-        return Answer(action[1], ("ReAct",), False)
+        return Answer(action[1], ("ReAct",))
     if _REACT.match(text) and _ACTION.search(text):
-        return Answer("", ("ReAct without an end",), True)
+        return Answer("", ("ReAct without an end",), is_endless=True)
     return None
 
 
 def _answer_format(text: str) -> Answer | None:
     """Returns the last answer with text in a format of `ANSWERS`."""
-    if not MARKED.search(text):
+    if not MARK_START.search(text):
         return None
-    closings = grouped((mark.lastindex, mark) for mark in _ANSWER_CLOSINGS.finditer(text))
+    closings = ClosingMarks(_ANSWER_CLOSINGS, text)
     answer = None
     for opening in _ANSWER_OPENINGS.finditer(text):
-        same = closings.get(opening.lastindex, [])
-        number = bisect_left(same, opening.end(), key=re.Match.start)
-        end = same[number].start() if number < len(same) else len(text)
-        if _holds_text(text, opening.end(), end):
-            answer = (opening, end)
-    if answer is None:
-        return None
-    opening, end = answer
-    name = ANSWERS[(opening.lastindex or 1) - 1].name
-    return Answer(text[opening.end() : end], (name,), False)
+        closing = closings.after(opening)
+        end = closing.start() if closing else len(text)
+        if _has_text(text, opening.end(), end):
+            name = ANSWERS[(opening.lastindex or 1) - 1].name
+            answer = Answer(text[opening.end() : end], (name,))
+    return answer
 
 
-def _holds_text(text: str, start: int, end: int) -> bool:
+def _has_text(text: str, start: int, end: int) -> bool:
+    """Returns whether there is text at the start of a part; only 100 characters are read, as parts may overlap."""
     return start < end and not text[start : min(end, start + 100)].isspace()
 
 
 def _repeated_prompt(text: str) -> Answer | None:
-    reply = _REPLY.search(text) if _PROMPT.match(text) else None
-    return Answer(text[reply.end() :], ("the prompt",), False) if reply else None
+    """Removes a prompt that comes before the reply."""
+    if not _PROMPT.match(text):
+        return None
+    reply = _REPLY.search(text)
+    return Answer(text[reply.end() :], ("the prompt",)) if reply else None
 
 
 def _special_tokens(text: str) -> Answer | None:
     """Returns the first turn with text; text after a model's own end of turn is not part of the answer."""
-    if not MARKED.search(text):
+    if not MARK_START.search(text):
         return None
     turns = (TOKENS.sub(" ", turn) for turn in TURN_END.split(text))
-    first = next((turn for turn in turns if turn.strip()), "")
-    return Answer(first, ("special tokens",), False)
+    first_turn = next((turn for turn in turns if turn.strip()), "")
+    return Answer(first_turn, ("special tokens",))
 
 
-def _behind_last(mark: re.Pattern[str], text: str, name: str) -> Answer | None:
+def _answer_behind_last(mark: re.Pattern[str], text: str, name: str) -> Answer | None:
     """Returns the text behind the last mark that has text behind it; None if there is none."""
     end = len(text.rstrip())
     last = None
     for candidate in mark.finditer(text):
         if candidate.end() < end:
             last = candidate
-    return Answer(text[last.end() :], (name,), False) if last else None
+    return Answer(text[last.end() :], (name,)) if last else None
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
@@ -445,8 +501,9 @@ _STEPS: Sequence[Callable[[str], Answer | None]] = (
     _bare_harmony,
     _plain_thinking,
     _answer_format,
-    _torn_object,
-    _finished,
+    _endless_object,
+    _react_answer,
     _repeated_prompt,
     _special_tokens,
 )
+"""Each removes its formats from a text; None if the text has none of them."""

@@ -43,8 +43,8 @@ _DATABASE = re.compile(
 )
 _DATASET = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
-_DATABASES = "postgresql://user:password@host:port/name or sqlite:////path/to/file.db"
-_URL = "an address like https://api.example.org/v1, without user, password or query"
+_DATABASE_FORMS = "postgresql://user:password@host:port/name or sqlite:////path/to/file.db"
+_ADDRESS_FORM = "an address like https://api.example.org/v1, without user, password or query"
 _ORIGIN = re.compile(r"https://[a-z0-9-]+(\.[a-z0-9-]+)+(:\d{1,5})?")
 _SITE = re.compile(r"https?://[\w.-]+(:\d{1,5})?", re.ASCII)
 _PROVIDER = re.compile(
@@ -53,7 +53,7 @@ _PROVIDER = re.compile(
 _NAME = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _PASSWORD = re.compile(r"//[^/?#@:]*:([^/?#]+)@")
-_PRIVATE = re.compile(r"(?<=://)[^/?#@]*@|\?.*", re.DOTALL)
+_PRIVATE_PARTS = re.compile(r"(?<=://)[^/?#@]*@|\?.*", re.DOTALL)
 """Parts of a database's address that may hold a password."""
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _DOLLARS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,6})?")
@@ -76,7 +76,7 @@ MTURK_FRAMES = ("https://worker.mturk.com", "https://workersandbox.mturk.com")
 CountRule = Literal["everyone", "logged-in", "campaign", "counted"]
 BoardVoters = Literal["counted", "everyone"]
 """The voters of a board: those whose votes count, or everyone."""
-_COUNTED: Mapping[tuple[bool, bool], CountRule] = {
+_RULE_OF_COUNTED: Mapping[tuple[bool, bool], CountRule] = {
     (True, True): "counted",
     (True, False): "logged-in",
     (False, True): "campaign",
@@ -89,26 +89,27 @@ class SettingError(ValueError):
     """A setting is wrong; the message names it, its value and the allowed values."""
 
 
-def _micros(text: str) -> int:
+def _millionths(text: str) -> int:
+    """Returns US dollars in millionths."""
     if not _DOLLARS.fullmatch(text):
         raise ValueError("no dollars")
     return round(float(text) * 1_000_000)
 
 
-def _digits(text: str) -> int:
+def _whole_number(text: str) -> int:
     if not _DIGITS.fullmatch(text):
         raise ValueError("no whole number")
     return int(text)
 
 
-def _folder(text: str) -> Path:
+def _folder_path(text: str) -> Path:
     try:
         return Path(text).expanduser().absolute()
     except RuntimeError as error:
         raise ValueError("there is no such home folder here") from error
 
 
-def _existing(text: str) -> Path:
+def _existing_path(text: str) -> Path:
     path = Path(text).absolute()
     try:
         exists = path.exists()
@@ -119,23 +120,23 @@ def _existing(text: str) -> Path:
     return path
 
 
-def _catalogue(text: str) -> Path:
+def _catalogue_path(text: str) -> Path:
     """Returns the path of a model catalogue, a file or the name of a preset; a file of that name comes first."""
     preset = PRESETS / f"{text}.toml"
     if not _PRESET.fullmatch(text) or Path(text).exists():
-        return _existing(text)
+        return _existing_path(text)
     if not preset.is_file():
         names = ", ".join(sorted(path.stem for path in PRESETS.glob("*.toml")))
         raise ValueError(f"there is no such file or preset. Presets: {names}")
     return preset
 
 
-_Count: TypeAlias = Annotated[int, BeforeValidator(_digits)]
+_Count: TypeAlias = Annotated[int, BeforeValidator(_whole_number)]
 _Rate: TypeAlias = Annotated[_Count, whole(1, 10**8)]
 _Dollars: TypeAlias = Annotated[
-    int, BeforeValidator(_micros), must_be("US dollars, as in 5 or 2.50")
+    int, BeforeValidator(_millionths), must_be("US dollars, as in 5 or 2.50")
 ]
-_Existing: TypeAlias = Annotated[Path, BeforeValidator(_existing)]
+_Existing: TypeAlias = Annotated[Path, BeforeValidator(_existing_path)]
 _Flag: TypeAlias = Annotated[bool, BeforeValidator(bool)]
 _Key: TypeAlias = Annotated[Secret, PlainValidator(Secret)]
 _Commas = BeforeValidator(
@@ -170,7 +171,7 @@ class JudgeSettings:
     model: Annotated[str, Field(alias="JUDGE_MODEL")] = ""
     """If empty, there is no operator's judge, and uploads are scored with their owner's key."""
     base_url: Annotated[
-        str, must_be(_URL, _ADDRESS.fullmatch, hidden="a key"), Field(alias="JUDGE_URL")
+        str, must_be(_ADDRESS_FORM, _ADDRESS.fullmatch, hidden="a key"), Field(alias="JUDGE_URL")
     ] = "https://api.openai.com/v1"
     """Base URL of an OpenAI-compatible server."""
     key: Annotated[_Key, Field(alias="OPENAI_API_KEY")] = Secret("")
@@ -262,11 +263,11 @@ class Settings:
     port: Annotated[_Count, whole(1, 65535), Field(alias="PORT")] = 7860
     public_url: Annotated[_Origin, Field(alias="PUBLIC_URL")] = ""
     """Public address of this server; if empty, the Space's address, or unknown."""
-    data_dir: Annotated[Path, BeforeValidator(_folder), Field(alias="DATA_DIR")]
+    data_dir: Annotated[Path, BeforeValidator(_folder_path), Field(alias="DATA_DIR")]
     """Folder for the SQLite file and the pictures."""
     database_url: Annotated[
         str,
-        must_be(_DATABASES, _DATABASE.fullmatch, hidden="a password"),
+        must_be(_DATABASE_FORMS, _DATABASE.fullmatch, hidden="a password"),
         Field(alias="DATABASE_URL", default_factory=lambda read: _sqlite_url(read["data_dir"])),
     ]
     demo_bank: Annotated[DemoBank, Field(alias="DEMO_BANK")] = "auto"
@@ -281,7 +282,7 @@ class Settings:
     questions: Annotated[_Existing | None, Field(alias="QUESTIONS_PATH")] = None
     """Folder with benchmarks' question files, needed for uploads that have answers alone."""
     models: Annotated[
-        Annotated[Path, BeforeValidator(_catalogue)] | None, Field(alias="MODELS")
+        Annotated[Path, BeforeValidator(_catalogue_path)] | None, Field(alias="MODELS")
     ] = None
     """Model catalogue: a TOML file, or the name of a preset; None: no live battles."""
     local_models: Annotated[_Count, whole(1, 100), Field(alias="LOCAL_MODELS")] = 2
@@ -309,12 +310,12 @@ class Settings:
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
         """Reads the settings; a blank variable counts as absent. Raises SettingError for a wrong value."""
         variables = {name: text.strip() for name, text in environ.items() if text.strip()}
-        for setting in _read(cls, None, variables):
+        for setting in _setting_values(cls, None, variables):
             _refuse_quotes(setting.name, variables.get(setting.name, ""))
-        defaults = (
-            {"HOST": "0.0.0.0", "TRUSTED_HOPS": _SPACE_HOPS} if "SPACE_ID" in variables else {}
-        )
-        variables = {"DATA_DIR": "~/.stereoscope", **defaults, **variables}
+        variables.setdefault("DATA_DIR", "~/.stereoscope")
+        if "SPACE_ID" in variables:
+            variables.setdefault("HOST", "0.0.0.0")
+            variables.setdefault("TRUSTED_HOPS", _SPACE_HOPS)
         if "MIRROR" in variables and "HF_TOKEN" not in variables:
             raise SettingError(
                 "MIRROR is set without HF_TOKEN. Set HF_TOKEN to a Hub token that may write to that dataset."
@@ -323,11 +324,14 @@ class Settings:
             raise SettingError(
                 "OAUTH_CLIENT_SECRET is set without OAUTH_CLIENT_ID. Set both, or hf_oauth: true on a Space."
             )
-        groups = dict.fromkeys(("judge", "live", "counts", "vote_limits"), variables)
-        optional = {"backup": "MIRROR", "oauth": "OAUTH_CLIENT_ID"}
-        groups |= {
-            name: variables if variable in variables else None
-            for name, variable in optional.items()
+        # each group of settings is read from the same variables
+        groups: dict[str, Mapping[str, str] | None] = {
+            "judge": variables,
+            "live": variables,
+            "counts": variables,
+            "vote_limits": variables,
+            "backup": variables if "MIRROR" in variables else None,
+            "oauth": variables if "OAUTH_CLIENT_ID" in variables else None,
         }
         try:
             settings = _adapter().validate_python(variables | groups)
@@ -341,8 +345,8 @@ class Settings:
         login = "set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: true on a Space"
         if self.operators and self.oauth is None:
             why = "OPERATORS names people who log in with Hugging Face, but nobody can log in here"
-            mend = f"{login[0].upper()}{login[1:]}. Or use the link that is printed at start."
-            raise SettingError(f"{why}. {mend}")
+            advice = f"{login[0].upper()}{login[1:]}. Or use the link that is printed at start."
+            raise SettingError(f"{why}. {advice}")
         if self.counts.rule == "logged-in" and self.oauth is None:
             raise SettingError(
                 f"COUNTS is logged-in, but nobody can log in here. {login[0].upper()}{login[1:]}."
@@ -362,31 +366,34 @@ class Settings:
 
     @property
     def counted(self) -> CountSettings:
-        """Returns the rule of the counted votes: everyone's if nobody can log in and no campaign is named."""
+        """The rule of the counted votes: everyone's if nobody can log in and no campaign is named."""
         if self.counts.rule not in ("everyone", "counted"):
             return self.counts
-        return replace(
-            self.counts, rule=_COUNTED[self.oauth is not None, bool(self.counts.campaigns)]
-        )
+        has_login = self.oauth is not None
+        has_campaigns = bool(self.counts.campaigns)
+        return replace(self.counts, rule=_RULE_OF_COUNTED[has_login, has_campaigns])
 
     @property
     def public(self) -> str:
         """The address at which the world reaches this server; empty if it is not known."""
-        space = self.oauth.host if self.oauth else ""
-        return self.public_url or (f"https://{space}" if space else "")
+        if self.public_url:
+            return self.public_url
+        space_host = self.oauth.host if self.oauth else ""
+        return f"https://{space_host}" if space_host else ""
 
     @property
     def hosts(self) -> frozenset[str]:
         """The host names that requests may be sent to; empty: any.
 
-        Bound to this machine alone, no page elsewhere may reach it by a name of its own that leads here. A proxy on
-        this machine passes on the name that it was asked for, which PUBLIC_URL tells.
+        They are limited if the server listens on this machine alone: a page elsewhere could reach it by a name that
+        leads here. A proxy on this machine passes on the public name, which is only known from PUBLIC_URL.
         """
-        is_bare = not self.trusted_hops or self.public_url
-        if self.host not in _LOOPBACK or not is_bare:
+        is_behind_unknown_name = self.trusted_hops and not self.public_url
+        if self.host not in _LOOPBACK or is_behind_unknown_name:
             return frozenset()
-        own = {"[::1]", self.public.removeprefix("https://").partition(":")[0]}
-        return (_LOOPBACK | own) - {""}
+        public_host = self.public.removeprefix("https://").partition(":")[0]
+        names = _LOOPBACK | {"[::1]"}
+        return names | {public_host} if public_host else names
 
     @property
     def uploads_dir(self) -> Path:
@@ -418,7 +425,7 @@ def _adapter() -> TypeAdapter[Settings]:
     return TypeAdapter(Settings)
 
 
-class SettingRead(NamedTuple):
+class SettingValue(NamedTuple):
     """The value of a setting in the running app."""
 
     name: str
@@ -428,28 +435,37 @@ class SettingRead(NamedTuple):
     """Whether the environment sets it; otherwise the value is the default."""
 
 
-def settings_read(
+def setting_values(
     settings: Settings, environ: Mapping[str, str] = os.environ
-) -> tuple[SettingRead, ...]:
-    """Returns every setting, one for each variable; for a variable of two settings, the first if it is set."""
-    by_name: dict[str, SettingRead] = {}
-    for setting in _read(Settings, settings, environ):
+) -> tuple[SettingValue, ...]:
+    """Returns the value of every setting, one for each variable.
+
+    COUNTS has two settings: the first is returned if it is set, else the second.
+    """
+    by_name: dict[str, SettingValue] = {}
+    for setting in _setting_values(Settings, settings, environ):
         if setting.name not in by_name or not setting.is_set:
             by_name[setting.name] = setting
     return tuple(by_name.values())
 
 
-def _read(group: Any, values: object, environ: Mapping[str, str]) -> Iterator[SettingRead]:
+def _setting_values(
+    group: Any, values: object, environ: Mapping[str, str]
+) -> Iterator[SettingValue]:
+    """Yields the settings of a dataclass and of the dataclasses in it; `values`: an instance of it, or None."""
     for field, hint in get_type_hints(group, include_extras=True).items():
         rules = getattr(hint, "__metadata__", ())
         value = getattr(values, field, None)
-        name = next((str(rule.alias) for rule in rules if isinstance(rule, FieldInfo)), None)
-        if name is None:
-            yield from _read(next(filter(is_dataclass, (hint, *get_args(hint)))), value, environ)
-        else:
-            dollars = any(getattr(rule, "func", None) is _micros for rule in rules)
-            text = f"${(value or 0) / 1e6:,.2f}" if dollars else _value_text(value)
-            yield SettingRead(name, text, bool(environ.get(name, "").strip()))
+        names = [str(rule.alias) for rule in rules if isinstance(rule, FieldInfo)]
+        if not names:
+            # a dataclass, or a choice of one and None
+            inner_group = next(filter(is_dataclass, (hint, *get_args(hint))))
+            yield from _setting_values(inner_group, value, environ)
+            continue
+        is_amount = any(getattr(rule, "func", None) is _millionths for rule in rules)
+        text = f"${(value or 0) / 1e6:,.2f}" if is_amount else _value_text(value)
+        is_set = bool(environ.get(names[0], "").strip())
+        yield SettingValue(names[0], text, is_set)
 
 
 def _refuse_quotes(name: str, text: str) -> None:
@@ -467,7 +483,9 @@ def _value_text(value: object) -> str:
         return ", ".join(sorted(value)) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return _PRIVATE.sub("", str(value)) if value not in (None, "") else "none"
+    if value is None or value == "":
+        return "none"
+    return _PRIVATE_PARTS.sub("", str(value))
 
 
 def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
@@ -489,11 +507,11 @@ def known_secrets() -> tuple[Secret, ...]:
         if _SECRET_NAME.search(name) and value.strip()
     ]
     password = _PASSWORD.search(os.environ.get("DATABASE_URL", ""))
-    return tuple(
-        Secret(text)
-        for text in [*values, *([unquote(password[1]), password[1]] if password else [])]
-    )
+    if password:
+        values += [unquote(password[1]), password[1]]
+    return tuple(map(Secret, values))
 
 
 def _sqlite_url(data_dir: Path) -> str:
-    return "sqlite:///" + str(data_dir / "arena.db").replace("%", "%25").replace("?", "%3F")
+    path = str(data_dir / "arena.db").replace("%", "%25").replace("?", "%3F")
+    return f"sqlite:///{path}"

@@ -32,7 +32,7 @@ _SPECS: Mapping[Kind, str] = {
 _MISSING = "–"
 _INDENT = "  "
 _GAP = "  "
-_WIDEST = 68
+_MOST_TEXT = 68
 """Most characters of a text in a terminal."""
 
 
@@ -45,8 +45,9 @@ class Column:
     head: str
     kind: Kind = "text"
     low: str = ""
+    """The frame's column with the lower end of its 95% interval; "" without one."""
     high: str = ""
-    """The frame's columns with the ends of its 95% interval; "" without one."""
+    """The frame's column with the upper end."""
     runs: str = ""
     """The frame's column with its standard deviation over runs; "" without one."""
     places: int = 1
@@ -66,11 +67,14 @@ class Column:
     @property
     def keys(self) -> tuple[str, ...]:
         """The frame's columns that it uses."""
-        more = tuple(filter(None, (self.low, self.high, self.runs)))
-        return more if self.kind == "interval" else (self.key, *more)
+        keys = [key for key in (self.low, self.high, self.runs) if key]
+        if self.kind != "interval":
+            keys.insert(0, self.key)
+        return tuple(keys)
 
     @property
     def spec(self) -> str:
+        """Python's format of its numbers."""
         return _SPECS[self.kind].format(places=self.places)
 
 
@@ -149,9 +153,9 @@ def plain_sheet(
 def _plain_columns(frame: pd.DataFrame, heads: Iterable[str]) -> tuple[Column, ...]:
     columns = []
     for key, head in zip(frame.columns, heads, strict=True):
-        known = frame[key].dropna()
-        are_whole = len(known) and all(type(value) is int for value in known)
-        columns.append(Column(key, head, "count" if are_whole else "text"))
+        values = list(frame[key].dropna())
+        are_counts = values and all(type(value) is int for value in values)  # True is no count
+        columns.append(Column(key, head, "count" if are_counts else "text"))
     return tuple(columns)
 
 
@@ -179,8 +183,8 @@ class HtmlRow(NamedTuple):
 
     cells: Sequence[HtmlCell]
     depth: int
-    folds: bool
-    """Whether there are rows below it."""
+    has_rows_below: bool
+    """Whether there are rows below it in the tree."""
     is_bold: bool
 
 
@@ -192,20 +196,23 @@ def as_html(sheet: Sheet, copies: bool = False) -> str:
     rows = list(sheet.rows)
     if not rows:
         return ""
-    most = _largest_share(sheet, rows)
+    largest_share = _largest_share(sheet, rows)
     depths = [_depth(sheet, row) for row in rows]
+    next_depths = [*depths[1:], 0]
     html_rows = [
         HtmlRow(
-            cells=[_html_cell(column, row, most) for column in sheet.columns],
+            cells=[_html_cell(column, row, largest_share) for column in sheet.columns],
             depth=depth,
-            folds=below > depth,
+            has_rows_below=next_depth > depth,
             is_bold=bool(sheet.bold and row[sheet.bold]),
         )
-        for row, depth, below in zip(rows, depths, [*depths[1:], 0], strict=True)
+        for row, depth, next_depth in zip(rows, depths, next_depths, strict=True)
     ]
-    with speaking(ENGLISH):
-        forms = {form: write(sheet) for form, write in _COPIES.items()} if copies else {}
-    return macros("sheet.html").sheet(sheet, html_rows, forms)
+    copy_texts = {}
+    if copies:
+        with speaking(ENGLISH):
+            copy_texts = {name: write(sheet) for name, write in _COPIES.items()}
+    return macros("sheet.html").sheet(sheet, html_rows, copy_texts)
 
 
 def as_text(sheet: Sheet) -> Iterator[str]:
@@ -213,22 +220,26 @@ def as_text(sheet: Sheet) -> Iterator[str]:
 
     Rows that are folded away are left out.
     """
-    grid = [[text for column in sheet.columns for text in _text_heads(column)]]
+    heads: list[str] = []
+    are_left: list[bool] = []
+    for column in sheet.columns:
+        heads += _text_heads(column)
+        are_left += _alignments(column)
+    grid = [heads]
     for row in sheet.rows:
-        if _depth(sheet, row) >= sheet.unfolded:
+        depth = _depth(sheet, row)
+        if depth >= sheet.unfolded:
             continue
-        indent = _INDENT * _depth(sheet, row)
         cells = [text for column in sheet.columns for text in _text_cells(column, row)]
-        cells[0] = (indent + cells[0])[:_WIDEST]
+        cells[0] = (_INDENT * depth + cells[0])[:_MOST_TEXT]
         grid.append(cells)
-    widths = [max(map(len, cells)) for cells in zip(*grid, strict=True)]
-    are_left = [is_left for column in sheet.columns for is_left in _alignments(column)]
+    widths = [max(map(len, texts)) for texts in zip(*grid, strict=True)]
     yield visible_name(sheet.title)
     for cells in grid:
-        aligned = (
-            cell.ljust(width) if left else cell.rjust(width)
-            for cell, width, left in zip(cells, widths, are_left, strict=True)
-        )
+        aligned = [
+            cell.ljust(width) if is_left else cell.rjust(width)
+            for cell, width, is_left in zip(cells, widths, are_left, strict=True)
+        ]
         yield _GAP.join(aligned).rstrip()
     if sheet.note:
         yield sheet.note
@@ -237,10 +248,11 @@ def as_text(sheet: Sheet) -> Iterator[str]:
 def as_csv(sheet: Sheet) -> str:
     """Returns the columns as CSV, numbers with all their digits."""
     keys = _keys(sheet)
-    whole = {
-        key for column in sheet.columns if column.kind in ("count", "rank") for key in column.keys
-    }
-    rows = ([_csv_cell(row[key], key in whole) for key in keys] for row in sheet.rows)
+    whole_keys: set[str] = set()
+    for column in sheet.columns:
+        if column.kind in ("count", "rank"):
+            whole_keys |= set(column.keys)
+    rows = ([_csv_cell(row[key], key in whole_keys) for key in keys] for row in sheet.rows)
     return csv_text([keys, *rows])
 
 
@@ -248,21 +260,25 @@ def as_markdown(sheet: Sheet) -> str:
     """Returns the title and the table in GitHub's Markdown."""
     heads = [markdown_text(column.head) for column in sheet.columns]
     rule = ["---" if column.kind == "text" else "---:" for column in sheet.columns]
-    rows = [[markdown_text(cell) for cell in _joined_cells(sheet, row)] for row in sheet.rows]
-    table = "".join(f"| {' | '.join(cells)} |\n" for cells in (heads, rule, *rows))
+    lines = [heads, rule]
+    for row in sheet.rows:
+        lines.append([markdown_text(cell) for cell in _joined_cells(sheet, row)])
+    table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
     return f"**{markdown_text(sheet.title)}**\n\n{table}"
 
 
 def as_latex(sheet: Sheet) -> str:
     """Returns a comment with the title and a `tabular` of the package booktabs."""
-    form = "".join("l" if column.kind == "text" else "r" for column in sheet.columns)
+    alignments = "".join("l" if column.kind == "text" else "r" for column in sheet.columns)
     heads = [latex_text(column.head) for column in sheet.columns]
-    lines = [f"% {' '.join(sheet.title.split())}", f"\\begin{{tabular}}{{{form}}}"]
+    lines = [f"% {' '.join(sheet.title.split())}", f"\\begin{{tabular}}{{{alignments}}}"]
     lines += ["\\toprule", _latex_row(heads), "\\midrule"]
     for row in sheet.rows:
-        first, *others = map(latex_text, _joined_cells(sheet, row))
-        lines.append(_latex_row(["\\quad " * _depth(sheet, row) + first, *others]))
-    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+        cells = [latex_text(cell) for cell in _joined_cells(sheet, row)]
+        cells[0] = "\\quad " * _depth(sheet, row) + cells[0]
+        lines.append(_latex_row(cells))
+    lines += ["\\bottomrule", "\\end{tabular}", ""]
+    return "\n".join(lines)
 
 
 def as_json(sheet: Sheet) -> str:
@@ -272,7 +288,7 @@ def as_json(sheet: Sheet) -> str:
         {"key": column.key, "head": column.head, "kind": column.kind, "keys": column.keys}
         for column in sheet.columns
     ]
-    rows = [{key: _plain(row[key]) for key in keys} for row in sheet.rows]
+    rows = [{key: _json_value(row[key]) for key in keys} for row in sheet.rows]
     return json.dumps(
         {"title": sheet.title, "note": sheet.note, "columns": columns, "rows": rows},
         ensure_ascii=False,
@@ -291,7 +307,9 @@ def _keys(sheet: Sheet) -> list[str]:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value is pd.NA or isinstance(value, float) and math.isnan(value)
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or value is pd.NA
 
 
 def cell_of(column: Column, row: Mapping[str, Any]) -> Cell:
@@ -299,8 +317,10 @@ def cell_of(column: Column, row: Mapping[str, Any]) -> Cell:
     ends = _ends(column, row) if column.low else ""
     if column.kind == "interval":
         return Cell(ends or _MISSING)
-    text = _number(column, row) or _MISSING
-    return Cell(text if column.kind == "text" else text.replace("-", "−"), ends)
+    text = _value_text(column, row) or _MISSING
+    if column.kind != "text":
+        text = text.replace("-", "−")
+    return Cell(text, ends)
 
 
 def _ends(column: Column, row: Mapping[str, Any]) -> str:
@@ -309,11 +329,13 @@ def _ends(column: Column, row: Mapping[str, Any]) -> str:
     high = row[column.high]
     if not column.dash:
         return spanned(low, high, column.spec)
-    reads_alike = None not in (low, high) and f"{low:{column.spec}}" == f"{high:{column.spec}}"
-    return "" if reads_alike else dashed(low, high, column.spec)
+    is_known = low is not None and high is not None
+    if is_known and f"{low:{column.spec}}" == f"{high:{column.spec}}":
+        return ""
+    return dashed(low, high, column.spec)
 
 
-def _number(column: Column, row: Mapping[str, Any]) -> str:
+def _value_text(column: Column, row: Mapping[str, Any]) -> str:
     """Returns the text of a value with its spread over runs; "" for none."""
     value = row[column.key]
     if value is None:
@@ -336,20 +358,21 @@ def _depth(sheet: Sheet, row: Mapping[str, Any]) -> int:
     return row[sheet.level] if sheet.level else 0
 
 
-def _html_cell(column: Column, row: Mapping[str, Any], most: float) -> HtmlCell:
+def _html_cell(column: Column, row: Mapping[str, Any], largest_share: float) -> HtmlCell:
     cell = cell_of(column, row)
     text = translated(cell.text) if column.has_words else named(cell.text)
     address = row[column.href] if column.href else None
-    return HtmlCell(column, text, cell.beside, _bar(column, row, most), address or "")
+    bar = _bar(column, row, largest_share)
+    return HtmlCell(column, text, cell.beside, bar, address or "")
 
 
-def _bar(column: Column, row: Mapping[str, Any], most: float) -> str:
+def _bar(column: Column, row: Mapping[str, Any], largest_share: float) -> str:
     """Returns the CSS style of a bar; "" for none."""
     value = row.get(column.key)
     if not column.bar or value is None:
         return ""
     if column.kind == "percent" and not column.low:
-        return f"--share:{value / most:.3f}" if most else ""
+        return f"--share:{value / largest_share:.3f}" if largest_share else ""
     low = row[column.low] if column.low else None
     high = row[column.high] if column.high else None
     if low is None or high is None:
@@ -360,26 +383,31 @@ def _bar(column: Column, row: Mapping[str, Any], most: float) -> str:
 
 
 def _largest_share(sheet: Sheet, rows: Sequence[Mapping[str, Any]]) -> float:
+    """Returns the largest share with a bar and without an interval; 0 if there is none."""
     shares = [column for column in sheet.columns if column.bar and column.kind == "percent"]
     keys = [column.key for column in shares if not column.low]
     return max((row[key] or 0.0 for row in rows for key in keys), default=0.0)
 
 
 def _text_heads(column: Column) -> list[str]:
-    return [column.head, ""] if column.low and column.kind != "interval" else [column.head]
+    """Returns the heads of a column's texts in a terminal: of its value, and of its interval if it has both."""
+    has_both = column.low and column.kind != "interval"
+    return [column.head, ""] if has_both else [column.head]
 
 
 def _alignments(column: Column) -> list[bool]:
-    """Returns whether each of a column's texts is aligned left."""
-    left = column.kind in ("text", "interval")
-    return [left, True] if column.low and column.kind != "interval" else [left]
+    """Returns whether each of a column's texts is aligned left, as in `_text_heads`."""
+    is_left = column.kind in ("text", "interval")
+    has_both = column.low and column.kind != "interval"
+    return [is_left, True] if has_both else [is_left]
 
 
 def _text_cells(column: Column, row: Mapping[str, Any]) -> list[str]:
+    """Returns a row's texts in a column, as in `_text_heads`."""
     ends = bracketed(row[column.low], row[column.high], column.spec) if column.low else ""
     if column.kind == "interval":
         return [ends]
-    text = visible_name(_number(column, row))
+    text = visible_name(_value_text(column, row))
     return [text, ends] if column.low else [text]
 
 
@@ -391,10 +419,13 @@ def _csv_cell(value: Any, is_whole: bool) -> Any:
     return repr(value) if isinstance(value, float) else value
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Returns a value for JSON, with None for infinity."""
-    value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and math.isinf(value) else value
+    if hasattr(value, "item"):
+        value = value.item()  # a number of NumPy
+    if isinstance(value, float) and math.isinf(value):
+        return None
+    return value
 
 
 _MARKDOWN = re.compile(r"([\\`*_~&\[\]<>|])")

@@ -15,7 +15,7 @@ from arena.locale import named, t, translated
 from arena.markdown import answer_html, instruction_html, plain_html, visible_name
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = (ROOT / "arena/web/templates", ROOT / "scoring/web/templates")
+TEMPLATE_FOLDERS = (ROOT / "arena/web/templates", ROOT / "scoring/web/templates")
 
 
 def macros(file: str) -> Any:
@@ -30,48 +30,58 @@ def script(path: Path) -> str:
 
 def plural(number: int, noun: str) -> str:
     """Returns a number with its noun, as in "1 vote", "2,000 votes" or "3 other people"."""
-    many = f"{noun.removesuffix('person')}people" if noun.endswith("person") else f"{noun}s"
-    return f"1 {noun}" if number == 1 else f"{number:,} {many}"
+    if number == 1:
+        return f"1 {noun}"
+    nouns = f"{noun}s"
+    if noun.endswith("person"):
+        nouns = noun.removesuffix("person") + "people"
+    return f"{number:,} {nouns}"
 
 
 class Words(NamedTuple):
-    """Words of a sentence; with `is_name`, a name that runs from right to left."""
+    """A part of a sentence."""
 
     text: str
     is_name: bool = False
+    """Whether it is a name that runs from right to left."""
 
 
 def with_names(sentence: str, names: Iterable[str]) -> Sequence[Words]:
     """Splits a sentence at names that run from right to left, which would reverse the text around them."""
-    turning = {visible_name(name) for name in names if _runs_left(name)}
+    left_names = {visible_name(name) for name in names if _runs_left(name)}
     parts = [Words(visible_name(sentence))]
-    for name in sorted(turning, key=len, reverse=True):
-        parts = [piece for part in parts for piece in _split(part, name)]
+    # the longest first, since a name may be part of another
+    for name in sorted(left_names, key=len, reverse=True):
+        parts = [piece for part in parts for piece in _split_at(part, name)]
     return parts
 
 
 def _runs_left(name: str) -> bool:
     """Returns whether a name has letters that run from right to left."""
-    return not name.isascii() and any(
-        unicodedata.bidirectional(letter) in ("R", "AL") for letter in name
-    )
+    if name.isascii():
+        return False
+    return any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in name)
 
 
-def _split(part: Words, name: str) -> Iterator[Words]:
+def _split_at(part: Words, name: str) -> Iterator[Words]:
     """Yields words without the name and the name itself, in turn."""
     if part.is_name:
         yield part
         return
-    first, *others = part.text.split(name)
-    yield Words(first)
+    before, *others = part.text.split(name)
+    yield Words(before)
     for text in others:
         yield Words(name, is_name=True)
         yield Words(text)
 
 
-def printed(value: Any) -> Any:
-    """Returns a value as templates print it; a form's unchanged value is escaped there with `|e`."""
-    return visible_name(value) if type(value) is str else value
+def printable(value: Any) -> Any:
+    """Returns a value as templates print it, with codes for a text's invisible characters; HTML stays as it is.
+
+    A form's value, which must come back unchanged, is escaped in the template with `|e`.
+    """
+    is_plain_text = type(value) is str  # HTML is `Markup`, a subclass
+    return visible_name(value) if is_plain_text else value
 
 
 class CompiledTemplates(FileSystemBytecodeCache):
@@ -83,9 +93,9 @@ class CompiledTemplates(FileSystemBytecodeCache):
 
 
 ENVIRONMENT = Environment(
-    loader=FileSystemLoader(FOLDERS),
+    loader=FileSystemLoader(TEMPLATE_FOLDERS),
     autoescape=True,
-    finalize=printed,
+    finalize=printable,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

@@ -23,9 +23,9 @@ SIDES: tuple[Side, Side] = ("a", "b")
 SkipReason = Literal["cannot judge", "image broken", "offensive"]
 
 SourceKind = Literal["demo", "visit", "folder", "check"]
+"""Kinds of sources of items; items of kind `check` are attention tests, which no board counts."""
 OWN_KINDS: tuple[SourceKind, ...] = ("visit", "folder")
 """Kinds of sources with items that an operator imports for votes."""
-"""Items of kind `check` are attention tests, which no board counts."""
 
 REFERENCE = "human-verified reference"
 """Contestant whose answers are the human-verified references."""
@@ -35,8 +35,7 @@ DATASET_ANSWER = "dataset answer"
 
 RIGHT = "right answer"
 UNRELATED = "unrelated answer"
-"""The two contestants of a check item."""
-
+"""RIGHT, UNRELATED: the two contestants of a check item."""
 
 _MARKS = string.punctuation + "‘’“”…¡¿«»。，、？！：；（）"
 """Punctuation around words."""
@@ -48,14 +47,16 @@ def folded(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """Returns a text in lower case without the marks around its words; of marks alone, all of it."""
-    words = (word.strip(_MARKS) for word in folded(text).casefold().split())
-    return " ".join(filter(None, words)) or folded(text)
+    """Returns a text in lower case without the marks around its words; a text of marks alone keeps them."""
+    words = [word.strip(_MARKS) for word in folded(text).casefold().split()]
+    bare_text = " ".join(filter(None, words))
+    return bare_text or folded(text)
 
 
 def item_key(instruction: str, image_keys: Sequence[str]) -> str:
     """Returns the first 16 hex digits of sha256 over the folded instruction and the image source keys, one per line."""
-    return hashlib.sha256("\n".join([folded(instruction), *image_keys]).encode()).hexdigest()[:16]
+    lines = [folded(instruction), *image_keys]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
@@ -83,7 +84,7 @@ class Image:
 
 
 class Contestant(NamedTuple):
-    """One model's answer to an item, without its text."""
+    """One model's answer to an item, by their ids in the database."""
 
     model: int
     answer: int
@@ -97,6 +98,7 @@ class Item:
     key: str
     """Public id: the first 16 hex digits of sha256 over instruction and image source keys."""
     source: int
+    """Id of its source in the database."""
     family: str
     instruction: str
     images: tuple[Image, ...]
@@ -104,11 +106,12 @@ class Item:
 
     @property
     def multi(self) -> bool:
+        """Whether it has several images."""
         return len(self.images) > 1
 
     @cached_property
-    def folded(self) -> str:
-        """The instruction, normalised for search."""
+    def search_text(self) -> str:
+        """The instruction as searches compare it."""
         return self.instruction.casefold()
 
 
@@ -126,7 +129,7 @@ class Phase(Enum):
     VOTED = "voted"
     """A choice is stored; the names are not yet shown."""
     REVEALED = "revealed"
-    "You've seen the names, so this choice is final."
+    """The voter has seen the names, so the choice is final."""
     SKIPPED = "skipped"
     """The voter skipped this battle."""
 
@@ -171,6 +174,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
+        """Returns the key."""
         return self._value
 
     def __bool__(self) -> bool:
@@ -280,7 +284,10 @@ class Turn:
     def parts(self) -> Iterator[str | bytes]:
         """Images and texts in the order in which a model reads them; the last is a text."""
         start = 0
-        for image, place in zip(self.images, self.places or (0,) * len(self.images), strict=True):
+        places = self.places
+        if not places:
+            places = (0,) * len(self.images)
+        for image, place in zip(self.images, places, strict=True):
             if place > start:
                 yield self.text[start:place]
                 start = place
@@ -332,7 +339,7 @@ class ModelError(RuntimeError):
 
 
 def pass_over(_: Usage) -> None:
-    """Ignores the usage."""
+    """Ignores the usage of an answer."""
 
 
 class Answerer(Protocol[Q_contra]):

@@ -14,11 +14,15 @@ class _HiddenError(ValueError):
 def must_be(
     expected: str, holds: Callable[[Any], object] = lambda _: True, hidden: str = ""
 ) -> WrapValidator:
-    """Returns a rule for `Annotated`: `holds` must be true of the value; errors leave out values with `hidden` data."""
+    """Returns a rule for `Annotated`: `holds` must be true of the value, which errors describe as `expected`.
 
-    def check(value: Any, read: Callable[[Any], Any]) -> Any:
+    `hidden` says what a value may hold that no error may show, such as "a password".
+    """
+
+    def check(value: Any, parse: Callable[[Any], Any]) -> Any:
         with suppress(ValueError):
-            if holds(parsed := read(value)):
+            parsed = parse(value)
+            if holds(parsed):
                 return parsed
         if hidden:
             raise _HiddenError(
@@ -40,26 +44,30 @@ def number(least: float, most: float) -> WrapValidator:
 
 
 def one_line(error: ValidationError, unknown: str = "isn't a known key. Delete it.") -> str:
-    """Returns the first error as one line with table and key; raise it `from None`, since pydantic's text has
-    values.
+    """Returns the first error as one line with table and key; `unknown` is what is said of an unknown key.
+
+    Raise it `from None`, since pydantic's text has values.
     """
-    first = error.errors(include_url=False)[0]
-    place = first["loc"]
-    kind = first["type"]
-    names = [part for part in place if isinstance(part, str)]
+    first_error = error.errors(include_url=False)[0]
+    location = first_error["loc"]
+    kind = first_error["type"]
+    names = [part for part in location if isinstance(part, str)]
     key = names[-1] if names else ""
-    if len(names) == len(place) > 1:
-        key = f"{names[0]}.{key}"  # of a table; between them stands which kind of table it is
-    cause = first.get("ctx", {}).get("error", "")
+    is_in_table = len(names) > 1 and len(names) == len(location)
+    if is_in_table:
+        # the table's name; names between it and the key are pydantic's, for the kind of table
+        key = f"{names[0]}.{key}"
+    cause = first_error.get("ctx", {}).get("error", "")
     if kind == "missing":
         return f"{key} is missing. Add it."
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{key!r} {unknown}"
     if isinstance(cause, _HiddenError):
         return f"{key} {cause}"
-    expected = str(cause or first["msg"])
+    expected = str(cause or first_error["msg"])
     expected = expected.replace("Input should be", "it must be").replace("a valid", "a")
     if not key:
         return expected
-    verb = "holds" if isinstance(place[-1], int) else "is"
-    return f"{key} {verb} {str(first['input'])[:60]!r}. {expected[0].upper()}{expected[1:]}."
+    is_list_member = isinstance(location[-1], int)
+    verb = "holds" if is_list_member else "is"
+    return f"{key} {verb} {str(first_error['input'])[:60]!r}. {expected[0].upper()}{expected[1:]}."

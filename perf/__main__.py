@@ -28,15 +28,15 @@ BENCHMARKS = (
 
 
 def main(benchmarks: Sequence[str] = BENCHMARKS) -> int:
-    """Run each benchmark in a process of its own; return 1 if any failed."""
+    """Runs each benchmark in a process of its own; returns 1 if any failed."""
     failed = []
     with tempfile.TemporaryDirectory() as folder:
-        environ = {**os.environ, "DATA_DIR": folder}
+        environment = {**os.environ, "DATA_DIR": folder}
         for name in benchmarks:
             print(f"\n== perf.{name}", flush=True)
-            if subprocess.run(
-                [sys.executable, "-m", f"perf.{name}"], cwd=ROOT, env=environ
-            ).returncode:
+            command = [sys.executable, "-m", f"perf.{name}"]
+            benchmark = subprocess.run(command, cwd=ROOT, env=environment)
+            if benchmark.returncode:
                 failed.append(name)
     if failed:
         print(f"\nfailed, or missed a target: {', '.join(failed)}")

@@ -10,19 +10,19 @@ import pgserver
 from sqlalchemy import Connection, create_engine, text
 
 
-def asked_kind() -> str:
-    """Return the kind of database that the command line asks for, by default SQLite."""
+def database_kind() -> str:
+    """Returns the kind of database that the command line asks for, by default SQLite."""
     return sys.argv[1] if len(sys.argv) > 1 else "sqlite"
 
 
 @contextmanager
 def databases(kind: str, folder: Path, names: tuple[str, ...]) -> Iterator[list[str]]:
-    """Yield the addresses of empty databases; they are durable, as in service."""
+    """Yields the addresses of empty databases; they are durable, as in service."""
     if kind == "sqlite":
         yield [f"sqlite:///{folder / f'{name}.db'}" for name in names]
         return
-    place = folder / "postgresql"
-    server = pgserver.get_server(place, "delete")  # pyright: ignore[reportPrivateImportUsage]
+    server_folder = folder / "postgresql"
+    server = pgserver.get_server(server_folder, "delete")  # pyright: ignore[reportPrivateImportUsage]
     engine = create_engine(server.get_uri(), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         for name in names:
@@ -34,8 +34,8 @@ def databases(kind: str, folder: Path, names: tuple[str, ...]) -> Iterator[list[
         server.cleanup()
 
 
-def put(connection: Connection, table: str, rows: pd.DataFrame) -> None:
-    """Put many rows into a table, as each database does it fastest."""
+def insert_rows(connection: Connection, table: str, rows: pd.DataFrame) -> None:
+    """Inserts many rows into a table with an `id`, the fastest way of each database."""
     columns = ", ".join(rows.columns)
     values = rows.astype(object).itertuples(index=False, name=None)
     if connection.dialect.name == "sqlite":

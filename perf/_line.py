@@ -1,4 +1,4 @@
-"""A voter's line to the server: HTTP/1.1 on one socket, by hand.
+"""A voter's connection to the server: HTTP/1.1 on one socket, by hand.
 
 A client that knows all of HTTP takes as much of the machine for a vote as the server does, and both are on its cores.
 """
@@ -18,28 +18,33 @@ class Line:
 
     def __init__(self, port: int, headers: Mapping[str, str]) -> None:
         self._port = port
-        sent = {"host": f"127.0.0.1:{port}", "content-type": "application/json", **headers}
-        self._headers = "".join(f"{name}: {value}\r\n" for name, value in sent.items())
+        all_headers = {
+            "host": f"127.0.0.1:{port}",
+            "content-type": "application/json",
+            **headers,
+        }
+        self._headers = "".join(f"{name}: {value}\r\n" for name, value in all_headers.items())
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-        self._used = 0.0
+        self._last_use = 0.0
+        """By the monotonic clock."""
 
-    async def act(self, name: str, **sent: str) -> str:
-        """Act in a battle and return the text of the answer, whatever its status is."""
-        body = json.dumps(sent)
+    async def act(self, name: str, **fields: str) -> str:
+        """Acts in a battle and returns the text of the answer, whatever its status is."""
+        body = json.dumps(fields)
         head = f"POST /battle/{name} HTTP/1.1\r\n{self._headers}content-length: {len(body)}\r\n\r\n"
         async with asyncio.timeout(ANSWER_SECONDS):
             reader, writer = await self._open()
             self._streams = None  # unless the answer comes whole
             writer.write(f"{head}{body}".encode())
-            answered = await reader.readuntil(b"\r\n\r\n")
-            length = answered.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
+            answer_head = await reader.readuntil(b"\r\n\r\n")
+            length = answer_head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
             text = await reader.readexactly(int(length))
         self._streams = reader, writer
-        self._used = time.monotonic()
+        self._last_use = time.monotonic()
         return text.decode()
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        if self._streams is not None and time.monotonic() - self._used < IDLE_SECONDS:
+        if self._streams is not None and time.monotonic() - self._last_use < IDLE_SECONDS:
             return self._streams
         self.close()
         return await asyncio.open_connection("127.0.0.1", self._port)

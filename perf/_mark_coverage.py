@@ -1,7 +1,7 @@
-"""Coverage of what people's marks say of a judge: corrected means, their differences, Delta.
+"""Coverage of intervals from people's marks of a judge's scores: corrected means, their differences, Delta.
 
 `perf.coverage` prints it. The truth of a corrected mean is the mean mark of that run's answers; the cells are models
-that are right in 3% to 97%, those of Delta kinds of distances.
+that are right in 3% to 97%. The cells of Delta are kinds of distances.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ from scoring.people.measures import distance_interval
 RIGHT = (0.03, 0.06, 0.15, 0.3, 0.5, 0.7, 0.85, 0.94, 0.97)
 """Shares of right answers."""
 HARD = Target(shortest=0.92, longest=1.0, widest=4.0)
-"""Where judges hardly err, most of the width is for errors that were not seen."""
+"""Wide, since where judges hardly err, most of an interval's width is for errors that were not seen."""
 ROUNDING = 1e-9
 Judge = Literal[
     "passes half of the wrong",
@@ -37,7 +37,7 @@ Judge = Literal[
 
 
 def judged(judge: Judge, marks: Floats, coin: np.random.Generator) -> Floats:
-    """Return a judge's scores of answers by their marks."""
+    """Returns a judge's scores of answers by their marks."""
     chance = coin.random(len(marks))
     if judge == "passes half of the wrong":
         return np.where((marks < 0.5) & (chance < 0.5), 1.0, marks)
@@ -54,7 +54,7 @@ def judged(judge: Judge, marks: Floats, coin: np.random.Generator) -> Floats:
 
 @dataclass(frozen=True)
 class CorrectedMeans:
-    """Corrected means of answers that are right or wrong, or between, of which people marked some."""
+    """Corrected means of answers that are right, wrong or between; people marked some of them."""
 
     judge: Judge
     marked: int
@@ -62,13 +62,17 @@ class CorrectedMeans:
     between: float = 0.0
     """Share of the wrong answers that have a mark between 0 and 1."""
     stratified: bool = False
-    """Whether those to be marked are drawn by lot within what the judge gave."""
+    """Whether the answers to mark are drawn by lot within strata of the judge's scores."""
     pseudo: float = PSEUDO
     target: Target = HARD
 
     @property
     def name(self) -> str:
-        kind = ", with tenths" if self.between else ", stratified" if self.stratified else ""
+        kind = ""
+        if self.between:
+            kind = ", with tenths"
+        elif self.stratified:
+            kind = ", stratified"
         return f"judge {self.judge}, {self.marked} of {self.answers}{kind}"
 
     def truth(self) -> Floats:
@@ -83,19 +87,20 @@ class CorrectedMeans:
         marks = np.where(coin.random(self.answers) < right, 1.0, wrong)
         scores = judged(self.judge, marks, coin)
         strata = np.digitize(scores, (0.05, 0.95)) if self.stratified else None
-        some = _drawn(self.marked, self.answers, strata, coin)
-        known = MarkedScores(scores, some, marks[some], strata)
-        return corrected_mean(known, pseudo=self.pseudo), float(marks.mean())
+        marked = _drawn(self.marked, self.answers, strata, coin)
+        sample = MarkedScores(scores, marked, marks[marked], strata)
+        return corrected_mean(sample, pseudo=self.pseudo), float(marks.mean())
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Differences of two models whose answers to a question are alike in some share of all."""
+    """Differences of two models that answer a share of the questions alike."""
 
     judge: Judge
     marked: int
     answers: int
     alike: float
+    """Share of the questions with the same answer of both."""
     target: Target = HARD
 
     @property
@@ -111,32 +116,32 @@ class Differences:
 
     def _of_models(self, right: float, coin: np.random.Generator) -> tuple[CorrectedMean, float]:
         first = (coin.random(self.answers) < right).astype(np.float64)
-        apart = (coin.random(self.answers) < max(right - 0.1, 0.03)).astype(np.float64)
-        second = np.where(coin.random(self.answers) < self.alike, first, apart)
-        some = _drawn(self.marked, self.answers, None, coin)
-        one = MarkedScores(judged(self.judge, first, coin), some, first[some])
-        other = MarkedScores(judged(self.judge, second, coin), some, second[some])
-        return difference(one, other), float((first - second).mean())
+        independent = (coin.random(self.answers) < max(right - 0.1, 0.03)).astype(np.float64)
+        second = np.where(coin.random(self.answers) < self.alike, first, independent)
+        marked = _drawn(self.marked, self.answers, None, coin)
+        first_sample = MarkedScores(judged(self.judge, first, coin), marked, first[marked])
+        second_sample = MarkedScores(judged(self.judge, second, coin), marked, second[marked])
+        return difference(first_sample, second_sample), float((first - second).mean())
 
 
 def _drawn(n: int, answers: int, strata: Codes | None, coin: np.random.Generator) -> Codes:
-    """Return the places of n answers: by lot, or from strata that take turns in proportion to their sizes."""
+    """Returns the indices of n answers: by lot, or from strata that take turns in proportion to their sizes."""
     order = coin.permutation(answers)
     if strata is None:
         return order[:n]
     turn = np.zeros(answers)
     for stratum in np.unique(strata):
-        own = order[strata[order] == stratum]
-        turn[own] = (np.arange(len(own)) + 0.5) / len(own)
+        members = order[strata[order] == stratum]
+        turn[members] = (np.arange(len(members)) + 0.5) / len(members)
     return np.argsort(turn, kind="stable")[:n]
 
 
-def _errors(found: Sequence[tuple[CorrectedMean, float]]) -> Estimates:
-    """Return corrected means less their truth, which is another in every run."""
+def _errors(means: Sequence[tuple[CorrectedMean, float]]) -> Estimates:
+    """Returns corrected means minus their truth, which differs from run to run."""
     return Estimates(
-        value=np.array([mean.corrected.value - truth for mean, truth in found]),
-        low=np.array([mean.corrected.low - truth - ROUNDING for mean, truth in found]),
-        high=np.array([mean.corrected.high - truth + ROUNDING for mean, truth in found]),
+        value=np.array([mean.corrected.value - truth for mean, truth in means]),
+        low=np.array([mean.corrected.low - truth - ROUNDING for mean, truth in means]),
+        high=np.array([mean.corrected.high - truth + ROUNDING for mean, truth in means]),
     )
 
 
@@ -148,7 +153,7 @@ def _upside_down(share: float) -> Distances:
 
 
 def _like_gpt_4(coin: np.random.Generator, n: int) -> Floats:
-    """Mostly none, some of a tenth or two, one in 20 far."""
+    """Three of four distances are 0, most others a tenth or two, and one in 20 is three tenths to 1."""
     far = np.where(coin.random(n) < 0.2, coin.integers(3, 11, n), coin.integers(1, 3, n))
     return np.where(coin.random(n) < 0.75, 0, far) / 10
 
@@ -182,9 +187,9 @@ class Deltas:
         return np.array([mean for mean, _ in KINDS.values()])
 
     def run(self, coin: np.random.Generator) -> Estimates:
-        found = [distance_interval(draw(coin, self.marked)) for _, draw in KINDS.values()]
-        known = [one for one in found if one is not None]
-        value, low, high = np.array(known).T
+        intervals = [distance_interval(draw(coin, self.marked)) for _, draw in KINDS.values()]
+        known_intervals = [interval for interval in intervals if interval is not None]
+        value, low, high = np.array(known_intervals).T
         return Estimates(value, low - ROUNDING, high + ROUNDING)
 
 

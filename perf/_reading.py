@@ -1,8 +1,8 @@
-"""Pages that are read, over the slow line of `perf.page`: a report, the results, a model and a finished battle.
+"""Pages to read, measured over the slow line of `perf.page`: a report, the results, a model and a finished battle.
 
-Seconds until the page is painted and shows what it is about; all requests and bytes of the page. The content is made by
-the revision that is measured, from this file: `python perf/_reading.py DATA_DIR` prints the path and the words of each
-page as JSON.
+Measured are the seconds until the page is painted and shows its words, and all requests and bytes of the page. The
+revision under measurement makes the content, with this file: `python perf/_reading.py DATA_DIR` prints the path and the
+words of each page as JSON.
 """
 
 import json
@@ -17,13 +17,14 @@ TITLE = "A model of ours"
 SECONDS = 1.0
 REQUESTS = 12
 SHIFT = 0.02
+"""Most seconds, requests and layout shift of a page."""
 SHOWN = """() => document.querySelector('main')?.innerText.includes(%s)
   && performance.getEntriesByName('first-contentful-paint').length && performance.now()"""
 
 
-def filled(app: Path, data: Path) -> Mapping[str, tuple[str, str]]:
-    """Fill the database of a running app of a revision; return path and words of each page by its name."""
-    there = subprocess.run(
+def fill_with(app: Path, data: Path) -> Mapping[str, tuple[str, str]]:
+    """Fills the database of a revision's running app with that revision's code; returns path and words of each page."""
+    printed = subprocess.run(
         [sys.executable, __file__, str(data)],
         cwd=app.parent,
         env={"PYTHONPATH": str(app.parent), "PATH": ""},
@@ -31,15 +32,16 @@ def filled(app: Path, data: Path) -> Mapping[str, tuple[str, str]]:
         capture_output=True,
         text=True,
     )
-    return json.loads(there.stdout)
+    return json.loads(printed.stdout)
 
 
 def ready(words: str) -> str:
-    """Return the script that tells when a page shows these words."""
+    """Returns the script that tells when a page shows these words."""
     return SHOWN % json.dumps(words)
 
 
 def fill(data: Path) -> Mapping[str, tuple[str, str]]:
+    """Fills the database in a data folder, with the code of this process; returns as `fill_with`."""
     from arena.database import Database
     from arena.items.store import ItemBank
     from scoring.jobs.store import Jobs
@@ -54,7 +56,7 @@ def fill(data: Path) -> Mapping[str, tuple[str, str]]:
     votes = []
     for _ in range(VOTES):
         item = coin.choice(items)
-        pair = sorted(coin.sample([names[one.model] for one in item.contestants], 2))
+        pair = sorted(coin.sample([names[contestant.model] for contestant in item.contestants], 2))
         better = pair if coin.random() < 0.7 else pair[::-1]
         votes.append(Planted(item.id, *better, left=coin.random() < 0.5))
     plant(database, votes)

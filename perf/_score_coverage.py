@@ -6,6 +6,7 @@ the score of the same file when it is complete.
 """
 
 from dataclasses import dataclass
+from math import ceil
 from typing import ClassVar
 
 import numpy as np
@@ -18,12 +19,13 @@ from scoring.specs.figures import Figure
 from scoring.specs.scored_rows import scored_rows
 
 MEANS = np.array([0.05, 0.2, 0.5, 0.8, 0.94])
+"""Mean grades of the cells."""
 FEW = Target(shortest=0.92, longest=1.0, widest=4.0)
 """Few questions: their scores are coarse, and an interval is wide."""
 SHARED = Target(shortest=0.92, longest=0.99, fewest=0.87, widest=1.6)
 EVEN = Target(shortest=0.93, longest=0.985, widest=1.25)
 KNOWN = Target(shortest=0.95, longest=1.0, widest=10.0)
-"""A complete file's score: its interval is that of chance too."""
+"""Wide: the interval covers new questions too, while the truth is the score of one complete file."""
 
 
 def _estimates(lines: list[ScoreLine]) -> Estimates:
@@ -37,16 +39,18 @@ def _estimates(lines: list[ScoreLine]) -> Estimates:
 def on_pictures(
     chance: float, sizes: np.ndarray, alike: float, coin: np.random.Generator
 ) -> tuple[np.ndarray, list[str]]:
-    """Return which questions are right, with their pictures."""
+    """Returns whether each question is answered right, and its picture; `sizes` has the questions of each picture, and
+    `alike` is the correlation of two answers on a picture.
+    """
     picture = np.arange(len(sizes)).repeat(sizes)
-    copies = coin.random(len(picture)) < np.sqrt(alike)
-    luck = np.where(copies, coin.random(len(sizes))[picture], coin.random(len(picture)))
-    return luck < chance, [str(number) for number in picture]
+    is_shared = coin.random(len(picture)) < np.sqrt(alike)
+    draw = np.where(is_shared, coin.random(len(sizes))[picture], coin.random(len(picture)))
+    return draw < chance, [str(number) for number in picture]
 
 
 @dataclass(frozen=True)
 class Grades:
-    """Grades of few or many questions in several runs, by mean: 0, 1, or with some a tenth between."""
+    """Mean grades over several runs, by their truth: grades are 0, 1 or sometimes tenths between."""
 
     name: str
     questions: int
@@ -72,13 +76,13 @@ class Grades:
 
 @dataclass(frozen=True)
 class SharedPictures:
-    """Shares of right answers, by share, where questions are about common pictures."""
+    """Shares of right answers, by their truth, where questions share pictures."""
 
     name: str
     pictures: int
     fewest: int
+    """Fewest questions about a picture."""
     most: int
-    """Questions about a picture."""
     alike: float
     """Correlation of two answers on a picture."""
     target: Target = SHARED
@@ -113,7 +117,7 @@ class GradesOnPictures(SharedPictures):
 
 @dataclass(frozen=True)
 class DifferencesOnPictures(SharedPictures):
-    """Differences of two models' right answers on common pictures, by how often the first alone is right."""
+    """Differences of two models' shares of right answers on common pictures, by the first one's share."""
 
     def truth(self) -> Floats:
         return 100 * (0.3 * self.chances - 0.1)
@@ -128,18 +132,19 @@ class DifferencesOnPictures(SharedPictures):
 
 @dataclass(frozen=True)
 class Subtasks:
-    """Means over subtasks, by how easy these are: all alike easy, all half, each another, easy and hard ones."""
+    """Means over subtasks that are all easy, all middling, evenly spread, or half hard and half easy."""
 
     name: str
     subtasks: int
     fewest: int
+    """Fewest questions of a subtask."""
     most: int
-    """Questions of a subtask."""
     on_picture: int = 1
     """Questions of a subtask that are about one picture."""
     target: Target = EVEN
 
     def chances(self) -> Floats:
+        """Returns the chance of a right answer by case and subtask, shape (4, subtasks)."""
         spread = (np.arange(self.subtasks) + 0.5) / self.subtasks
         easy = np.full(self.subtasks, 0.97)
         return np.array(
@@ -158,7 +163,7 @@ class Subtasks:
         pictures: list[str] = []
         for number, chance in enumerate(chances):
             size = int(coin.integers(self.fewest, self.most + 1))
-            sizes = np.full(-(-size // self.on_picture), self.on_picture)
+            sizes = np.full(ceil(size / self.on_picture), self.on_picture)
             right, names = on_pictures(chance, sizes, 0.5, coin)
             rights += map(float, right[:size])
             groups += [f"{number}"] * size
@@ -169,7 +174,7 @@ class Subtasks:
 
 @dataclass(frozen=True)
 class PartialFiles:
-    """Shares of right answers of a part of a file, less those of the complete file."""
+    """Shares of right answers in a part of a file, minus those in the complete file."""
 
     name: str
     questions: int
@@ -181,10 +186,11 @@ class PartialFiles:
         return np.zeros(len(self.chances))
 
     def run(self, coin: np.random.Generator) -> Estimates:
-        found = [self._part(chance, coin) for chance in self.chances]
-        return Estimates(*np.array(found).T)
+        value, low, high = np.array([self._part(chance, coin) for chance in self.chances]).T
+        return Estimates(value, low, high)
 
-    def _part(self, chance: float, coin: np.random.Generator) -> tuple[float, ...]:
+    def _part(self, chance: float, coin: np.random.Generator) -> tuple[float, float, float]:
+        """Returns the part's share and the ends of its interval, each minus the complete file's share."""
         right = coin.random(self.questions) < chance
         part = share_line("", [*right[self.missing :].tolist(), *[None] * self.missing])
         assert part.mean is not None and part.low is not None and part.high is not None

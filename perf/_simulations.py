@@ -1,4 +1,4 @@
-"""What simulations of intervals share: their targets, and how often their intervals hold the truth."""
+"""Simulations of intervals: their targets, and the share of runs whose intervals hold the truth."""
 
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -14,19 +14,20 @@ Result = TypeVar("Result")
 
 
 class Target(NamedTuple):
-    """What the intervals of a simulation are to hold."""
+    """Bounds for the share of runs whose intervals hold the truth, and for the intervals' width."""
 
     shortest: float = 0.93
+    """Least share on the average of the cells: intervals that are too short hold the truth too rarely."""
     longest: float = 0.98
-    """Least and most share of runs that hold the truth, on the average of the cells."""
+    """Most share on the average of the cells."""
     fewest: float = 0.90
-    """The same of each cell."""
+    """Least share of any cell."""
     widest: float = 1.25
     """Most mean width, over the width of the middle 95% of the numbers."""
 
 
 class Estimates(NamedTuple):
-    """Numbers of one run with their intervals, by cell."""
+    """Numbers of one run with their intervals, by cell (a model, a mean, ...)."""
 
     value: Floats
     low: Floats
@@ -34,7 +35,7 @@ class Estimates(NamedTuple):
 
 
 class Simulation(Protocol):
-    """What is drawn anew in every run, and the truth that its intervals should hold."""
+    """An experiment that draws new data in every run; its intervals should hold the truth."""
 
     @property
     def name(self) -> str: ...
@@ -48,9 +49,10 @@ class Simulation(Protocol):
 
 
 class Coverage(NamedTuple):
-    """What the intervals of a simulation's runs hold: by cell, and their mean width beside the numbers' own."""
+    """The coverage of a simulation over all its runs."""
 
     held: Floats
+    """By cell, the share of runs whose interval holds the truth."""
     width: float
     """Mean width over the width of the middle 95% of the numbers."""
 
@@ -63,20 +65,21 @@ class Coverage(NamedTuple):
 
 
 def results(of_run: Callable[[int], Result], runs: int) -> list[Result]:
-    """Return what each run gives, by its number from 0; all cores work. `of_run` is pickled."""
+    """Returns each run's result; `of_run` gets the run's number from 0 and is pickled, as all cores work."""
     with ProcessPoolExecutor() as pool:
         return list(pool.map(of_run, range(runs), chunksize=max(1, runs // 50)))
 
 
 def coin_of(name: str, run: int) -> np.random.Generator:
+    """Returns the random generator of a simulation's run, the same on every machine."""
     return np.random.default_rng((crc32(name.encode()), run))
 
 
 def coverage(simulation: Simulation, runs: int) -> Coverage:
-    """Return the share of a simulation's runs whose intervals hold the truth."""
+    """Runs a simulation so many times and returns its coverage."""
     truth = simulation.truth()
-    found = results(partial(_estimates, simulation), runs)
-    value, low, high = (np.array(column) for column in zip(*found, strict=True))
+    estimates = results(partial(_estimates, simulation), runs)
+    value, low, high = (np.array(column) for column in zip(*estimates, strict=True))
     held = (low <= truth) & (truth <= high)
     ends = np.quantile(value, (0.025, 0.975), axis=0)
     return Coverage(held.mean(0), float((high - low).mean() / (ends[1] - ends[0]).mean()))

@@ -4,9 +4,9 @@
 `BattleStore.vote`, committed, and `Leaderboard.board`, which counts what is new in the vote table, fits Bradley-Terry
 and rebuilds every line. Between the two, untimed, the names are revealed, which makes the vote final. Both sizes take
 turns, so that a busy machine is busy for both. Targets: p99 (median of three rounds) under 10 ms at ten thousand votes,
-under 50 ms at a million. Timed separately: the first board after the start, boards that are counted anew, the
-background statistics (intervals, ranks, Elo over orders), and the disk: writing and syncing one page, the lower bound
-of a vote.
+under 50 ms at a million. Timed separately: the first board after the start, boards that are counted from all votes, the
+background statistics (intervals, ranks, Elo over orders), and the disk. Writing and syncing one page of it is the lower
+bound of a vote.
 """
 
 import os
@@ -35,7 +35,7 @@ from arena.leaderboard.board import BoardKey
 from arena.leaderboard.board_votes import BoardFrames, votes_of
 from arena.leaderboard.service import EVERYONE, Leaderboard
 from arena.settings import CountSettings
-from perf._databases import asked_kind, databases, put
+from perf._databases import database_kind, databases, insert_rows
 
 SIZES = (10_000, 1_000_000)
 MODELS = 100
@@ -84,22 +84,23 @@ class Arena:
         b = (a + coin.integers(1, MODELS, votes)) % MODELS
         item = coin.integers(0, ITEMS, votes)
         voter = np.arange(votes) // (votes // VOTERS or 1)
+        # one vote of a voter on each pair of models and item
         low = np.minimum(a, b)
         high = np.maximum(a, b)
-        _, once = np.unique(
+        _, first_rows = np.unique(
             ((voter * ITEMS + item) * MODELS + low) * MODELS + high, return_index=True
         )
-        a, b, item, voter = (column[once] for column in (a, b, item, voter))
-        won = coin.random(len(a)) < 1 / (1 + np.exp(strength[b] - strength[a]))
+        a, b, item, voter = (column[first_rows] for column in (a, b, item, voter))
+        a_wins = coin.random(len(a)) < 1 / (1 + np.exp(strength[b] - strength[a]))
         number = np.arange(len(a)) + 1
         with self.database.write() as connection:
             names = connection.exec_driver_sql("SELECT item_id, model_id, id FROM answer")
             answers = np.zeros((ITEMS + 1, MODELS + 1), int)
-            for of_item, model, answer in names:
-                answers[of_item, model] = answer
+            for item_id, model, answer in names:
+                answers[item_id, model] = answer
             people = np.arange(int(voter.max()) + 1)
             voters = {"id": people + 1, "cookie_hash": [f"v{n}" for n in people], "since": MOMENT}
-            put(connection, "voter", pd.DataFrame(voters))
+            insert_rows(connection, "voter", pd.DataFrame(voters))
             battles = {
                 "id": number,
                 "token": [f"t{n}" for n in number],
@@ -112,15 +113,15 @@ class Arena:
                 "answer_b": answers[item + 1, b + 1],
                 "began_at": MOMENT,
                 "draw": "lot",
-                "choice": np.where(won, "a", "b"),
+                "choice": np.where(a_wins, "a", "b"),
                 "voted_at": MOMENT + number * 1_000_000,
                 "terms": "1",
                 "final_number": number,
             }
-            put(connection, "battle", pd.DataFrame(battles))
+            insert_rows(connection, "battle", pd.DataFrame(battles))
 
     def vote(self, number: int) -> float:
-        """Serve a battle, vote, reveal the names and read the board; return the seconds of voting and reading."""
+        """Serves a battle, votes, reveals the names and reads the board; returns the seconds of voting and reading."""
         voter = self.store.voter(f"bench {number}")
         pair = np.random.default_rng(number).choice(MODELS, 2, replace=False) + 1
         item = number % ITEMS + 1
@@ -128,18 +129,18 @@ class Arena:
         battle = self.store.serve(voter, lambda _: Draw(item, int(pair[0]), int(pair[1]), a, b))
         assert battle is not None
         before = self.leaderboard.board(SINGLE).votes
-        began = time.perf_counter()
+        start = time.perf_counter()
         self.store.vote(voter, battle.token, "a", "1")
-        voted = time.perf_counter() - began
+        vote_seconds = time.perf_counter() - start
         self.store.reveal(voter, battle.token)
-        began = time.perf_counter()
+        start = time.perf_counter()
         board = self.leaderboard.board(SINGLE)
-        seconds = voted + time.perf_counter() - began
+        seconds = vote_seconds + time.perf_counter() - start
         assert board.votes == before + 1
         return seconds
 
-    def anew(self) -> Iterator[tuple[str, float]]:
-        """Yield what is counted from all votes, and the seconds that it takes; the second time, when all is loaded."""
+    def recounts(self) -> Iterator[tuple[str, float]]:
+        """Yields titles of what is counted from all votes, with the seconds that it takes once all is loaded."""
         counted = Leaderboard(self.database, self.votes, CountSettings("logged-in"), every=1e9)
         keys = {
             "the counted board, nobody's votes count": (counted, SINGLE),
@@ -150,8 +151,8 @@ class Arena:
                 replace(SINGLE, family=3, since=DAY),
             ),
         }
-        for what, (leaderboard, key) in keys.items():
-            yield what, _seconds(lambda leaderboard=leaderboard, key=key: leaderboard.board(key))
+        for title, (leaderboard, key) in keys.items():
+            yield title, _seconds(lambda leaderboard=leaderboard, key=key: leaderboard.board(key))
         yield "ratings day by day", _seconds(lambda: self.leaderboard.history(SINGLE))
         yield (
             "the votes of each pair for the sampler",
@@ -171,40 +172,36 @@ class Arena:
 
 
 class Disk:
-    """One-page file on the same disk, overwritten again and again."""
+    """A one-page file on the database's disk, which is overwritten again and again."""
 
     def __init__(self, folder: Path) -> None:
         self._file = (folder / "page").open("wb", buffering=0)
 
     def write(self) -> float:
-        """Write the page and return the seconds until it is on the disk."""
-        began = time.perf_counter()
+        """Writes the page and returns the seconds until it is on the disk."""
+        start = time.perf_counter()
         self._file.seek(0)
         self._file.write(bytes(4096))
         os.fsync(self._file.fileno())
-        return time.perf_counter() - began
+        return time.perf_counter() - start
 
     def close(self) -> None:
         self._file.close()
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
+    start = time.perf_counter()
     work()
-    return time.perf_counter() - began
-
-
-def _rows(*columns: np.ndarray) -> list[tuple]:
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+    return time.perf_counter() - start
 
 
 def percentile(times: Sequence[float], share: float) -> float:
-    """Return the percentile of the times in milliseconds; `share` is 0 to 1."""
+    """Returns the percentile of the times in milliseconds; `share` is 0 to 1."""
     return sorted(times)[int(share * (len(times) - 1))] * 1000
 
 
 def main(kind: str = "sqlite") -> int:
-    """Print the measurements; return 1 if a target was missed."""
+    """Prints the measurements; returns 1 if a target was missed."""
     names = tuple(f"votes_{votes}" for votes in SIZES)
     with (
         tempfile.TemporaryDirectory() as name,
@@ -214,46 +211,48 @@ def main(kind: str = "sqlite") -> int:
         for votes, address in zip(SIZES, addresses, strict=True):
             print(f"planting {votes:,} votes ...", flush=True)
             arena = arenas[votes] = Arena(address, votes)
-            began = time.perf_counter()
+            start = time.perf_counter()
             arena.leaderboard.board(SINGLE)
-            first = time.perf_counter() - began
-            arena.leaderboard.board(SINGLE, 600)
-            found = time.perf_counter() - began
+            first_board = time.perf_counter() - start
+            arena.leaderboard.board(SINGLE, 600)  # waits for the background statistics
+            statistics_end = time.perf_counter() - start
             print(
-                f"  first look {first * 1000:.0f} ms, found out beside it in {found:.1f} s",
+                f"  first board {first_board * 1000:.0f} ms, its statistics {statistics_end:.1f} s",
                 flush=True,
             )
-            for what, seconds in arena.anew():
-                print(f"  {what:<42} {seconds * 1000:>8.1f} ms", flush=True)
+            for title, seconds in arena.recounts():
+                print(f"  {title:<42} {seconds * 1000:>8.1f} ms", flush=True)
         os.sync()  # the planted votes are on the disk before anything is timed
         disk = Disk(Path(name))
-        alone = list[float]()
+        disk_times = list[float]()
         times: dict[int, list[float]] = {votes: [] for votes in SIZES}
         for number in range(WARM + ROUNDS * CALLS):
-            alone.append(disk.write())
+            disk_times.append(disk.write())
             for votes, arena in arenas.items():
                 times[votes].append(arena.vote(number))
         print(
             f"{'votes':>9} {'p50 ms':>7} {'p99 ms':>7}   one more vote: stored, counted, on the board"
         )
-        middle = {}
+        medians = {}
         missed = False
-        for votes, taken in times.items():
-            middle[votes] = statistics.median(taken[WARM:])
-            late = [
-                percentile(taken[first : first + CALLS], 0.99)
-                for first in range(WARM, len(taken), CALLS)
+        for votes, seconds in times.items():
+            medians[votes] = statistics.median(seconds[WARM:])
+            rounds_p99 = [
+                percentile(seconds[first : first + CALLS], 0.99)
+                for first in range(WARM, len(seconds), CALLS)
             ]
-            missed |= statistics.median(late) > TARGET_MS[votes]
-            each = ", ".join(f"{slow:.2f}" for slow in late)
+            p99 = statistics.median(rounds_p99)
+            missed |= p99 > TARGET_MS[votes]
+            listed = ", ".join(f"{milliseconds:.2f}" for milliseconds in rounds_p99)
             print(
-                f"{votes:>9,} {middle[votes] * 1000:>7.2f} {statistics.median(late):>7.2f}   "
-                f"(target {TARGET_MS[votes]}; each round's p99 {each})"
+                f"{votes:>9,} {medians[votes] * 1000:>7.2f} {p99:>7.2f}   "
+                f"(target {TARGET_MS[votes]}; each round's p99 {listed})"
             )
-        ratio = middle[SIZES[-1]] / middle[SIZES[0]]
+        ratio = medians[SIZES[-1]] / medians[SIZES[0]]
         print(f"ratio {ratio:.2f}; {ROUNDS} rounds of {CALLS} votes")
         print(
-            f"the disk alone: {percentile(alone, 0.5):.2f} ms (p50), {percentile(alone, 0.99):.2f} ms (p99)"
+            f"the disk alone: {percentile(disk_times, 0.5):.2f} ms (p50), "
+            f"{percentile(disk_times, 0.99):.2f} ms (p99)"
         )
         disk.close()
         for arena in arenas.values():
@@ -262,4 +261,4 @@ def main(kind: str = "sqlite") -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(asked_kind()))
+    sys.exit(main(database_kind()))

@@ -39,6 +39,7 @@ from perf.coverage import Design, is_falsely_settled, votes_of
 
 RUNS = 1000
 SEAT = 20
+"""Votes of a seat."""
 ITEMS = 574
 AT_WORK = 30
 """Seats of a campaign that answer at the same time."""
@@ -51,10 +52,12 @@ EQUAL = (
 )
 TABLE_3 = (1223, 1085, 1061, 995, 957, 893, 786)
 """Ratings of VisIT-Bench's single-image models (Table 3)."""
-SAVING = 0.4
-WITHIN = 0.05
-LONGEST = 0.05
-"""Targets: settle's votes over uniform's, the planner's error, seconds for all orders of 100 models."""
+SETTLE_TARGET = 0.4
+"""Most votes of *settle*, over those of pairs drawn uniformly."""
+PLANNER_TARGET = 0.05
+"""Most relative error of the planner's half widths."""
+ORDERS_TARGET = 0.05
+"""Most seconds for the orders of 100 models."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +88,16 @@ class Poll:
 
 
 class SeatAtWork:
-    """A worker with the tuples that he had, and the one that he is at."""
+    """A worker's seat."""
 
     def __init__(self, worker: int, liking: Floats) -> None:
         self.worker = worker
         self.liking = liking
         """Of each model, in log odds."""
-        self.had: list[Assignment] = []
-        self.at: Assignment | None = None
+        self.drawn: list[Assignment] = []
+        """All tuples of the seat so far."""
+        self.current: Assignment | None = None
+        """The tuple that the worker is judging."""
 
 
 class Collection:
@@ -101,82 +106,83 @@ class Collection:
     def __init__(self, poll: Poll, run: int) -> None:
         self.poll = poll
         self.gains: Floats | None = None
-        """The pairs' gains, which *settle* follows."""
-        m = poll.models
-        shape = (m * (m - 1) // 2, poll.items)
+        """The gain of a vote on each pair, which *settle* draws by; None before the first look."""
+        models = poll.models
+        shape = (models * (models - 1) // 2, poll.items)
         self._coin = np.random.default_rng(run)
-        self._served = Served(m, np.zeros(shape, int), np.ones(shape, bool))
+        self._served = Served(models, np.zeros(shape, int), np.ones(shape, bool))
         self._strengths = poll.strengths
-        self._quality = self._coin.normal(0, poll.quality, (poll.items, m))
+        self._quality = self._coin.normal(0, poll.quality, (poll.items, models))
         self._contrast = self._coin.normal(0, poll.contrast, shape)
-        self._came = 0
+        self._seats_begun = 0
         self._seats = [self._new_seat() for _ in range(AT_WORK)]
         self._rows = np.zeros((poll.votes, 5), int)
         """Lower and higher model, whether the lower one lost, item, worker."""
         self._votes = 0
 
     def collect(self, votes: int) -> Votes:
-        """All votes once so many are there, or each tuple has its own."""
+        """Returns all votes once there are so many, or once each tuple has its own."""
         while self._votes < votes and self._is_any_left():
             place = int(self._coin.integers(AT_WORK))
             seat = self._seats[place]
-            if seat.at is not None:
-                self._rows[self._votes] = self._answer(seat, seat.at)
+            if seat.current is not None:
+                self._rows[self._votes] = self._answer(seat, seat.current)
                 self._votes += 1
-                seat.at = None
-            if len(seat.had) == SEAT:
-                seat = self._seats[place] = self._new_seat()
-            seat.at = self._draw(seat)
-            if seat.at is not None:
-                seat.had.append(seat.at)
+                seat.current = None
+            if len(seat.drawn) == SEAT:
+                seat = self._new_seat()
+                self._seats[place] = seat
+            seat.current = self._draw(seat)
+            if seat.current is not None:
+                seat.drawn.append(seat.current)
             else:
                 self._seats[place] = self._new_seat()
         a, b, outcome, item, worker = self._rows[: self._votes].T
         return Votes(a, b, outcome.astype(np.int8), self.poll.models, item, worker)
 
     def _is_any_left(self) -> bool:
-        return bool(self._served.lacks_votes.any()) or any(seat.at for seat in self._seats)
+        return bool(self._served.lacks_votes.any()) or any(seat.current for seat in self._seats)
 
     def _new_seat(self) -> SeatAtWork:
-        self._came += 1
+        self._seats_begun += 1
         liking = self._coin.normal(0, self.poll.taste, self.poll.models)
-        return SeatAtWork(self._came, liking)
+        return SeatAtWork(self._seats_begun, liking)
 
     def _draw(self, seat: SeatAtWork) -> Assignment | None:
-        def by_design(some: Served) -> Assignment | None:
+        def by_design(served: Served) -> Assignment | None:
             if self.poll.design == "settle":
-                return draw_settling(some, seat.had, self.gains, self._coin)
-            return draw_balanced(some, seat.had, SEAT, self._coin) or draw_settling(
-                some, seat.had, None, self._coin
-            )
+                return draw_settling(served, seat.drawn, self.gains, self._coin)
+            drawn = draw_balanced(served, seat.drawn, SEAT, self._coin)
+            return drawn or draw_settling(served, seat.drawn, None, self._coin)
 
         served = self._served
-        one = draw_started_first(served, by_design)
-        if one is not None:
-            pair = pair_number(one.low, one.high, self.poll.models)
-            served.votes[pair, one.item] += 1
-            served.lacks_votes[pair, one.item] = served.votes[pair, one.item] < self.poll.each
-        return one
+        drawn = draw_started_first(served, by_design)
+        if drawn is not None:
+            pair = pair_number(drawn.low, drawn.high, self.poll.models)
+            served.votes[pair, drawn.item] += 1
+            served.lacks_votes[pair, drawn.item] = served.votes[pair, drawn.item] < self.poll.each
+        return drawn
 
-    def _answer(self, seat: SeatAtWork, at: Assignment) -> tuple[int, int, bool, int, int]:
-        worth = self._strengths + self._quality[at.item] + seat.liking
-        pair = pair_number(at.low, at.high, self.poll.models)
-        gap = worth[at.low] - worth[at.high] + self._contrast[pair, at.item]
-        lost = self._coin.random() > 1 / (1 + np.exp(-gap))
-        return at.low, at.high, lost, at.item, seat.worker
+    def _answer(self, seat: SeatAtWork, drawn: Assignment) -> tuple[int, int, bool, int, int]:
+        """Returns a vote as a row of `_rows`."""
+        worth = self._strengths + self._quality[drawn.item] + seat.liking
+        pair = pair_number(drawn.low, drawn.high, self.poll.models)
+        gap = worth[drawn.low] - worth[drawn.high] + self._contrast[pair, drawn.item]
+        has_lost = self._coin.random() > 1 / (1 + np.exp(-gap))
+        return drawn.low, drawn.high, has_lost, drawn.item, seat.worker
 
 
 class CampaignLook(NamedTuple):
-    """What a poll's votes say at one look."""
+    """The orders of a poll's models at one look."""
 
     votes: int
-    settled: bool
-    """Whether any pair is settled by them."""
+    is_any_settled: bool
+    """Whether any pair of models is settled."""
     orders: tuple[Order, ...]
 
 
 def looks(poll: Poll, run: int, aimed: bool = True) -> Iterator[CampaignLook]:
-    """A poll looked at every LOOK_EVERY votes; what it aims at follows."""
+    """Yields a look at every LOOK_EVERY votes of a poll; if `aimed`, each look decides which pairs are drawn next."""
     collection = Collection(poll, run)
     record = ()
     fit = None
@@ -185,34 +191,37 @@ def looks(poll: Poll, run: int, aimed: bool = True) -> Iterator[CampaignLook]:
         if len(votes) < number:
             return
         fit = bradley_terry(win_matrix(votes), start=None if fit is None else fit.strengths)
-        seen = look(fit, intervals(fit, votes, "item"), votes, poll.models)
-        record = recorded(seen, record)
-        orders = neighbouring_orders(seen, np.argsort(-fit.ratings).tolist(), record)
-        yield CampaignLook(number, bool(seen.settled.any()), orders)
+        board_look = look(fit, intervals(fit, votes, "item"), votes, poll.models)
+        record = recorded(board_look, record)
+        orders = neighbouring_orders(board_look, np.argsort(-fit.ratings).tolist(), record)
+        yield CampaignLook(number, bool(board_look.settled.any()), orders)
         collection.gains = pair_gains(fit, orders) if aimed else None
 
 
 def is_campaign_falsely_settled(poll: Poll, run: int) -> bool:
     """Whether some pair of equal models is settled at any look of a campaign that aims."""
-    return any(seen.settled for seen in looks(poll, run))
+    return any(campaign_look.is_any_settled for campaign_look in looks(poll, run))
 
 
 class Settling(NamedTuple):
-    """When all neighbouring orders of a campaign were settled, and whether all of them rightly."""
+    """The votes after which all neighbouring orders of a campaign were settled, and whether all are right."""
 
     votes: int
     is_right: bool
 
 
 def votes_to_settle(poll: Poll, aimed: bool, run: int) -> Settling:
-    """Collect votes until all neighbours are settled, or the poll is over; pairs drawn uniformly or aimed at."""
-    last = poll.votes
-    for seen in looks(poll, run, aimed):
-        last = seen.votes
-        if all(order.state == "settled" for order in seen.orders):
-            rightly = (poll.ratings[one.above] > poll.ratings[one.below] for one in seen.orders)
-            return Settling(last, all(rightly))
-    return Settling(last, False)
+    """Collects votes until all neighbours are settled, or the poll is over; pairs are drawn uniformly or aimed at."""
+    votes = poll.votes
+    for campaign_look in looks(poll, run, aimed):
+        votes = campaign_look.votes
+        orders = campaign_look.orders
+        if all(order.state == "settled" for order in orders):
+            is_right = all(
+                poll.ratings[order.above] > poll.ratings[order.below] for order in orders
+            )
+            return Settling(votes, is_right)
+    return Settling(votes, is_right=False)
 
 
 class Saving(NamedTuple):
@@ -224,13 +233,13 @@ class Saving(NamedTuple):
 
 
 def saving(poll: Poll, runs: int) -> Saving:
-    """Compare the votes of campaigns that aim with those of campaigns that draw every pair alike."""
+    """Compares the votes of campaigns that aim with those of campaigns that draw every pair alike."""
     aimed = results(partial(votes_to_settle, poll, True), runs)
     uniform = results(partial(votes_to_settle, poll, False), runs)
     return Saving(
-        settle=float(np.median([one.votes for one in aimed])),
-        uniform=float(np.median([one.votes for one in uniform])),
-        wrong=sum(not one.is_right for one in (*aimed, *uniform)),
+        settle=float(np.median([settling.votes for settling in aimed])),
+        uniform=float(np.median([settling.votes for settling in uniform])),
+        wrong=sum(not settling.is_right for settling in (*aimed, *uniform)),
     )
 
 
@@ -284,18 +293,18 @@ class Widths(NamedTuple):
 
 
 def estimates(poll: Poll, run: int) -> Estimates:
-    """Return the ratings of a campaign with their intervals."""
+    """Returns the ratings of a campaign with their intervals."""
     votes = Collection(poll, run).collect(poll.votes)
     fit = bradley_terry(win_matrix(votes))
-    found = intervals(fit, votes, "item")
-    return Estimates(fit.ratings, found.low, found.high)
+    rating_intervals = intervals(fit, votes, "item")
+    return Estimates(fit.ratings, rating_intervals.low, rating_intervals.high)
 
 
 def widths(poll: Poll, runs: int, pilots: int = 5) -> Widths:
-    """Compare the plan of a campaign with campaigns; pilots are many times as large in items and votes."""
-    found = results(partial(estimates, poll), runs)
-    ratings = [estimate.value for estimate in found]
-    shown = [(estimate.high - estimate.low).mean() / 2 for estimate in found]
+    """Compares the plan of a campaign with campaigns; pilots are many times as large in items and votes."""
+    campaigns = results(partial(estimates, poll), runs)
+    ratings = [estimate.value for estimate in campaigns]
+    shown = [(estimate.high - estimate.low).mean() / 2 for estimate in campaigns]
     larger = replace(poll, items=poll.items * pilots, votes=poll.votes * pilots)
     pilot = Collection(larger, runs).collect(larger.votes)
     plan = Plan(
@@ -318,50 +327,55 @@ class Seconds(NamedTuple):
 
 
 def seconds(votes: int, models: int = 100, rounds: int = 9) -> Seconds:
-    """Time the orders of neighbours, with the look that they need, beside the fit of the same votes."""
-    told = votes_of(Design("", models, 574, votes), np.random.default_rng(0))
+    """Times the orders of neighbours, with the look that they need, beside the fit of the same votes."""
+    drawn_votes = votes_of(Design("", models, 574, votes), np.random.default_rng(0))
     times = []
     for _ in range(rounds):
-        begun = time.perf_counter()
-        fit = bradley_terry(win_matrix(told))
-        fitted = time.perf_counter()
-        found = intervals(fit, told, "item")
-        known = time.perf_counter()
-        seen = look(fit, found, told, models)
-        neighbouring_orders(seen, np.argsort(-fit.ratings).tolist(), recorded(seen, ()))
-        times.append((fitted - begun, known - fitted, time.perf_counter() - known))
+        start = time.perf_counter()
+        fit = bradley_terry(win_matrix(drawn_votes))
+        fit_end = time.perf_counter()
+        rating_intervals = intervals(fit, drawn_votes, "item")
+        intervals_end = time.perf_counter()
+        board_look = look(fit, rating_intervals, drawn_votes, models)
+        neighbouring_orders(board_look, np.argsort(-fit.ratings).tolist(), recorded(board_look, ()))
+        times.append(
+            (fit_end - start, intervals_end - fit_end, time.perf_counter() - intervals_end)
+        )
     return Seconds(*np.median(times, axis=0).tolist())
 
 
 def main(words: Sequence[str] = ()) -> int:
-    """Print all figures beside their targets; return 1 if one was missed."""
+    """Prints all figures beside their targets; returns 1 if one was missed."""
     parser = ArgumentParser("python -m perf.campaigns")
     parser.add_argument("--runs", type=int, default=RUNS)
     runs = parser.parse_args(words).runs
-    some = max(10, runs // 5)  # of campaigns, which take longer than arenas
+    campaign_runs = max(10, runs // 5)  # campaigns take longer than arenas
     misses = []
 
-    def told(line: str, is_missed: bool) -> None:
-        misses.append(is_missed)
-        print(f"{line}{'  misses its target' if is_missed else ''}", flush=True)
+    def report(line: str, misses_target: bool) -> None:
+        misses.append(misses_target)
+        print(f"{line}{'  misses its target' if misses_target else ''}", flush=True)
 
     for votes in (100_000, 1_000_000):
         took = seconds(votes)
         line = ", ".join(f"{name} {1000 * value:.1f} ms" for name, value in took._asdict().items())
-        told(f"100 models, {votes:,} votes: {line}", took.orders > LONGEST)
+        report(f"100 models, {votes:,} votes: {line}", took.orders > ORDERS_TARGET)
     for design in EQUAL:
-        falsely = sum(results(partial(is_falsely_settled, design), runs))
-        told(f"{design.name}: {falsely} of {runs} falsely settled", falsely > ALPHA * runs)
+        count = sum(results(partial(is_falsely_settled, design), runs))
+        report(f"{design.name}: {count} of {runs} falsely settled", count > ALPHA * runs)
     for poll in AIMED:
-        falsely = sum(results(partial(is_campaign_falsely_settled, poll), some))
-        told(f"{poll.name}: {falsely} of {some} falsely settled", falsely > ALPHA * some)
-    found = saving(SETTLED, max(5, runs // 50))
-    line = f"{found.settle:,.0f} votes, uniformly {found.uniform:,.0f}; {found.wrong} wrongly"
-    told(f"{SETTLED.name}: settled after {line}", found.settle > SAVING * found.uniform)
+        count = sum(results(partial(is_campaign_falsely_settled, poll), campaign_runs))
+        report(
+            f"{poll.name}: {count} of {campaign_runs} falsely settled",
+            count > ALPHA * campaign_runs,
+        )
+    median = saving(SETTLED, max(5, runs // 50))
+    line = f"{median.settle:,.0f} votes, uniformly {median.uniform:,.0f}; {median.wrong} wrongly"
+    report(f"{SETTLED.name}: settled after {line}", median.settle > SETTLE_TARGET * median.uniform)
     for poll in POLLS:
-        found = widths(poll, some)
-        line = f"planned ±{found.planned:.1f}, true ±{found.true:.1f}, shown ±{found.shown:.1f}"
-        told(f"{poll.name}: {line}", abs(found.planned / found.true - 1) > WITHIN)
+        width = widths(poll, campaign_runs)
+        line = f"planned ±{width.planned:.1f}, true ±{width.true:.1f}, shown ±{width.shown:.1f}"
+        report(f"{poll.name}: {line}", abs(width.planned / width.true - 1) > PLANNER_TARGET)
     return int(any(misses))
 
 

@@ -6,6 +6,7 @@ under 300 MB in total. VLMEvalKit is read from a checkout at VLMEVALKIT=: its `c
 a separate process, without the toolkit's other packages, which this does not need.
 """
 
+import csv
 import json
 import os
 import random
@@ -16,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from arena.io.tables import COMMAND_LINE
 from scoring.benchmarks.choice_report import under_protocol
@@ -43,24 +45,25 @@ FORMS = (
     ),
     (1, "It is hard to say from the picture alone what is meant."),
 )
-PEER = """
+"""Forms of predictions, with how many in 100 have them."""
+PEER_SCRIPT = """
 import importlib.util, json, logging, sys, time, types
 for name in ("vlmeval", "vlmeval.utils", "vlmeval.smp", "vlmeval.smp.log"):
     sys.modules[name] = types.ModuleType(name)
 sys.modules["vlmeval.smp.log"].get_logger = logging.getLogger
-found = importlib.util.spec_from_file_location("vlmeval.utils.matching_util", sys.argv[1])
-module = importlib.util.module_from_spec(found)
-found.loader.exec_module(module)
+spec = importlib.util.spec_from_file_location("vlmeval.utils.matching_util", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
 with open(sys.argv[2], encoding="utf-8") as file:
     rows = [json.loads(line) for line in file]
-begun = time.process_time()
-read = sum(bool(module.can_infer(said, options)) for said, options in rows)
-print(json.dumps([time.process_time() - begun, read]))
+start = time.process_time()
+read = sum(bool(module.can_infer(prediction, options)) for prediction, options in rows)
+print(json.dumps([time.process_time() - start, read]))
 """
 
 
 def answers() -> Iterator[tuple[list[str], str]]:
-    """Yield the cells of each row and its prediction, always the same."""
+    """Yields the cells of each row and its prediction; every call yields the same."""
     coin = random.Random(31325)
     words = "red green blue small large left right upper lower round square old new open closed metal wooden".split()
     things = "car dog cup house tree door lamp boat chair bird table clock fish bridge horse train".split()
@@ -72,18 +75,17 @@ def answers() -> Iterator[tuple[list[str], str]]:
             letter = coin.choice(LETTERS[:count])
             form = coin.choices([form for _, form in FORMS], [weight for weight, _ in FORMS])[0]
             options = drawn + [""] * (9 - count)
-            said = form.format(letter=letter, text=drawn[LETTERS.index(letter)])
-            right = coin.choice(LETTERS[:count])
+            prediction = form.format(letter=letter, text=drawn[LETTERS.index(letter)])
+            truth = coin.choice(LETTERS[:count])
             question = 'What is shown?\nLook at "the middle" of it.'
-            yield (
-                [str(index), question, *options, right, subtask.key, subtask.meta_task, "test"],
-                said,
-            )
+            cells = [str(index), question, *options, truth]
+            cells += [subtask.key, subtask.meta_task, "test"]
+            yield cells, prediction
             index += 1
 
 
 def write_file(path: Path) -> int:
-    """Write the predictions as a quoted TSV, like the toolkit, and return their number."""
+    """Writes the predictions as a quoted TSV, like the toolkit, and returns their number."""
     head = [
         "index",
         "question",
@@ -94,76 +96,83 @@ def write_file(path: Path) -> int:
         "split",
         "prediction",
     ]
-    count = 0
-    with path.open("w", encoding="utf-8") as file:
-        for cells in [head, *([*cells, said] for cells, said in answers())]:
-            file.write(
-                "\t".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in cells) + "\n"
-            )
-            count += 1
-    return count - 1
+    rows = [[*cells, prediction] for cells, prediction in answers()]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
+        writer.writerows([head, *rows])
+    return len(rows)
 
 
 def measure(path: Path) -> None:
-    """Print as JSON this process's CPU seconds per protocol, the number of answers read, and its peak memory in MB."""
-    found = open_upload(path, COMMAND_LINE)
-    assert found
-    report = found.report("strict")
-    taken: dict[str, float] = {}
+    """Prints as JSON this process's CPU seconds per protocol, the number of answers read, and its peak memory in MB."""
+    opened = open_upload(path, COMMAND_LINE)
+    assert opened
+    report = opened.report("strict")
+    seconds: dict[str, float] = {}
     read: dict[str, int] = {}
     for protocol in PROTOCOL_WORDS:
-        begun = time.process_time()
+        start = time.process_time()
         reading = under_protocol(report, protocol)
-        choice_benchmark(reading).tabulated(reading)
-        taken[protocol] = time.process_time() - begun
+        choice_benchmark(reading).choice_tables(reading)
+        seconds[protocol] = time.process_time() - start
         read[protocol] = sum(row.decision.letter is not None for row in reading.rows)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    print(json.dumps({"seconds": taken, "read": read, "peak": peak}))
+    print(json.dumps({"seconds": seconds, "read": read, "peak": peak}))
 
 
-def peers(path: Path, folder: Path) -> tuple[float, int] | None:
-    """Return the seconds of the toolkit's extraction and the number of answers it reads; None without a checkout."""
+class PeerRun(NamedTuple):
+    """The toolkit's extraction from all predictions."""
+
+    seconds: float
+    """CPU seconds."""
+    read: int
+    """Number of predictions with a letter."""
+
+
+def run_peer(path: Path, folder: Path) -> PeerRun | None:
+    """Extracts with the toolkit; None without a checkout."""
     source = Path(CHECKOUT) / "vlmeval" / "utils" / "matching_util.py"
     if not CHECKOUT or not source.is_file():
         return None
-    found = open_upload(path, COMMAND_LINE)
-    assert found
+    opened = open_upload(path, COMMAND_LINE)
+    assert opened
     lines = folder / "rows.jsonl"
     with lines.open("w", encoding="utf-8") as file:
-        for row in found.file.rows:
+        for row in opened.file.rows:
             file.write(json.dumps([row.prediction, dict(row.question.options)]) + "\n")
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", PEER, source, lines],
+    process = subprocess.run(
+        [sys.executable, "-I", "-c", PEER_SCRIPT, source, lines],
         capture_output=True,
         text=True,
         check=True,
     )
-    seconds, read = json.loads(done.stdout)
-    return seconds, read
+    return PeerRun(*json.loads(process.stdout))
 
 
 def main() -> int:
-    """Measure, print, and return 1 if a target is missed."""
+    """Measures, prints, and returns 1 if a target is missed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "choices_MMT-Bench_ALL.tsv"
         count = write_file(path)
         runs = []
-        theirs = []
+        peer_runs = []
         for _ in range(ROUNDS):
             command = [sys.executable, "-m", "perf.choices", str(path)]
-            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-            runs.append(json.loads(done.stdout))
-            theirs.append(peers(path, Path(folder)))
+            process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+            runs.append(json.loads(process.stdout))
+            peer_runs.append(run_peer(path, Path(folder)))
     print(f"{count:,} predictions, best of {ROUNDS} runs, seconds of one core")
     best = {protocol: min(run["seconds"][protocol] for run in runs) for protocol in PROTOCOL_WORDS}
     for protocol, seconds in best.items():
         print(
             f"{protocol:<16}{seconds:6.2f} s with tables, {runs[0]['read'][protocol] / count:.1%} read"
         )
-    known = [one for one in theirs if one]
-    if known:
-        seconds, read = min(known)
-        print(f"{'VLMEvalKit':<16}{seconds:6.2f} s extraction alone, {read / count:.1%} read")
+    finished = [run for run in peer_runs if run]
+    if finished:
+        peer = min(finished)
+        print(
+            f"{'VLMEvalKit':<16}{peer.seconds:6.2f} s extraction alone, {peer.read / count:.1%} read"
+        )
     else:
         print("VLMEvalKit: absent (VLMEVALKIT= names no checkout)")
     peak = max(run["peak"] for run in runs)

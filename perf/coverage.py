@@ -2,14 +2,16 @@
 
 Each simulation draws items and voters anew in every run; its seeds are its name's. A board's truth is the Bradley-Terry
 fit to the expected votes on infinitely many items, by infinitely many voters of the same kind, with the design's pairs:
-every model's answer to an item has a quality of its own, every voter tastes of his own. The truth of win rates is a
-model's expected share likewise; `score_coverage` says what that of scores is.
+every model's answer to an item has a quality of its own, and every voter a taste. The truth of win rates is likewise a
+model's expected share; the truth of scores stands in `_score_coverage`.
 
 Targets: intervals of 95% hold the truth in 93 to 98% of runs on the average of the cells (models) and in 90% for each,
-and are at most 1.25 times as wide as the middle 95% of the numbers over the runs. A simulation that is harder says its
-own. Boards of equal models are looked at every 50 votes: in at most 5% some pair is ever settled.
-In at most 5% (7% are measured) some model's place lies outside its rank set, or pairs of Bradley-Terry's are found to
-differ from it; pairs that beat each other in a circle are found in 90%.
+and are at most 1.25 times as wide as the middle 95% of the numbers over the runs. Harder simulations have targets of
+their own.
+
+Boards of equal models are looked at every 50 votes: on at most 5% some pair is ever settled. On at most 7% of boards
+(the level of both tests is 5%) some model's place lies outside its rank set, or votes drawn by Bradley-Terry are found
+to differ from it. Models that beat each other in a circle are found on 90%.
 """
 
 import sys
@@ -38,11 +40,10 @@ RUNS = 1000
 SCALE = 0.65
 """Deviation of most designs' strengths in log odds: 113 rating points."""
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
-
-
+"""Gauss-Hermite quadrature, for expectations over a normal distribution."""
 FEW_ITEMS = Target(shortest=0.90, longest=1.0, widest=2.0)
 FEW_VOTERS = Target(longest=1.0, widest=10.0)
-"""Two voters tell their spread with one degree of freedom: Student's quantile is 12.7."""
+"""Wide, since the spread of two voters has one degree of freedom: Student's quantile is 12.7."""
 SHARES = Target(shortest=0.92, longest=1.0, widest=2.0)
 
 
@@ -60,7 +61,7 @@ class Design:
     taste: float = 0.0
     """Deviation of a voter's liking of a model."""
     bias: float = 0.0
-    """Log odds that the left side has on its side."""
+    """Log odds in favour of one side of the screen."""
     lazy: float = 0.0
     """Share of votes by the toss of a coin."""
     ties: float = 0.0
@@ -68,15 +69,15 @@ class Design:
     each: int = 1
     """Votes, by different voters, on an (item, pair) tuple."""
     star: bool = False
-    """Whether all battles are with the first model."""
+    """Whether the first model is in all battles."""
     scale: float = SCALE
     """Deviation of the models' strengths; 0 where all are equal."""
     busy: float = 0.0
-    """Share of the votes that the busiest voter casts; 0: all are alike."""
+    """Share of the votes that the busiest voter casts; 0 if all voters are equally busy."""
     lone: bool = False
     """Whether one voter casts all votes on the first model."""
     on_picture: int = 1
-    """Items on one picture: an answer's quality is that of all answers of its model about the picture."""
+    """Items on one picture, on which a model's answers all have the same quality."""
     named: bool = True
     """Whether the votes say who cast them."""
     circle: float = 0.0
@@ -90,10 +91,11 @@ class Design:
         return drawn - drawn.mean()
 
     def truth(self) -> Floats:
-        """Return the ratings of a fit to the expected votes."""
+        """Returns the ratings of a fit to the expected votes."""
         gap = self.strengths[:, None] - self.strengths[None, :]
         spread = np.sqrt(2 * (self.quality**2 + self.taste**2))
         shifted = gap[:, :, None, None] + spread * NODES + self.bias * np.array([[1], [-1]])
+        # of the last axes, the nodes are weighted and the two sides of the screen averaged
         chance = (1 / (1 + np.exp(-shifted)) @ WEIGHTS / WEIGHTS.sum()).mean(2)
         wins = (1 - self.lazy) * chance + self.lazy / 2
         wins = (1 - self.ties) * wins + self.ties / 2
@@ -105,8 +107,8 @@ class Design:
     def run(self, coin: np.random.Generator) -> Estimates:
         votes = votes_of(self, coin)
         fit = bradley_terry(win_matrix(votes))
-        found = intervals(fit, votes, self.cluster)
-        return Estimates(fit.ratings, found.low, found.high)
+        rating_intervals = intervals(fit, votes, self.cluster)
+        return Estimates(fit.ratings, rating_intervals.low, rating_intervals.high)
 
 
 DESIGNS = (
@@ -127,7 +129,7 @@ DESIGNS = (
 
 
 def busy(share: float, others: int = 40) -> Design:
-    """Return a board where one of many voters casts this share of the votes."""
+    """Returns a board where one of many voters casts this share of the votes."""
     name = f"one voter with {share:.0%}, {others} others"
     target = Target(longest=1.0, widest=1.25 if share < 0.7 else 2.0)
     return Design(name, 7, 574, 4_000, voters=others + 1, taste=0.7, busy=share, target=target)
@@ -155,23 +157,23 @@ FEW_OR_BUSY = (
     ),
 )
 """Boards whose voters are few, or one of them busy."""
-HANG_TOGETHER = (
+SHARED_PICTURES = (
     Design("40 pictures of 5 items", 8, 200, 4_000, quality=1.0, on_picture=5),
     Design("25 pictures of 10 near copies", 8, 250, 4_000, quality=1.0, on_picture=10),
     Design("400 pictures, some votes", 8, 800, 4_000, on_picture=2),
 )
-"""Boards whose items hang together."""
+"""Boards with several items on a picture."""
 
 
 @dataclass(frozen=True)
 class WinRates:
-    """Shares of decided battles with the reference that models won, by voters of uneven zeal."""
+    """Shares of the decided battles with the reference that each model won; voters cast unequally many votes."""
 
     name: str
     models: int
     voters: int
     zeal: float
-    """Exponent of the voters' zeal by their rank; 0: all alike."""
+    """Exponent of the power law of the voters' numbers of votes by rank; 0 if all cast as many."""
     busy: float = 0.0
     taste: float = 1.0
     quality: float = 0.5
@@ -191,7 +193,9 @@ class WinRates:
     def run(self, coin: np.random.Generator) -> Estimates:
         model = coin.integers(0, self.models, self.votes)
         item = coin.integers(0, self.items, self.votes)
-        voter = coin.choice(self.voters, self.votes, p=zeals(self.voters, self.busy, self.zeal))
+        voter = coin.choice(
+            self.voters, self.votes, p=vote_shares(self.voters, self.busy, self.zeal)
+        )
         odds = self.strengths[model]
         odds = odds + coin.normal(0, self.quality, (self.models, self.items))[model, item]
         odds += coin.normal(0, self.taste, (self.models, self.voters))[model, voter]
@@ -234,7 +238,7 @@ RANKED = (
     Design("ranks of 20 equal models, 6 voters", 20, 574, 6_000, 6, taste=0.7, scale=0),
     Design("ranks of 60 equal models, 12 voters", 60, 574, 12_000, 12, taste=0.7, scale=0),
 )
-"""Boards whose rank sets are to hold every model's place."""
+"""Boards whose rank sets should hold every model's place."""
 FITTING = (
     Design("fits, 7 models", 7, 574, 4_000),
     Design("fits, 8 models on 63 items", 8, 63, 5_000, quality=1.0),
@@ -244,26 +248,26 @@ FITTING = (
     Design("fits, 60 tasteful voters", 7, 574, 6_000, 60, taste=0.7),
     Design("fits, 5 tasteful voters", 7, 574, 4_000, 5, taste=0.7),
 )
-"""Boards whose pairs are Bradley-Terry's."""
+"""Boards with votes drawn by Bradley-Terry."""
 CIRCLES = (
     Design("a circle, 7 models", 7, 574, 4_000, circle=0.3),
     Design("a circle, 8 models on 63 items", 8, 63, 5_000, quality=1.0, circle=0.5),
     Design("a circle, 20 models", 20, 574, 10_000, circle=0.4),
     Design("a circle, 60 tasteful voters", 7, 574, 6_000, 60, taste=0.7, circle=0.3),
 )
-"""Boards whose pairs are not."""
+"""Boards with models that beat each other in a circle."""
 
 
-def zeals(voters: int, busiest: float, exponent: float = 0.0) -> Floats:
-    """Return each voter's share of the votes: the busiest one's, and those of the others by their rank."""
-    zeal = np.arange(1, voters + 1, dtype=np.float64) ** -exponent
+def vote_shares(voters: int, busiest: float, exponent: float = 0.0) -> Floats:
+    """Returns each voter's share of the votes: by rank to this power, but for the busiest one's share if given."""
+    votes = np.arange(1, voters + 1, dtype=np.float64) ** -exponent
     if busiest:
-        zeal[0] = zeal[1:].sum() * busiest / (1 - busiest)
-    return zeal / zeal.sum()
+        votes[0] = votes[1:].sum() * busiest / (1 - busiest)
+    return votes / votes.sum()
 
 
 def votes_of(design: Design, coin: np.random.Generator) -> Votes:
-    """Draw the votes of one run."""
+    """Draws the votes of one run."""
     m = design.models
     tuples = design.votes // design.each
     item = coin.integers(0, design.items, tuples).repeat(design.each)
@@ -278,7 +282,7 @@ def votes_of(design: Design, coin: np.random.Generator) -> Votes:
     b = b.repeat(design.each)
     voter = coin.integers(0, design.voters, len(a))
     if design.busy:
-        voter = coin.choice(design.voters, len(a), p=zeals(design.voters, design.busy))
+        voter = coin.choice(design.voters, len(a), p=vote_shares(design.voters, design.busy))
     if design.lone:
         voter = np.where((a == 0) | (b == 0), 0, voter)
     picture = item // design.on_picture
@@ -287,8 +291,9 @@ def votes_of(design: Design, coin: np.random.Generator) -> Votes:
     side = np.where(coin.random(len(a)) < 0.5, 1, -1)
     gap = design.strengths[a] - design.strengths[b] + worth[picture, a] - worth[picture, b]
     gap = gap + liking[voter, a] - liking[voter, b]
-    ahead = 2 * ((b - a) % m)
-    gap = gap + design.circle * np.sign(m - ahead)
+    # a beats b if b is among the half of the ring that follows a
+    ahead = (b - a) % m
+    gap = gap + design.circle * np.sign(m - 2 * ahead)
     chance = 1 / (1 + np.exp(-(gap + design.bias * side)))
     chance = np.where(coin.random(len(a)) < design.lazy, 0.5, chance)
     outcome = np.where(coin.random(len(a)) < chance, Outcome.A, Outcome.B)
@@ -298,21 +303,21 @@ def votes_of(design: Design, coin: np.random.Generator) -> Votes:
 
 
 def misses_a_rank(design: Design, run: int) -> bool:
-    """Whether some model's rank set lacks a place that is its own; equal models share theirs."""
+    """Whether some model's rank set lacks its true place, or one of the places that it shares with equal models."""
     votes = votes_of(design, coin_of(design.name, run))
     fit = bradley_terry(win_matrix(votes))
-    places = rank_sets(fit, intervals(fit, votes, design.cluster))
+    ranks = rank_sets(fit, intervals(fit, votes, design.cluster))
     strengths = design.strengths
     first = 1 + (strengths[None, :] > strengths[:, None]).sum(1)
     last = design.models - (strengths[None, :] < strengths[:, None]).sum(1)
-    return bool(((places.low > first) | (places.high < last)).any())
+    return bool(((ranks.low > first) | (ranks.high < last)).any())
 
 
 def is_found_to_differ(design: Design, run: int) -> bool:
-    """Whether pairs are found to differ from Bradley-Terry."""
+    """Whether the votes are found to differ from Bradley-Terry."""
     votes = votes_of(design, coin_of(design.name, run))
-    found = lack_of_fit(bradley_terry(win_matrix(votes)), votes, design.cluster)
-    return found is not None and found.p <= LARGEST_P
+    test = lack_of_fit(bradley_terry(win_matrix(votes)), votes, design.cluster)
+    return test is not None and test.p <= LARGEST_P
 
 
 def is_falsely_settled(design: Design, run: int) -> bool:
@@ -320,10 +325,10 @@ def is_falsely_settled(design: Design, run: int) -> bool:
     votes = votes_of(design, coin_of(design.name, run))
     fit = None
     for number in range(LOOK_EVERY, len(votes) + 1, LOOK_EVERY):
-        told = votes.take(np.arange(number))
-        fit = bradley_terry(win_matrix(told), start=None if fit is None else fit.strengths)
-        found = intervals(fit, told, design.cluster)
-        if look(fit, found, told, design.models).settled.any():
+        first_votes = votes.take(np.arange(number))
+        fit = bradley_terry(win_matrix(first_votes), start=None if fit is None else fit.strengths)
+        rating_intervals = intervals(fit, first_votes, design.cluster)
+        if look(fit, rating_intervals, first_votes, design.models).settled.any():
             return True
     return False
 
@@ -331,21 +336,24 @@ def is_falsely_settled(design: Design, run: int) -> bool:
 TABLE: tuple[tuple[str, Sequence[Simulation]], ...] = (
     ("ordinary boards", DESIGNS),
     ("few voters, or a busy one", FEW_OR_BUSY),
-    ("items that hang together", HANG_TOGETHER),
+    ("items that share pictures", SHARED_PICTURES),
     ("win rates", WIN_RATES),
     ("scores", SCORES),
 )
-"""Simulations of boards and of scores, by what is hard about them."""
+"""Simulations of boards and of scores, by their difficulty."""
 
 
 class Counting(NamedTuple):
-    """What is counted over boards, and in which share of them it may happen."""
+    """A count of boards with some event."""
 
     title: str
     designs: Sequence[Design]
-    happens: Callable[[Design, int], bool]
+    has_event: Callable[[Design, int], bool]
+    """Whether the event happens on the board of a run."""
     most: float
+    """Largest share of the boards that may have it."""
     least: float = 0.0
+    """Smallest share of the boards that should have it."""
 
 
 COUNTINGS = (
@@ -357,37 +365,41 @@ COUNTINGS = (
 
 
 def main(words: Sequence[str] = ()) -> int:
-    """Print each simulation's coverage; return 1 if a target was missed."""
+    """Prints each simulation's coverage; returns 1 if a target was missed."""
     parser = ArgumentParser("python -m perf.coverage")
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--only", default="", help="part of the names of simulations")
-    asked = parser.parse_args(words)
+    options = parser.parse_args(words)
     begun = time.perf_counter()
     missed = 0
     for title, simulations in (*TABLE, *_mark_coverage.TABLE):
-        chosen = [one for one in simulations if asked.only in one.name]
+        chosen = [simulation for simulation in simulations if options.only in simulation.name]
         if chosen:
-            print(f"{title}, {asked.runs} runs: held, least of a cell, width over need", flush=True)
-        missed += sum(_told(one, asked.runs) for one in chosen)
+            print(
+                f"{title}, {options.runs} runs: held, least of a cell, width over need", flush=True
+            )
+        missed += sum(_print_coverage(simulation, options.runs) for simulation in chosen)
     for counting in COUNTINGS:
-        chosen = [one for one in counting.designs if asked.only in one.name]
+        chosen = [design for design in counting.designs if options.only in design.name]
         if chosen:
-            print(f"{counting.title}, of {asked.runs} boards", flush=True)
-        missed += sum(_counted(counting, one, asked.runs) for one in chosen)
+            print(f"{counting.title}, of {options.runs} boards", flush=True)
+        missed += sum(_print_count(counting, design, options.runs) for design in chosen)
     print(f"took {time.perf_counter() - begun:,.0f} s")
     return int(missed > 0)
 
 
-def _told(simulation: Simulation, runs: int) -> bool:
-    found = coverage(simulation, runs)
-    misses = found.misses(simulation.target)
-    told = f"{found.held.mean():>6.1%} {found.held.min():>6.1%} {found.width:>6.2f}"
-    print(f"{simulation.name:>36} {told}{'  misses its target' if misses else ''}", flush=True)
+def _print_coverage(simulation: Simulation, runs: int) -> bool:
+    """Prints a simulation's coverage; returns whether it misses its target."""
+    covered = coverage(simulation, runs)
+    misses = covered.misses(simulation.target)
+    figures = f"{covered.held.mean():>6.1%} {covered.held.min():>6.1%} {covered.width:>6.2f}"
+    print(f"{simulation.name:>36} {figures}{'  misses its target' if misses else ''}", flush=True)
     return misses
 
 
-def _counted(counting: Counting, design: Design, runs: int) -> bool:
-    number = sum(results(partial(counting.happens, design), runs))
+def _print_count(counting: Counting, design: Design, runs: int) -> bool:
+    """Prints the number of boards with the event; returns whether it misses its target."""
+    number = sum(results(partial(counting.has_event, design), runs))
     misses = not counting.least * runs <= number <= counting.most * runs
     print(f"{design.name:>36} {number:>6}{'  misses its target' if misses else ''}", flush=True)
     return misses

@@ -1,9 +1,9 @@
 """Fraud tests in simulated arenas: `python -m perf.fraud [--runs 10]`.
 
-Honest voters have strengths of their own around everybody's, as far apart as their tastes; riggers vote among them.
-Targets: at most 0.2% of honest voters are left out, whatever the tastes, and crowds move their model by at most one
-rank. How many riggers are found, and how many honest voters lose votes about a crowd's model, is printed: strong tastes
-hide who favours a model, not how many do. Last comes the time of a review of a million votes.
+Every honest voter has tastes of his own, which differ from the models' true strengths; riggers vote among honest
+voters. Targets: at most 0.2% of honest voters are left out, whatever the tastes, and crowds move their model by at most
+one rank. The share of riggers that is found, and of honest voters who lose votes about a crowd's model, is printed
+without a target, as strong tastes hide who favours a model. Last comes the time of a review of a million votes.
 """
 
 import sys
@@ -23,22 +23,29 @@ from arena.ratings.bradley_terry import bradley_terry
 RUNS = 100
 MODELS = 10
 GAP = 25
+"""Rating points from each model to the next."""
 TARGET = 4
-"""Models, rating points from each to the next, and the one that some riggers lift."""
+"""The model that some riggers lift."""
 STRENGTHS = np.arange(MODELS) * GAP * np.log(10) / 400
 HONEST = 5000
+"""Votes of all honest voters."""
 RIGGED = 100
+"""Votes of all riggers."""
 EACH = 50
-"""Votes: of honest voters, of riggers (2%), of one voter."""
+"""Votes of one voter."""
 FIRST_RIGGER = 10_000
+"""Voters with this or a higher number are riggers."""
 RIGS = ("always left", "omnipresent", "one target")
 TASTES = (0.0, 0.35, 0.7, 1.0)
 """Deviation of a voter's taste for each model, in log odds."""
 MOST_HONEST = 0.002
+"""Largest share of honest voters that may be left out."""
 CROWD = 100
+"""Fresh cookies of a crowd, which choose the weakest model in all its battles."""
 CROWD_EACH = 10
+"""Votes of each cookie."""
 DAYS = 10
-"""Fresh cookies, votes of each, for the last model wherever it is there, and days on which honest ones were issued."""
+"""Days on which the honest voters' cookies were issued."""
 CROWD_MODELS = 6
 WEAKEST = 0
 SHARE_A_NETWORK = 5
@@ -48,8 +55,9 @@ SPREADS = ((1, 10), (1, 100), (DAYS, 10), (DAYS, 100))
 ACCOUNTS = ((45, 12, 100), (225, 20, 300), (45, 24, 100))
 """Honest voters of 100 votes, colluding accounts, and votes of each account."""
 CLASS = 30
-SHARED = 0.7
-"""Guests of one network who share a taste, and its deviation for each model."""
+"""Guests of one network who share a taste."""
+CLASS_TASTE = 0.7
+"""Deviation of a class's taste for each model, in log odds."""
 REVIEWED = 1_000_000
 REVIEWED_EACH = 10
 
@@ -62,7 +70,7 @@ def drawn(
     taste: float = 0.0,
     models: int = MODELS,
 ) -> VoterChoices:
-    """Return honest choices of voters numbered from `first`, between the weakest models."""
+    """Returns honest choices between the weakest models, by voters who are numbered from `first`."""
     voter = np.arange(votes) // each
     a = rng.integers(0, models, votes)
     b = (a + rng.integers(1, models, votes)) % models
@@ -72,36 +80,39 @@ def drawn(
 
 
 def rigged(rng: np.random.Generator, rig: str) -> VoterChoices:
-    """Return riggers' choices: always A, always for a fixed order of models, or for one model where it is there."""
+    """Returns riggers' choices: always A, always by a fixed order of models, or for one model in all its battles."""
     honest = drawn(rng, RIGGED, first=FIRST_RIGGER)
     if rig == "always left":
         return honest._replace(chose_a=np.ones(RIGGED, bool))
-    otherwise = honest.chose_a if rig == "one target" else honest.a < honest.b
-    chose_a = np.where(honest.a == TARGET, True, np.where(honest.b == TARGET, False, otherwise))
+    chose_a = honest.chose_a if rig == "one target" else honest.a < honest.b
+    chose_a = np.where(honest.a == TARGET, True, chose_a)
+    chose_a = np.where(honest.b == TARGET, False, chose_a)
     return honest._replace(chose_a=chose_a)
 
 
 def crowded(
     rng: np.random.Generator, taste: float, days: int, networks: int
 ) -> tuple[VoterChoices, list[Cohort]]:
-    """Return honest choices and a crowd's, whose cookies are of so many days and networks; and all cohorts."""
+    """Returns the choices of honest voters and a crowd with cookies from so many days and networks, and all cohorts."""
     honest = drawn(rng, HONEST, 0, CROWD_EACH, taste, CROWD_MODELS)
     crowd = drawn(rng, CROWD * CROWD_EACH, FIRST_RIGGER, CROWD_EACH, models=CROWD_MODELS)
     chose_a = (crowd.a == WEAKEST) | (crowd.b != WEAKEST) & crowd.chose_a
     voters = np.concatenate([np.arange(HONEST // CROWD_EACH), FIRST_RIGGER + np.arange(CROWD)])
     number = np.where(voters < FIRST_RIGGER, voters, voters - FIRST_RIGGER)
     day = np.where(voters < FIRST_RIGGER, number % DAYS, number % days)
-    theirs = np.append(np.zeros(HONEST // CROWD_EACH, int), -1 - rng.permutation(CROWD) % networks)
-    network = np.where(voters < FIRST_RIGGER, number // SHARE_A_NETWORK, theirs)
-    cohorts = [Cohort(Suspicion.NETWORK, voters[network == one]) for one in np.unique(network)]
-    cohorts += [Cohort(Suspicion.COHORT, voters[day == one]) for one in range(DAYS)]
+    # the crowd's networks have negative numbers, so that none is an honest one's
+    crowd_network = -1 - rng.permutation(CROWD) % networks
+    honest_network = np.arange(HONEST // CROWD_EACH) // SHARE_A_NETWORK
+    network = np.append(honest_network, crowd_network)
+    cohorts = [Cohort(Suspicion.NETWORK, voters[network == code]) for code in np.unique(network)]
+    cohorts += [Cohort(Suspicion.COHORT, voters[day == code]) for code in range(DAYS)]
     return together(honest, crowd._replace(chose_a=chose_a)), cohorts
 
 
 def colluding(
     rng: np.random.Generator, taste: float, honest: int, riggers: int, each: int
 ) -> VoterChoices:
-    """Return the choices of honest voters, and of accounts that always choose the weakest model."""
+    """Returns the choices of honest voters, and of accounts that always choose the weakest model."""
     others = drawn(rng, 100 * honest, 0, 100, taste, CROWD_MODELS)
     accounts = drawn(rng, riggers * each, FIRST_RIGGER, each, models=CROWD_MODELS)
     chose_a = (accounts.a == WEAKEST) | (accounts.b != WEAKEST) & accounts.chose_a
@@ -111,33 +122,33 @@ def colluding(
 def with_class(
     rng: np.random.Generator, taste: float, voters: int, each: int
 ) -> tuple[VoterChoices, list[Cohort]]:
-    """Return honest choices, those of the last voters with a taste that they share; and all networks."""
+    """Returns honest choices, whose last voters are a class that shares a taste, and all networks."""
     a = rng.integers(0, CROWD_MODELS, voters * each)
     b = (a + rng.integers(1, CROWD_MODELS, voters * each)) % CROWD_MODELS
     voter = np.arange(voters * each) // each
     tastes = rng.normal(0, taste, (voters, CROWD_MODELS))
-    tastes[-CLASS:] += rng.normal(0, SHARED, CROWD_MODELS)
+    tastes[-CLASS:] += rng.normal(0, CLASS_TASTE, CROWD_MODELS)
     strengths = STRENGTHS[:CROWD_MODELS] + tastes
     chose_a = rng.random(len(a)) < 1 / (1 + np.exp(strengths[voter, b] - strengths[voter, a]))
     others = np.array_split(np.arange(voters - CLASS), (voters - CLASS) // SHARE_A_NETWORK)
     networks = [*others, np.arange(voters - CLASS, voters)]
-    return VoterChoices(a, b, chose_a, voter), [
-        Cohort(Suspicion.NETWORK, network) for network in networks
-    ]
+    cohorts = [Cohort(Suspicion.NETWORK, network) for network in networks]
+    return VoterChoices(a, b, chose_a, voter), cohorts
 
 
 def together(*parts: VoterChoices) -> VoterChoices:
+    """Returns all parts' choices one after the other."""
     return VoterChoices(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def flagged(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
-    return np.array(
-        [one.voter for one in evidence(choices, models) if one.strength >= ENOUGH], np.int64
-    )
+    """Returns the voters with enough evidence of rigging."""
+    found = [voter.voter for voter in evidence(choices, models) if voter.strength >= ENOUGH]
+    return np.array(found, np.int64)
 
 
 def places(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
-    """Return the rank of each model by Bradley-Terry, the best 0."""
+    """Returns the rank of each model by Bradley-Terry, the best 0."""
     won = np.where(choices.chose_a, choices.a, choices.b)
     lost = np.where(choices.chose_a, choices.b, choices.a)
     wins = np.zeros((models, models))
@@ -146,54 +157,57 @@ def places(choices: VoterChoices, models: int = MODELS) -> np.ndarray:
 
 
 class Outcome(NamedTuple):
-    """What a review made of an arena with riggers."""
+    """The result of a review of an arena with riggers."""
 
     caught: float
     """Share of the riggers whose votes are left out, all or those about the model."""
     honest: float
     """Share of honest voters who are left out."""
     touched: float
-    """Share of others of whom votes about the model are left out."""
+    """Share of honest voters of whom only the votes about the crowd's model are left out."""
     moved: int
-    """Ranks by which the weakest model still moves."""
+    """Ranks by which the riggers still move the weakest model."""
 
 
 def left_out(choices: VoterChoices, flags: Sequence[Flag]) -> np.ndarray:
-    """Return the mask of the choices that flags leave out, as `arena.fraud.flags` does on votes."""
-    whole = np.array([flag.voter for flag in flags if flag.reason not in CROWD_REASONS], np.int64)
-    out = np.isin(choices.voter, whole)
+    """Returns the mask of the choices that flags leave out, as `arena.fraud.flags` does on votes."""
+    fully_out = np.array(
+        [flag.voter for flag in flags if flag.reason not in CROWD_REASONS], np.int64
+    )
+    is_out = np.isin(choices.voter, fully_out)
     for model in {flag.model for flag in flags if flag.reason in CROWD_REASONS}:
         crowd = [
             flag.voter for flag in flags if flag.reason in CROWD_REASONS and flag.model == model
         ]
         is_met = (choices.a == model) | (choices.b == model)
-        out |= is_met & np.isin(choices.voter, crowd)
-    return out
+        is_out |= is_met & np.isin(choices.voter, crowd)
+    return is_out
 
 
-def reviewed(whole: VoterChoices, cohorts: Sequence[Cohort]) -> Outcome:
-    flags = review(whole, CROWD_MODELS, cohorts)
-    out = left_out(whole, flags)
+def reviewed(choices: VoterChoices, cohorts: Sequence[Cohort]) -> Outcome:
+    """Reviews an arena of CROWD_MODELS models."""
+    flags = review(choices, CROWD_MODELS, cohorts)
+    is_out = left_out(choices, flags)
     flagged = {flag.voter for flag in flags}
-    wholly = {flag.voter for flag in flags if flag.reason not in CROWD_REASONS}
-    voters = set(whole.voter.tolist())
+    fully_out = {flag.voter for flag in flags if flag.reason not in CROWD_REASONS}
+    voters = set(choices.voter.tolist())
     honest = {voter for voter in voters if voter < FIRST_RIGGER}
     riggers = voters - honest
-    before = places(whole.take(whole.voter < FIRST_RIGGER), CROWD_MODELS)
-    after = places(whole.take(~out), CROWD_MODELS)
+    before = places(choices.take(choices.voter < FIRST_RIGGER), CROWD_MODELS)
+    after = places(choices.take(~is_out), CROWD_MODELS)
     return Outcome(
         caught=len(flagged & riggers) / max(1, len(riggers)),
-        honest=len(wholly & honest) / len(honest),
-        touched=len((flagged - wholly) & honest) / len(honest),
+        honest=len(fully_out & honest) / len(honest),
+        touched=len((flagged - fully_out) & honest) / len(honest),
         moved=abs(int(after[WEAKEST] - before[WEAKEST])),
     )
 
 
-def printed(what: str, outcomes: Sequence[Outcome]) -> bool:
-    """Print the means of outcomes; return whether a target was missed."""
+def print_means(title: str, outcomes: Sequence[Outcome]) -> bool:
+    """Prints the means of outcomes; returns whether a target was missed."""
     caught, honest, touched, moved = np.mean(outcomes, axis=0)
     print(
-        f"{what}: {caught:>4.0%} caught, {honest:.2%} of honest voters left out (goal {MOST_HONEST:.1%}), "
+        f"{title}: {caught:>4.0%} caught, {honest:.2%} of honest voters left out (goal {MOST_HONEST:.1%}), "
         f"of {touched:.1%} votes about the model, it moves by {moved:.2f} ranks, at most "
         f"{max(outcome.moved for outcome in outcomes)} (goal 1)",
         flush=True,
@@ -202,36 +216,36 @@ def printed(what: str, outcomes: Sequence[Outcome]) -> bool:
 
 
 def together_against_one(runs: int) -> int:
-    """Print what is found of crowds, of colluding accounts and of classes; return how many targets were missed."""
+    """Prints the outcomes with crowds, colluding accounts and classes; returns the number of missed targets."""
     missed = 0
     for taste in TASTES:
         for days, networks in SPREADS:
             arenas = (
                 crowded(np.random.default_rng(run), taste, days, networks) for run in range(runs)
             )
-            what = (
+            title = (
                 f"{CROWD} cookies of {CROWD_EACH} votes, of {days:>2} days and {networks:>3} networks, "
                 f"tastes {taste:<4}"
             )
-            missed += printed(what, [reviewed(*arena) for arena in arenas])
+            missed += print_means(title, [reviewed(*arena) for arena in arenas])
         for honest, riggers, each in ACCOUNTS:
             arenas = [
                 colluding(np.random.default_rng(run), taste, honest, riggers, each)
                 for run in range(runs)
             ]
-            what = f"{riggers} accounts of {each} votes, {honest} honest ones of 100, tastes {taste:<4}"
-            missed += printed(what, [reviewed(arena, ()) for arena in arenas])
+            title = f"{riggers} accounts of {each} votes, {honest} honest ones of 100, tastes {taste:<4}"
+            missed += print_means(title, [reviewed(arena, ()) for arena in arenas])
         for voters, each in ((500, 10), (130, 50)):
             arenas = (
                 with_class(np.random.default_rng(run), taste, voters, each) for run in range(runs)
             )
-            what = f"{voters} honest voters of {each} votes, {CLASS} of them a class, tastes {taste:<4}"
-            missed += printed(what, [reviewed(*arena) for arena in arenas])
+            title = f"{voters} honest voters of {each} votes, {CLASS} of them a class, tastes {taste:<4}"
+            missed += print_means(title, [reviewed(*arena) for arena in arenas])
     return missed
 
 
-def timed() -> None:
-    """Print how long a review of a million votes takes, and how much of that crowds do."""
+def print_times() -> None:
+    """Prints the seconds that a review of a million votes takes, and those of its parts."""
     rng = np.random.default_rng(0)
     voters = REVIEWED // REVIEWED_EACH
     choices = drawn(rng, REVIEWED, 0, REVIEWED_EACH, TASTES[1])
@@ -257,7 +271,7 @@ def timed() -> None:
 
 
 def main(words: Sequence[str] = ()) -> int:
-    """Print the honest voters and the riggers flagged; return 1 if too many honest voters were."""
+    """Prints the shares of honest voters and riggers that are flagged; returns 1 if a target was missed."""
     parser = ArgumentParser("python -m perf.fraud")
     parser.add_argument("--runs", type=int, default=RUNS)
     runs = parser.parse_args(words).runs
@@ -265,11 +279,11 @@ def main(words: Sequence[str] = ()) -> int:
     print(f"{HONEST} honest votes an arena, {runs} arenas")
     for each in (10, EACH, 200):
         for taste in TASTES:
-            out = sum(
-                len(flagged(drawn(np.random.default_rng(run), HONEST, 0, each, taste)))
-                for run in range(runs)
+            arenas = (
+                drawn(np.random.default_rng(run), HONEST, 0, each, taste) for run in range(runs)
             )
-            share = out / (runs * HONEST // each)
+            count = sum(len(flagged(choices)) for choices in arenas)
+            share = count / (runs * HONEST // each)
             missed += share > MOST_HONEST
             print(
                 f"honest voters of {each:>3} votes, tastes {taste:<4}: {share:.2%} flagged (target 0.2%)",
@@ -282,10 +296,10 @@ def main(words: Sequence[str] = ()) -> int:
             for run in range(runs):
                 rng = np.random.default_rng(run)
                 honest = drawn(rng, HONEST, 0, taste=taste)
-                whole = together(honest, rigged(rng, rig))
-                out = flagged(whole)
-                caught += int((out >= FIRST_RIGGER).sum())
-                counted = whole.take(~np.isin(whole.voter, out))
+                choices = together(honest, rigged(rng, rig))
+                voters_out = flagged(choices)
+                caught += int((voters_out >= FIRST_RIGGER).sum())
+                counted = choices.take(~np.isin(choices.voter, voters_out))
                 moved = max(moved, int(np.abs(places(counted) - places(honest)).max()))
             share = caught / (runs * RIGGED // EACH)
             print(
@@ -293,7 +307,7 @@ def main(words: Sequence[str] = ()) -> int:
                 flush=True,
             )
     missed += together_against_one(max(1, runs // 4))
-    timed()
+    print_times()
     return int(missed > 0)
 
 

@@ -1,11 +1,12 @@
 """Overhead of live battles over asking the models directly: `python -m perf.live`.
 
-Two endpoints stream the same text, each at its own pace. Rounds alternate: both models asked directly, side by side,
-then a battle of both through the app as a page sees it (server-sent events). Time to the first words is compared with
-that of the slower of the round's two direct calls, or with the longest delay that is drawn before both begin; words per
-second with the slower call's. The targets are at most 50 ms and 10 % more. Then
-20 battles run at once while a visitor votes in another tab (p95 under 100 ms). That closing a tab stops its generations
-is checked by a test of the full counts.
+Two endpoints stream the same text, each at its own pace. In each round both models are first asked directly, side by
+side, and then in a battle through the app, as a page receives it (server-sent events). A battle's time to the first
+words may be 50 ms longer than that of the slower direct call, or than the longest delay that the app draws if that is
+longer; its words per second may be 10% fewer than those of the slower call.
+
+Then 20 battles run at once while a visitor votes in another tab (p95 under 100 ms). That closing a tab stops its
+generations is checked by a soak test.
 """
 
 import asyncio
@@ -37,110 +38,117 @@ TEXT = (
     * 3
 )
 FIRST_TARGET = 0.05
+"""Most seconds that a battle adds to the time to the first words."""
 PACE_TARGET = 0.10
+"""Largest share of the words per second that a battle may lose."""
 VOTE_TARGET = 0.100
+"""Most seconds of 95% of the votes."""
 
 
-class Heard(NamedTuple):
-    """Seconds from the question to the first words, and words per second from then on."""
+class Pace(NamedTuple):
+    """The pace of one reply."""
 
     first: float
-    pace: float
+    """Seconds from the question to the first words."""
+    rate: float
+    """Words per second after the first words."""
 
 
-def heard(began: float, times: Sequence[float], words: int) -> Heard:
-    """Return the timing of this many words, from the times at which more of them arrived."""
-    return Heard(times[0] - began, (words - 1) / (times[-1] - times[0]))
+def reply_pace(start: float, times: Sequence[float], words: int) -> Pace:
+    """Returns the pace of a reply of so many words, from the times at which some of them arrived."""
+    return Pace(times[0] - start, (words - 1) / (times[-1] - times[0]))
 
 
-async def direct(vlm: VLM) -> Heard:
-    """Ask a model directly; a word counts as complete when the next one begins."""
-    began = time.perf_counter()
+async def ask_directly(vlm: VLM) -> Pace:
+    """Asks a model directly; a word counts as complete when the next one begins."""
+    start = time.perf_counter()
     times = []
     words = WordBuffer()
-    async with aclosing(
-        vlm.stream([Turn("user", "Go on.", (picture(),))], vlm.card.generation)
-    ) as pieces:
+    turns = [Turn("user", "Go on.", (picture(),))]
+    async with aclosing(vlm.stream(turns, vlm.card.generation)) as pieces:
         async for piece in pieces:
             words.add(piece)
             if len(words):
                 times.append(time.perf_counter())
-    return heard(began, times, len(TEXT.split()))
+    return reply_pace(start, times, len(TEXT.split()))
 
 
-async def battle(visitor: Visitor) -> Heard:
-    """Start a battle and watch it as a page does."""
+async def run_battle(visitor: Visitor) -> Pace:
+    """Starts a battle and watches it to its end as a page does."""
     image = await visitor.upload(picture())
-    began = time.perf_counter()
+    start = time.perf_counter()
     times = []
-    begun = await visitor.post("/live/battles", {"instruction": "Go on.", "images": [image]})
-    async with visitor.watching(f"/live/battles/{begun['battle']}") as messages:
+    started = await visitor.post("/live/battles", {"instruction": "Go on.", "images": [image]})
+    async with visitor.watching(f"/live/battles/{started['battle']}") as messages:
         async for message in messages:
             if message["kind"] == "words" and message["sides"]["a"].get("added"):
                 times.append(time.perf_counter())
-    return heard(began, times, len(TEXT.split()))
+    return reply_pace(start, times, len(TEXT.split()))
 
 
 async def compare(address: str, vlms: Sequence[VLM]) -> None:
-    """Alternate direct calls and battles; print the medians of what a battle adds."""
-    first = []
-    pace = []
-    slower = []
+    """Alternates direct calls and battles; prints the median pace of the slower call and what a battle adds to it."""
+    slower_calls = []
+    added_seconds = []
+    lost_rates = []
+    longest_delay = DELAY_SECONDS[1]
     async with Visitor(address) as visitor:
         for _ in range(ROUNDS):
-            alone = await asyncio.gather(*map(direct, vlms))
-            shown = await battle(visitor)
-            slower.append(Heard(max(one.first for one in alone), min(one.pace for one in alone)))
-            first.append(shown.first - max(slower[-1].first, DELAY_SECONDS[1]))
-            pace.append(1 - shown.pace / slower[-1].pace)
-    late = statistics.median(first)
-    slow = statistics.median(pace)
-    told = f"{statistics.median(one.first for one in slower) * 1000:.0f} ms"
-    said = f"{statistics.median(one.pace for one in slower):.1f} words/s"
+            calls = await asyncio.gather(*map(ask_directly, vlms))
+            battle = await run_battle(visitor)
+            slower = Pace(max(call.first for call in calls), min(call.rate for call in calls))
+            slower_calls.append(slower)
+            added_seconds.append(battle.first - max(slower.first, longest_delay))
+            lost_rates.append(1 - battle.rate / slower.rate)
+    first_ms = statistics.median(call.first for call in slower_calls) * 1000
+    rate = statistics.median(call.rate for call in slower_calls)
     print(
-        f"the slower of two direct calls: first whole word after {told}, {said} (medians of {ROUNDS} rounds)"
+        f"the slower of two direct calls: first whole word after {first_ms:.0f} ms, {rate:.1f} words/s "
+        f"(medians of {ROUNDS} rounds)"
     )
-    beyond = (
-        f"{late * 1000:+.0f} ms beyond the longest delay drawn (target +{FIRST_TARGET * 1000:.0f})"
+    added_ms = statistics.median(added_seconds) * 1000
+    lost = statistics.median(lost_rates)
+    print(
+        f"a battle: first words {added_ms:+.0f} ms beyond the longest delay drawn "
+        f"(target +{FIRST_TARGET * 1000:.0f}), words per second {-lost:+.1%} (target -{PACE_TARGET:.0%})",
+        flush=True,
     )
-    print(f"a battle: first words {beyond}, ", end="")
-    print(f"words per second {-slow:+.1%} (target -{PACE_TARGET:.0%})", flush=True)
 
 
-async def crowd(address: str, number: int, leave: threading.Event) -> None:
-    """Run this many battles at once until `leave` is set."""
+async def run_battles(address: str, number: int, stop: threading.Event) -> None:
+    """Runs this many battles at once until `stop` is set."""
 
     async def tab() -> None:
         async with Visitor(address) as visitor:
             while True:
-                await battle(visitor)
+                await run_battle(visitor)
 
     tabs = [asyncio.create_task(tab()) for _ in range(number)]
-    await asyncio.to_thread(leave.wait)
-    for one in tabs:
-        one.cancel()
+    await asyncio.to_thread(stop.wait)
+    for task in tabs:
+        task.cancel()
     await asyncio.gather(*tabs, return_exceptions=True)
 
 
-def votes_meanwhile(app: AppServer, server: OpenAIServer) -> None:
-    """Vote in another tab while battles run, and print how long a vote takes."""
+def vote_beside_battles(app: AppServer, server: OpenAIServer) -> None:
+    """Votes in another tab while battles run, and prints how long a vote takes."""
     times = []
-    leave = threading.Event()
-    others = threading.Thread(target=lambda: asyncio.run(crowd(app.address, BATTLES, leave)))
-    others.start()
+    stop = threading.Event()
+    battles = threading.Thread(target=lambda: asyncio.run(run_battles(app.address, BATTLES, stop)))
+    battles.start()
     while server.running < BATTLES:
         time.sleep(0.1)
     while len(times) < VOTES:
         with Voter(app.address) as voter:
             voter.load()
             for _ in range(min(10, VOTES - len(times))):
-                began = time.perf_counter()
+                start = time.perf_counter()
                 voter.choose("a")
-                times.append(time.perf_counter() - began)
+                times.append(time.perf_counter() - start)
                 voter.wait_out_undo()
                 voter.next()
-    leave.set()
-    others.join()
+    stop.set()
+    battles.join()
     ordered = sorted(times)
     p50, p95 = (ordered[int(share * len(ordered))] * 1000 for share in (0.5, 0.95))
     print(
@@ -149,7 +157,7 @@ def votes_meanwhile(app: AppServer, server: OpenAIServer) -> None:
 
 
 def main() -> None:
-    """Start two endpoints and the app, measure, print."""
+    """Starts two endpoints and the app, measures, and prints."""
     texts = {"fast": TEXT, "slow": TEXT}
     with (
         tempfile.TemporaryDirectory() as name,
@@ -160,13 +168,9 @@ def main() -> None:
             path = catalogue(folder, card("Fast", "fast", fast), card("Slow", "slow", slow))
             app = AppServer(folder / "data", MODELS=path, LIVE_AT_ONCE="200")
             try:
-                asyncio.run(
-                    compare(
-                        app.address,
-                        [ApiVLM(one) for one in read_catalogue(Path(path), secret).cards],
-                    )
-                )
-                votes_meanwhile(app, slow)
+                cards = read_catalogue(Path(path), secret).cards
+                asyncio.run(compare(app.address, [ApiVLM(model_card) for model_card in cards]))
+                vote_beside_battles(app, slow)
             finally:
                 app.stop()
 

@@ -1,8 +1,8 @@
 """Memory that strangers leave behind: `python -m perf.memory [REQUESTS]`.
 
 28 uploads of 16 MB, whose answers, columns or options are long and different each time, are read and priced. A minute
-after the last one the server and what it started have to hold less than 400 MB, and as much after 10,000 ordinary
-requests, give or take a tenth.
+after the last one the server and its child processes must hold less than 400 MB, and after 10,000 ordinary requests at
+most a tenth more.
 """
 
 import asyncio
@@ -26,25 +26,27 @@ from tests.support.servers import AppServer
 UPLOADS = 28
 REQUESTS = 10_000
 TARGET = 400_000_000
-LEAVES_SECONDS = 3.0
-"""How long an attacker waits for an answer."""
+"""Bytes."""
+PATIENCE_SECONDS = 3.0
+"""Seconds that an attacker waits for an answer."""
 REST_SECONDS = 60.0
 SIZE = 15_800_000
-ORDINARY = ("/", "/results", "/healthz", "/score", "/config", "/task-map", "/boards/board.csv")
+"""Bytes of an upload, of 16 MB that are allowed."""
+PATHS = ("/", "/results", "/healthz", "/score", "/config", "/task-map", "/boards/board.csv")
 
 
 def held(pid: int) -> int:
-    """Return the bytes that a server and the processes it started hold, what they share counted once."""
+    """Returns the bytes that a server and its child processes hold; shared memory counts once."""
     process = psutil.Process(pid)
     total = process.memory_info().rss
     for child in process.children(recursive=True):
-        with suppress(psutil.NoSuchProcess):  # it has just ended
+        with suppress(psutil.NoSuchProcess):  # a child may have just ended
             total += child.memory_full_info().uss
     return total
 
 
 def hostile(number: int) -> tuple[str, bytes]:
-    """Return the name and content of one upload: long answers, long names of columns, or long options."""
+    """Returns the name and content of one upload: long answers, long names of columns, or long options."""
     if number % 4 == 1:
         names = [f"{number} {column} {'name ' * 190_000}" for column in range(14)]
         head = ",".join(["index", "question", "A", "answer", "prediction", *names])
@@ -56,6 +58,7 @@ def hostile(number: int) -> tuple[str, bytes]:
 
 
 async def attack(attacker: Attacker) -> None:
+    """Uploads hostile files, and has them read and priced."""
     form = {
         "benchmark": BENCHMARKS["mm-vet"].name,
         "judge": "My own key",
@@ -67,59 +70,64 @@ async def attack(attacker: Attacker) -> None:
     }
     for number in range(UPLOADS):
         cookie, token = await attacker.upload(*hostile(number))
-        sent = {**form, "upload-token": token}
+        values = {**form, "upload-token": token}
         for event in ("on_arrived", PRICED):
-            asked = attacker.page.call(event, attacker.headers(cookie), **sent)
+            call = attacker.page.call(event, attacker.headers(cookie), **values)
             with suppress(TimeoutError):
-                await asyncio.wait_for(attacker.tell(asked), LEAVES_SECONDS)
+                await asyncio.wait_for(attacker.count(call), PATIENCE_SECONDS)
 
 
-async def ordinary(client: httpx.AsyncClient, first: int, last: int) -> None:
-    """Send requests of visitors from many networks, eight at a time."""
+async def visit(client: httpx.AsyncClient, first: int, last: int) -> None:
+    """Sends the requests with these numbers (without the last), from many networks, eight at a time."""
 
     async def line(start: int) -> None:
         for number in range(first + start, last, 8):
             headers = {"x-forwarded-for": f"12.{number % 200}.{number // 200 % 200}.7"}
-            await client.get(ORDINARY[number % len(ORDINARY)], headers=headers)
+            await client.get(PATHS[number % len(PATHS)], headers=headers)
 
     await asyncio.gather(*map(line, range(8)))
 
 
 async def measure(server: AppServer, requests: int) -> list[int]:
-    """Print what is held before, after and at rest, and during ordinary requests; return the last of these."""
-    pid = server.process.pid or 0
-    sent = Counter[int]()
+    """Prints the memory before, after and a minute after the uploads, and while ordinary visitors come.
 
-    def told(when: str) -> int:
-        print(f"{when:<40} {held(pid) / 1e6:7,.0f} MB", flush=True)
-        return held(pid)
+    Returns it in bytes a minute after the uploads, and after each fifth of the ordinary requests.
+    """
+    pid = server.process.pid or 0
+    statuses = Counter[int]()
+
+    def print_held(when: str) -> int:
+        size = held(pid)
+        print(f"{when:<40} {size / 1e6:7,.0f} MB", flush=True)
+        return size
 
     async with http_client(server.port) as client:
         page = Page(client, (await client.get("/config")).json())
-        await ordinary(client, 0, 200)
-        told("after 200 requests")
-        began = time.monotonic()
-        await attack(Attacker(page, server.port, sent))
-        told(f"after {UPLOADS} uploads in {time.monotonic() - began:.0f} s")
+        await visit(client, 0, 200)
+        print_held("after 200 requests")
+        start = time.monotonic()
+        await attack(Attacker(page, server.port, statuses))
+        print_held(f"after {UPLOADS} uploads in {time.monotonic() - start:.0f} s")
         await asyncio.sleep(REST_SECONDS)
-        rested = [told(f"{REST_SECONDS:.0f} s later")]
+        sizes = [print_held(f"{REST_SECONDS:.0f} s later")]
         for part in range(5):
             end = requests * (part + 1) // 5
-            await ordinary(client, requests * part // 5, end)
-            rested.append(told(f"after {end:,} ordinary requests"))
-    print(f"answers by status: {json.dumps(sent)}; load {os.getloadavg()[0]:.1f}")
-    return rested
+            await visit(client, requests * part // 5, end)
+            sizes.append(print_held(f"after {end:,} ordinary requests"))
+    print(f"answers by status: {json.dumps(statuses)}; load {os.getloadavg()[0]:.1f}")
+    return sizes
 
 
 def main(requests: int = REQUESTS) -> int:
+    """Measures, prints, and returns 1 if a target was missed."""
     with tempfile.TemporaryDirectory() as folder:
         server = AppServer(Path(folder) / "data", TRUSTED_HOPS="1")
         try:
-            rested = asyncio.run(measure(server, requests))
+            sizes = asyncio.run(measure(server, requests))
         finally:
             server.stop()
-    is_flat = rested[-1] < 1.1 * max(rested[:3])
-    return int(rested[0] > TARGET or not is_flat)
+    is_flat = sizes[-1] < 1.1 * max(sizes[:3])
+    return int(sizes[0] > TARGET or not is_flat)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 """Pages over a slow line: `python -m perf.page [--before REVISION]`.
 
 Chromium, at 1.6 Mbps down, 0.75 Mbps up and 150 ms, opens `/` of a fresh server with the demo bank: with an empty
-cache and with a warm one, at 1280 and 390 pixels, and at 390 with a processor four times slower. Counted until a vote
-is possible (the button A there and open, on a phone there, and every picture decoded): seconds, requests, bytes over
-the line without pictures and of pictures alone; and the layout shift of the first seconds. Then voters go on, and the
-time from the key to the next battle with its decoded pictures is taken. Then the pages that are read
-(`perf/_reading.py`), with an empty cache. Beside them stand a page of Gradio with one button, and another revision of
-this project.
+cache and with a warm one, at 1280 and 390 pixels, and at 390 with a processor four times slower. Seconds, requests, and
+bytes of pictures and of all else are counted until a vote is possible: every picture is decoded and the button A is
+shown, on a desktop also enabled. Layout shift is counted for the first seconds. Then voters go on, and the time from
+the click to the next battle with its decoded pictures is measured. Then the pages to read (`perf/_reading.py`) are
+opened with an empty cache. Beside them stand a page of Gradio with one button, and another revision of this project.
 """
 
 import argparse
@@ -19,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
@@ -34,13 +33,15 @@ SLOW_PROCESSOR = 4
 DESK = 1280
 PHONE = 390
 COLD = 1.2
+"""Most seconds until a vote is possible."""
 SLOW = 1.6
-"""Most seconds until a vote is possible with an empty cache; on the slow processor."""
+"""The same on the slow processor."""
 REQUESTS = 12
 SHIFT = 0.05
 PICTURES = 120
+"""Most requests, layout shift, and kB of a battle's pictures."""
 NEXT_MS = 100
-"""Most requests, layout shift and kB of a battle's pictures with an empty cache; ms to the next battle."""
+"""Most milliseconds to the next battle."""
 ROUNDS = 3
 BATTLES = 6
 SETTLED_MS = 3000
@@ -55,7 +56,8 @@ _VOTE_POSSIBLE = """() => {
   const button = document.querySelector('#choose-a');
   const pictures = [...document.querySelectorAll('.enlarge img')];
   const isThere = button && button.offsetParent && (innerWidth < 700 || !button.disabled);
-  return isThere && pictures.length && pictures.every((one) => one.complete && one.naturalWidth) && performance.now();
+  const isDecoded = (picture) => picture.complete && picture.naturalWidth;
+  return isThere && pictures.length && pictures.every(isDecoded) && performance.now();
 }"""
 _SHIFTS = """window.shift = 0;
 new PerformanceObserver((list) => {
@@ -64,10 +66,14 @@ new PerformanceObserver((list) => {
 _BUTTON_SHOWN = "() => document.querySelector('button.lg')?.offsetParent && performance.now()"
 _NEXT = """() => new Promise((done) => {
   const battle = () => document.querySelector('.enlarge img').src;
-  const was = battle(), begun = performance.now();
+  const before = battle();
+  const start = performance.now();
   const pictures = () => [...document.querySelectorAll('.enlarge img')];
-  const decoded = () => pictures().every((one) => one.complete && one.naturalWidth);
-  const look = () => (battle() !== was && decoded() ? done(performance.now() - begun) : requestAnimationFrame(look));
+  const decoded = () => pictures().every((picture) => picture.complete && picture.naturalWidth);
+  const look = () => {
+    if (battle() !== before && decoded()) done(performance.now() - start);
+    else requestAnimationFrame(look);
+  };
   document.querySelector('#next').click();
   look();
 })"""
@@ -75,39 +81,37 @@ _NEXT = """() => new Promise((done) => {
 
 @dataclass
 class Visit:
-    """What one opening of a page cost."""
+    """The cost of opening a page."""
 
     seconds: float = 0
     requests: int = 0
     others: int = 0
-    """Bytes over the line that are no pictures."""
+    """Bytes of all but pictures over the line."""
     pictures: int = 0
+    """Bytes of pictures over the line."""
     shift: float = 0.0
     _kinds: dict[str, str] = field(default_factory=dict)
+    """Kinds of the counted requests, by their ids."""
     _is_over: bool = False
 
     def watch(self, cdp: Any) -> None:
-        """Count what comes over the line from now on."""
-        cdp.on("Network.responseReceived", self._began)
-        cdp.on("Network.loadingFinished", self._ended)
+        """Counts requests and bytes from now on."""
+        cdp.on("Network.responseReceived", self._on_response)
+        cdp.on("Network.loadingFinished", self._on_finished)
 
     def stop(self) -> None:
         self._is_over = True
 
-    def _began(self, event: Any) -> None:
-        if self._is_over:
+    def _on_response(self, event: Any) -> None:
+        response = event["response"]
+        if self._is_over or not response["url"].startswith("http") or response.get("fromDiskCache"):
             return
-        if event["response"]["url"].startswith("http") and not event["response"].get(
-            "fromDiskCache"
-        ):
-            self._kinds[event["requestId"]] = event["type"]
-            self.requests += 1
-            self._count(
-                event["type"],
-                event["response"]["encodedDataLength"] if event["type"] == "EventSource" else 0,
-            )
+        self._kinds[event["requestId"]] = event["type"]
+        self.requests += 1
+        if event["type"] == "EventSource":  # it never finishes
+            self._count(event["type"], response["encodedDataLength"])
 
-    def _ended(self, event: Any) -> None:
+    def _on_finished(self, event: Any) -> None:
         if event["requestId"] in self._kinds and not self._is_over:
             self._count(self._kinds[event["requestId"]], event["encodedDataLength"])
 
@@ -122,12 +126,12 @@ class Visit:
         return f"{self.seconds:5.2f} s, {self.requests:2} requests, {sizes}, shift {self.shift:.3f}"
 
 
-def opened(
+def open_page(
     page: Page, address: str, ready: str, slowness: int = 1, is_whole: bool = False
 ) -> Visit:
-    """Open an address over the slow line; return what it cost until it was ready.
+    """Opens an address over the slow line; returns its cost until the script `ready` gives a time.
 
-    `is_whole`: count all that it asks for.
+    `is_whole`: requests and bytes after that moment count too.
     """
     visit = Visit()
     cdp = page.context.new_cdp_session(page)
@@ -147,20 +151,20 @@ def opened(
 
 @contextmanager
 def new_page(browser: Browser, width: int) -> Iterator[Page]:
-    """Open a page of somebody who was never here."""
+    """Opens a page of a new visitor."""
     context = browser.new_context(viewport={"width": width, "height": 844})
     yield context.new_page()
     context.close()
 
 
 def next_page(context: BrowserContext, page: Page) -> Page:
-    """Return another page of the same visitor, whose cache is warm."""
+    """Returns another page of the same visitor, whose cache is warm."""
     page.close()
     return context.new_page()
 
 
 def next_battles(page: Page, battles: int) -> list[float]:
-    """Vote and go on; return the milliseconds from the key to each next battle."""
+    """Votes and goes on; returns the milliseconds from the click to each next battle."""
     times = []
     for _ in range(battles):
         page.wait_for_function("() => !document.querySelector('#choose-a').disabled")
@@ -168,7 +172,7 @@ def next_battles(page: Page, battles: int) -> list[float]:
         page.wait_for_timeout(700)
         page.keyboard.press("n")
         page.wait_for_selector("#next:visible")
-        page.wait_for_load_state("networkidle")  # the names are read meanwhile
+        page.wait_for_load_state("networkidle")  # the next battle arrives while the names are read
         page.wait_for_timeout(1500)
         times.append(page.evaluate(_NEXT))
     return times
@@ -176,20 +180,20 @@ def next_battles(page: Page, battles: int) -> list[float]:
 
 @contextmanager
 def revision_of(revision: str, folder: Path) -> Iterator[Path]:
-    """Check out another revision of this project."""
-    place = folder / "before"
+    """Checks out another revision of this project."""
+    tree = folder / "before"
     subprocess.run(
-        ["git", "worktree", "add", "-q", "--detach", place, revision], cwd=ROOT, check=True
+        ["git", "worktree", "add", "-q", "--detach", tree, revision], cwd=ROOT, check=True
     )
     try:
-        yield place
+        yield tree
     finally:
-        subprocess.run(["git", "worktree", "remove", "--force", place], cwd=ROOT, check=True)
+        subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
 
 
 @contextmanager
 def one_button(folder: Path) -> Iterator[str]:
-    """Serve Gradio's page with one button, and return its address."""
+    """Serves Gradio's page with one button, and returns its address."""
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-c", _ONE_BUTTON, str(port)], cwd=folder, stdout=subprocess.DEVNULL
@@ -209,116 +213,133 @@ def one_button(folder: Path) -> Iterator[str]:
 
 
 def median(visits: list[Visit]) -> Visit:
-    """Return the visit of median seconds."""
-    return sorted(visits, key=lambda one: one.seconds)[len(visits) // 2]
+    """Returns the visit of median seconds."""
+    return sorted(visits, key=lambda visit: visit.seconds)[len(visits) // 2]
 
 
-CASES = {
-    "1280, cold": (DESK, 1),
-    "390, cold": (PHONE, 1),
-    "390, slow processor": (PHONE, SLOW_PROCESSOR),
-}
+class Case(NamedTuple):
+    """A kind of visitor, with an empty and then with a warm cache."""
+
+    cold: str
+    warm: str
+    width: int
+    slowness: int
+    """Times that the processor is slower."""
 
 
-def measured(
+CASES = (
+    Case("1280, cold", "1280, warm", DESK, 1),
+    Case("390, cold", "390, warm", PHONE, 1),
+    Case("390, slow processor", "390, slow processor, warm", PHONE, SLOW_PROCESSOR),
+)
+
+
+def measure(
     browser: Browser, app: Path, folder: Path, rounds: int, battles: int
 ) -> tuple[dict[str, Visit], list[float]]:
-    """Visit the app of a revision; return the visit of median seconds in each case, and the times to next battles."""
+    """Visits the app of a revision.
+
+    Returns the visit of median seconds in each case, and the milliseconds to each next battle.
+    """
     visits: dict[str, list[Visit]] = {}
     times: list[float] = []
     server = AppServer(folder, app)
     try:
         for _ in range(rounds):
-            for case, (width, slowness) in CASES.items():
-                with new_page(browser, width) as page:
-                    visits.setdefault(case, []).append(
-                        opened(page, server.address, _VOTE_POSSIBLE, slowness)
-                    )
+            for case in CASES:
+                with new_page(browser, case.width) as page:
+                    cold = open_page(page, server.address, _VOTE_POSSIBLE, case.slowness)
+                    visits.setdefault(case.cold, []).append(cold)
                     page = next_page(page.context, page)
-                    warm = opened(page, server.address, _VOTE_POSSIBLE, slowness)
-                    visits.setdefault(
-                        case.replace("cold", "warm").replace("processor", "processor, warm"), []
-                    ).append(warm)
-                    if width == DESK:
+                    warm = open_page(page, server.address, _VOTE_POSSIBLE, case.slowness)
+                    visits.setdefault(case.warm, []).append(warm)
+                    if case.width == DESK:
                         times += next_battles(page, battles)
     finally:
         server.stop()
-    return {case: median(found) for case, found in visits.items()}, times
+    return {name: median(of_case) for name, of_case in visits.items()}, times
 
 
 def read_pages(browser: Browser, app: Path, folder: Path, rounds: int) -> dict[str, Visit]:
-    """Visit the pages that are read of a revision; return the visit of median seconds of each, at two widths."""
+    """Visits a revision's pages to read; returns the visit of median seconds of each, at two widths."""
     server = AppServer(folder, app)
     visits: dict[str, Visit] = {}
     try:
-        for name, (path, words) in _reading.filled(app, folder).items():
+        for name, (path, words) in _reading.fill_with(app, folder).items():
             for width in (DESK, PHONE):
-                found = []
+                page_visits = []
                 for _ in range(rounds):
                     with new_page(browser, width) as page:
+                        address = server.address + path
                         ready = _reading.ready(words)
-                        found.append(opened(page, server.address + path, ready, is_whole=True))
-                visits[f"{name}, {width}"] = median(found)
+                        page_visits.append(open_page(page, address, ready, is_whole=True))
+                visits[f"{name}, {width}"] = median(page_visits)
     finally:
         server.stop()
     return visits
 
 
 def main(rounds: int = ROUNDS, battles: int = BATTLES, before: str = "") -> int:
-    """Print the table; return 1 if a target was missed."""
+    """Prints the table; returns 1 if a target was missed."""
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         browser = chromium(playwright)
-        rows, times = measured(browser, ROOT / "app.py", folder / "data", rounds, battles)
-        for case, visit in rows.items():
+        votes, times = measure(browser, ROOT / "app.py", folder / "data", rounds, battles)
+        for case, visit in votes.items():
             print(f"{case:26} {visit}")
         print(
             f"{'next battle':26} median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms"
         )
         with one_button(folder) as address:
-            button = []
+            button_visits = []
             for _ in range(rounds):
                 with new_page(browser, DESK) as page:
-                    button.append(opened(page, address, _BUTTON_SHOWN))
-        print(f"{'Gradio, one button':26} {median(button)}")
-        read = read_pages(browser, ROOT / "app.py", folder / "read", rounds)
-        for case, visit in read.items():
+                    button_visits.append(open_page(page, address, _BUTTON_SHOWN))
+        print(f"{'Gradio, one button':26} {median(button_visits)}")
+        reading = read_pages(browser, ROOT / "app.py", folder / "read", rounds)
+        for case, visit in reading.items():
             print(f"{case:26} {visit}")
         if before:
-            with revision_of(before, folder) as place:
-                others, _ = measured(browser, place / "app.py", folder / "other", rounds, battles=0)
-                others |= read_pages(browser, place / "app.py", folder / "other-read", rounds)
-            for case, visit in others.items():
+            with revision_of(before, folder) as tree:
+                visits, _ = measure(browser, tree / "app.py", folder / "other", rounds, battles=0)
+                visits |= read_pages(browser, tree / "app.py", folder / "other-read", rounds)
+            for case, visit in visits.items():
                 print(f"{before} {case:{25 - len(before)}} {visit}")
         browser.close()
-    missed = [*missed_targets(rows, times), *missed_of_reading(read)]
+    missed = [*missed_targets(votes, times), *missed_reading_targets(reading)]
     print(f"missed: {', '.join(missed)}" if missed else "every target is met")
     return int(bool(missed))
 
 
-def missed_targets(rows: dict[str, Visit], times: list[float]) -> list[str]:
-    missed = []
-    for case, visit in rows.items():
-        most = SLOW if "slow" in case else COLD
-        missed += [f"{case}: seconds"] * (visit.seconds > most)
-        missed += [f"{case}: requests"] * (visit.requests > REQUESTS)
-        missed += [f"{case}: shift"] * (visit.shift > SHIFT)
-        missed += [f"{case}: pictures"] * (visit.pictures > 1000 * PICTURES)
-    return missed + ["next battle"] * (statistics.median(times) > NEXT_MS)
+def missed_targets(votes: dict[str, Visit], times: list[float]) -> list[str]:
+    """Returns the names of the targets that visits to vote missed; `times` are the ms to each next battle."""
+    is_missed = {"next battle": statistics.median(times) > NEXT_MS}
+    for case, visit in votes.items():
+        most_seconds = SLOW if "slow" in case else COLD
+        is_missed |= {
+            f"{case}: seconds": visit.seconds > most_seconds,
+            f"{case}: requests": visit.requests > REQUESTS,
+            f"{case}: shift": visit.shift > SHIFT,
+            f"{case}: pictures": visit.pictures > 1000 * PICTURES,
+        }
+    return [name for name, missed in is_missed.items() if missed]
 
 
-def missed_of_reading(rows: dict[str, Visit]) -> list[str]:
-    missed = []
-    for case, visit in rows.items():
-        missed += [f"{case}: seconds"] * (visit.seconds > _reading.SECONDS)
-        missed += [f"{case}: requests"] * (visit.requests > _reading.REQUESTS)
-        missed += [f"{case}: shift"] * (visit.shift > _reading.SHIFT)
-    return missed
+def missed_reading_targets(reading: dict[str, Visit]) -> list[str]:
+    """Returns the names of the targets that visits to pages to read missed."""
+    is_missed = {}
+    for case, visit in reading.items():
+        is_missed |= {
+            f"{case}: seconds": visit.seconds > _reading.SECONDS,
+            f"{case}: requests": visit.requests > _reading.REQUESTS,
+            f"{case}: shift": visit.shift > _reading.SHIFT,
+        }
+    return [name for name, missed in is_missed.items() if missed]
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--before", default="", metavar="REVISION", help="measured beside this one")
-    chosen = parser.parse_args()
-    sys.exit(main(chosen.rounds, before=chosen.before))
+    options = parser.parse_args()
+    sys.exit(main(options.rounds, before=options.before))

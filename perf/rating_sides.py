@@ -1,8 +1,7 @@
-"""Rating process: one side of `perf.ratings`, which loads the votes, runs tasks on request and reports their time.
+"""One side of `perf.ratings`: a process that loads the votes, runs rating tasks on request and reports their cost.
 
 Each line on stdin names a task; each reply is a line of JSON: seconds, CPU seconds, growth of peak memory in megabytes,
-and the ratings by model. It runs in a peer's own environment, so it imports nothing of the project except for the side
-"ours".
+and the ratings by model. It runs in a peer's own environment, so it imports the project only for the side "ours".
 """
 
 import ast
@@ -20,12 +19,14 @@ from typing import NamedTuple
 import numpy as np
 
 Task = Callable[[], dict[str, float] | None]
+"""Rates all votes and returns the ratings by model; None for a task with several boards."""
 OUTCOMES = ("model_a", "model_b", "tie", "tie (bothbad)")
 ROUNDS = 1000
+"""Bootstrap samples of FastChat's intervals."""
 
 
 class Battles:
-    """Votes as codes, as names and as a data frame."""
+    """Votes as codes and as names."""
 
     def __init__(self, path: Path) -> None:
         columns = np.load(path)
@@ -39,13 +40,13 @@ class Battles:
         self.winners = [OUTCOMES[code] for code in self.outcome.tolist()]
 
     def frame(self):
-        """Return the votes as FastChat reads them, with dtype object (pandas' own strings are slower)."""
+        """Returns the votes as FastChat's data frame, with dtype object (pandas' own strings are slower)."""
         columns = {"model_a": self.names_a, "model_b": self.names_b, "winner": self.winners}
         return import_module("pandas").DataFrame(columns, dtype=object)
 
 
 def ours(battles: Battles, _: str) -> dict[str, Task]:
-    """Return this project's tasks by name."""
+    """Returns this project's tasks by name."""
     from arena.ratings import bradley_terry as fitting
     from arena.ratings import intervals
     from arena.ratings import votes as ratings
@@ -83,28 +84,28 @@ def ours(battles: Battles, _: str) -> dict[str, Task]:
 
 
 def fastchat_release(battles: Battles, _: str) -> dict[str, Task]:
-    """Return FastChat 0.2.36's functions, cut out of its file, whose other imports are not needed here."""
+    """Returns FastChat 0.2.36's tasks; its functions are cut out of their file, as its imports are not installed."""
     spec = import_module("importlib.util").find_spec("fastchat")
     path = Path(spec.submodule_search_locations[0]) / "serve" / "monitor" / "elo_analysis.py"
     functions: list[ast.stmt] = [
         node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)
     ]
-    space = {
+    namespace = {
         "defaultdict": defaultdict,
         "np": np,
         "pd": import_module("pandas"),
         "math": import_module("math"),
     }
-    exec(compile(ast.Module(functions, []), str(path), "exec"), space)
+    exec(compile(ast.Module(functions, []), str(path), "exec"), namespace)
     frame = battles.frame()
     return {
-        "elo": lambda: dict(space["compute_elo"](frame)),
-        "bt": lambda: space["compute_elo_mle_with_tie"](frame).to_dict(),
+        "elo": lambda: dict(namespace["compute_elo"](frame)),
+        "bt": lambda: namespace["compute_elo_mle_with_tie"](frame).to_dict(),
     }
 
 
 def fastchat_newest(battles: Battles, checkout: str) -> dict[str, Task]:
-    """Return the functions of a FastChat checkout's rating_systems.py."""
+    """Returns the tasks of a FastChat checkout's rating_systems.py."""
     path = Path(checkout) / "fastchat" / "serve" / "monitor" / "rating_systems.py"
     spec = import_module("importlib.util").spec_from_file_location("rating_systems", path)
     module = import_module("importlib.util").module_from_spec(spec)
@@ -128,7 +129,7 @@ def fastchat_newest(battles: Battles, checkout: str) -> dict[str, Task]:
 
 
 def evalica(battles: Battles, _: str) -> dict[str, Task]:
-    """Return evalica's Elo and Bradley-Terry, on FastChat's scale."""
+    """Returns evalica's tasks, Elo and Bradley-Terry on FastChat's scale."""
     package = import_module("evalica")
     sides = (package.Winner.X, package.Winner.Y, package.Winner.Draw, package.Winner.Draw)
     winners = [sides[code] for code in battles.outcome.tolist()]
@@ -147,7 +148,7 @@ def evalica(battles: Battles, _: str) -> dict[str, Task]:
 
 
 def arena_rank(battles: Battles, _: str) -> dict[str, Task]:
-    """Return arena-rank's Bradley-Terry (with its sandwich intervals)."""
+    """Returns arena-rank's task, Bradley-Terry with its sandwich intervals."""
     package = import_module("arena_rank.models.bradley_terry")
     data = import_module("arena_rank.utils.data_utils")
     frame = battles.frame()
@@ -155,8 +156,8 @@ def arena_rank(battles: Battles, _: str) -> dict[str, Task]:
     def bt() -> dict[str, float]:
         dataset = data.PairDataset.from_pandas(frame)
         model = package.BradleyTerry(n_competitors=len(dataset.competitors))
-        found = model.compute_ratings_and_cis(dataset)
-        return dict(zip(found["competitors"], map(float, found["ratings"]), strict=True))
+        rated = model.compute_ratings_and_cis(dataset)
+        return dict(zip(rated["competitors"], map(float, rated["ratings"]), strict=True))
 
     return {"bt": bt}
 
@@ -170,8 +171,8 @@ SIDES = {
 }
 
 
-class Used(NamedTuple):
-    """Resources used so far by this process and its children."""
+class Usage(NamedTuple):
+    """Resources that this process and its children used so far."""
 
     seconds: float
     processor: float
@@ -180,25 +181,35 @@ class Used(NamedTuple):
     """Peak memory."""
 
 
-def used() -> Used:
-    of = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    processor = sum(one.ru_utime + one.ru_stime for one in of)
-    return Used(time.perf_counter(), processor, sum(one.ru_maxrss for one in of) / 1024)
+def usage() -> Usage:
+    """Returns the resources used up to now; `seconds` by a clock without a fixed start."""
+    processes = [
+        resource.getrusage(resource.RUSAGE_SELF),
+        resource.getrusage(resource.RUSAGE_CHILDREN),
+    ]
+    return Usage(
+        seconds=time.perf_counter(),
+        processor=sum(process.ru_utime + process.ru_stime for process in processes),
+        megabytes=sum(process.ru_maxrss for process in processes) / 1024,
+    )
 
 
 def main() -> None:
-    """Run tasks from stdin; the command line gives the side, the votes and the side's own argument."""
+    """Runs tasks from stdin; the command line gives the side, the votes and the side's own argument."""
     tasks = SIDES[sys.argv[1]](Battles(Path(sys.argv[2])), sys.argv[3])
     print(json.dumps(list(tasks)), flush=True)
     for line in sys.stdin:
-        before = used()
+        before = usage()
         with contextlib.redirect_stdout(sys.stderr):
             ratings = tasks[line.strip()]()
-        spent = (after - start for after, start in zip(used(), before, strict=True))
-        print(
-            json.dumps({**dict(zip(Used._fields, spent, strict=True)), "ratings": ratings}),
-            flush=True,
-        )
+        after = usage()
+        run = {
+            "seconds": after.seconds - before.seconds,
+            "processor": after.processor - before.processor,
+            "megabytes": after.megabytes - before.megabytes,
+            "ratings": ratings,
+        }
+        print(json.dumps(run), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,11 @@
 
 Every side runs in its own process, the peers in their own environments under ~/.cache, and the two sides of a task take
 turns; the ratio is of their medians. The ratio of CPU time, which a busy machine distorts less, is printed beside it.
+Each side's array operations use one thread, which is the peers' faster setting. FastChat's newest code is read from a
+checkout at FASTCHAT=; without one, the last release 0.2.36 replaces it where it can, and the output says so.
+
 Last come two commands that read a file of votes: ours, which writes a report with intervals and plots, may take at most
-2.5 times the CPU time of evalica's, which writes ratings.
-FastChat's newest code is read from a checkout at FASTCHAT=; without one, the last release 0.2.36 replaces it where it
-can, and the output says so. Each side's array operations use one thread, which is the peers' faster setting. `--small`
-uses a tenth of the votes and one round.
+2.5 times the CPU time of evalica's, which writes ratings. `--small` uses a tenth of the votes and one round.
 """
 
 import json
@@ -51,13 +51,14 @@ ENVIRONMENTS = {
 
 
 class Bar(NamedTuple):
-    """Our task, a peer's task, and the target speed-up `least`."""
+    """A comparison of our task with a peer's."""
 
     title: str
     ours: str
     peer: str
     theirs: str
     least: float | None
+    """The target: how many times as fast as the peer's task ours should be; None without a target."""
 
 
 BARS = (
@@ -90,9 +91,9 @@ BARS = (
 )
 COMMAND_VOTES = 100_000
 COMMAND_MOST = 2.5
-"""Most CPU time of our command, in times of evalica's."""
+"""Most CPU time of our command, over that of evalica's."""
 SLOW = 20.0
-"""A peer's task slower than this, in seconds, runs only once, and the output says so."""
+"""Seconds from which a peer's task runs only once; the output says so."""
 
 
 class Run(NamedTuple):
@@ -105,7 +106,7 @@ class Run(NamedTuple):
 
 
 class Side:
-    """Process that runs tasks: see `rating_sides`."""
+    """A process of `rating_sides` that runs tasks; `tasks` is empty if it could not start."""
 
     def __init__(self, name: str, python: Path, votes: Path) -> None:
         threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
@@ -125,23 +126,23 @@ class Side:
             text=True,
             env=environment,
         )
-        self.tasks: list[str] = json.loads(self._answer() or "[]")
+        self.tasks: list[str] = json.loads(self._read_line() or "[]")
 
-    def _answer(self) -> str:
+    def _read_line(self) -> str:
         assert self._process.stdout
         return self._process.stdout.readline()
 
     def run(self, task: str) -> Run:
         assert self._process.stdin
         print(task, file=self._process.stdin, flush=True)
-        return Run(**json.loads(self._answer()))
+        return Run(**json.loads(self._read_line()))
 
     def stop(self) -> None:
         self._process.communicate()
 
 
 def python_of(peer: str) -> Path | None:
-    """Return the Python of a peer's environment, creating it if needed; None if it cannot be installed."""
+    """Returns the Python of a peer's environment, creating it if needed; None if it cannot be installed."""
     if peer == "ours":
         return Path(sys.executable)
     name = RELEASE if peer == NEWEST else peer
@@ -149,101 +150,105 @@ def python_of(peer: str) -> Path | None:
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
         venv.create(folder, with_pip=True, clear=True)
-        wanted = ENVIRONMENTS[name]
-        for arguments in (wanted.packages, ("--no-deps", *wanted.bare) if wanted.bare else ()):
-            if (
-                arguments
-                and subprocess.run(
-                    [python, "-m", "pip", "install", "-q", *arguments], check=False
-                ).returncode
-            ):
+        environment = ENVIRONMENTS[name]
+        installs = [environment.packages]
+        if environment.bare:
+            installs.append(("--no-deps", *environment.bare))
+        for arguments in installs:
+            pip = subprocess.run([python, "-m", "pip", "install", "-q", *arguments], check=False)
+            if pip.returncode:
                 return None
         (folder / "ready").touch()
     return python
 
 
 def write_votes(path: Path, models: int, votes: int, seed: int) -> None:
-    """Write seeded votes: strengths normal with deviation 110; popular models and categories far more frequent."""
+    """Writes seeded votes: strengths normal with deviation 110; popular models and categories far more frequent."""
     coin = np.random.default_rng(seed)
     theta = coin.normal(0, 110, models) * np.log(10) / 400
     popularity = coin.permutation(1 / np.arange(1, models + 1) ** 0.7)
     a = coin.choice(models, votes, p=popularity / popularity.sum()).astype(np.int32)
     b = coin.choice(models, votes, p=popularity / popularity.sum()).astype(np.int32)
     b[a == b] = (b[a == b] + 1) % models
-    category = 1 / np.arange(1, CATEGORIES + 1)
+    category_weights = 1 / np.arange(1, CATEGORIES + 1)
     np.savez(
         path,
         a=a,
         b=b,
         outcome=(coin.random(votes) > 1 / (1 + np.exp(theta[b] - theta[a]))).astype(np.int8),
-        category=coin.choice(CATEGORIES, votes, p=category / category.sum()).astype(np.int16),
+        category=coin.choice(CATEGORIES, votes, p=category_weights / category_weights.sum()).astype(
+            np.int16
+        ),
         item=coin.integers(0, ITEMS, votes).astype(np.int16),
         models=models,
     )
 
 
-def sides(votes: Path, wanted: list[str]) -> dict[str, Side]:
-    """Start a process for each available side, and print the unavailable ones."""
-    found = {}
-    for name in wanted:
-        python = python_of(name) if name != NEWEST or CHECKOUT else None
+def start_sides(votes: Path, names: list[str]) -> dict[str, Side]:
+    """Starts a process for each available side, and prints the unavailable ones."""
+    sides = {}
+    for name in names:
+        if name == NEWEST and not CHECKOUT:
+            print(f"{name}: absent (FASTCHAT= names no checkout)")
+            continue
+        python = python_of(name)
         side = Side(name, python, votes) if python else None
         if side and side.tasks:
-            found[name] = side
+            sides[name] = side
         else:
-            print(
-                f"{name}: absent"
-                + (" (FASTCHAT= names no checkout)" if name == NEWEST and not CHECKOUT else "")
-            )
-    return found
+            print(f"{name}: absent")
+    return sides
 
 
-def interleaved(bar: Bar, ours: Side, theirs: Side, rounds: int) -> None:
-    """Run the two sides in turns and print the medians and their ratio."""
+def compare_speed(bar: Bar, ours: Side, theirs: Side, rounds: int) -> None:
+    """Runs the two sides in turns and prints the medians and their ratio."""
     ours.run(bar.ours)  # warms up
-    own = []
-    other = []
+    our_runs = []
+    peer_runs = []
     for number in range(rounds):
-        own += [ours.run(bar.ours) for _ in range(3)]
-        if number == 0 or other[0].seconds < SLOW:
-            other.append(theirs.run(bar.theirs))
-    mine, peers = (statistics.median(run.seconds for run in runs) for runs in (own, other))
-    spent, theirs_spent = (
-        statistics.median(run.processor for run in runs) for runs in (own, other)
-    )
+        our_runs += [ours.run(bar.ours) for _ in range(3)]
+        if number == 0 or peer_runs[0].seconds < SLOW:
+            peer_runs.append(theirs.run(bar.theirs))
+    our_seconds = statistics.median(run.seconds for run in our_runs)
+    peer_seconds = statistics.median(run.seconds for run in peer_runs)
+    our_processor = statistics.median(run.processor for run in our_runs)
+    peer_processor = statistics.median(run.processor for run in peer_runs)
     target = f"(target {bar.least:g})" if bar.least else ""
     print(
-        f"{bar.title:<52} {mine * 1000:>10.2f} ms   {bar.peer:<16} {peers * 1000:>10.1f} ms x{len(other)}"
-        f"   {peers / mine:>7.1f} times {target}, {theirs_spent / spent:.1f} by processor time",
+        f"{bar.title:<52} {our_seconds * 1000:>10.2f} ms   "
+        f"{bar.peer:<16} {peer_seconds * 1000:>10.1f} ms x{len(peer_runs)}   "
+        f"{peer_seconds / our_seconds:>7.1f} times {target}, "
+        f"{peer_processor / our_processor:.1f} by processor time",
         flush=True,
     )
 
 
-def memory(bar: Bar, votes: Path) -> None:
-    """Print how much each side's peak memory grows in its first run of a task."""
-    grown = []
+def compare_memory(bar: Bar, votes: Path) -> None:
+    """Prints the growth of each side's peak memory in its first run of a task."""
+    growth = []
     for name, task in (("ours", bar.ours), (bar.peer, bar.theirs)):
-        side = next(iter(sides(votes, [name]).values()), None)
+        side = start_sides(votes, [name]).get(name)
         if side is None:
             return
-        grown.append(side.run(task).megabytes)
+        growth.append(side.run(task).megabytes)
         side.stop()
-    print(f"{bar.title}: peak memory grows by {grown[0]:.0f} MB, {bar.peer} by {grown[1]:.0f} MB")
+    print(f"{bar.title}: peak memory grows by {growth[0]:.0f} MB, {bar.peer} by {growth[1]:.0f} MB")
 
 
 def write_files(folder: Path) -> tuple[Path, Path]:
-    """Write the same votes as CSV, as this project and as evalica call the columns and the outcomes."""
+    """Writes the same votes as a CSV file of this project and as one of evalica; returns their paths."""
     votes = folder / "votes.npz"
     write_votes(votes, MODELS, COMMAND_VOTES, seed=2)
     columns = np.load(votes)
-    sides_of = [[f"model-{code:03}" for code in columns[side].tolist()] for side in ("a", "b")]
+    names_a = [f"model-{code:03}" for code in columns["a"].tolist()]
+    names_b = [f"model-{code:03}" for code in columns["b"].tolist()]
     paths = []
     for name, header, winners in (
         ("ours.csv", "model_a,model_b,winner", ("model_a", "model_b")),
         ("evalica.csv", "left,right,winner", ("left", "right")),
     ):
         outcomes = [winners[code] for code in columns["outcome"].tolist()]
-        rows = [",".join(row) for row in zip(*sides_of, outcomes, strict=True)]
+        rows = [",".join(row) for row in zip(names_a, names_b, outcomes, strict=True)]
         path = folder / name
         path.write_text("\n".join([header, *rows]) + "\n")
         paths.append(path)
@@ -251,15 +256,15 @@ def write_files(folder: Path) -> tuple[Path, Path]:
 
 
 def command_seconds(command: list[str]) -> float:
-    """Return the CPU seconds of a command."""
+    """Returns the CPU seconds of a command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def commands(rounds: int) -> bool:
-    """Print the CPU time of both commands; return whether ours is within the target."""
+def compare_commands(rounds: int) -> bool:
+    """Prints the CPU time of both commands; returns whether ours is within the target."""
     python = python_of("evalica")
     if python is None:
         print("commands: evalica is absent")
@@ -267,55 +272,58 @@ def commands(rounds: int) -> bool:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         ours, theirs = write_files(folder)
-        own_command = [sys.executable, "-m", "arena", "rate", str(ours), "--bootstrap", "0"]
-        own_command += ["--out", str(folder / "report")]
-        peers_command = [str(python.with_name("evalica")), "-i", str(theirs)]
-        peers_command += ["-o", str(folder / "ratings.csv"), "pairwise", "bradley-terry"]
-        own = []
-        peers = []
+        our_command = [sys.executable, "-m", "arena", "rate", str(ours), "--bootstrap", "0"]
+        our_command += ["--out", str(folder / "report")]
+        peer_command = [str(python.with_name("evalica")), "-i", str(theirs)]
+        peer_command += ["-o", str(folder / "ratings.csv"), "pairwise", "bradley-terry"]
+        our_times = []
+        peer_times = []
         for _ in range(rounds):
-            own.append(command_seconds(own_command))
-            peers.append(command_seconds(peers_command))
-    ratio = statistics.median(own) / statistics.median(peers)
+            our_times.append(command_seconds(our_command))
+            peer_times.append(command_seconds(peer_command))
+    our_seconds = statistics.median(our_times)
+    peer_seconds = statistics.median(peer_times)
+    ratio = our_seconds / peer_seconds
     print(
-        f"a file of {COMMAND_VOTES:,} votes by command: a report {statistics.median(own):.2f} s of processor time, "
-        f"evalica's ratings {statistics.median(peers):.2f} s: {ratio:.1f} times (at most {COMMAND_MOST:g})"
+        f"a file of {COMMAND_VOTES:,} votes by command: a report {our_seconds:.2f} s of processor time, "
+        f"evalica's ratings {peer_seconds:.2f} s: {ratio:.1f} times (at most {COMMAND_MOST:g})"
     )
     return ratio <= COMMAND_MOST
 
 
 def bench(small: bool) -> bool:
-    """Measure every bar; return whether the command is within its target."""
+    """Measures every bar; returns whether our command is within its target."""
     with tempfile.TemporaryDirectory() as name:
         votes = Path(name) / "votes.npz"
-        number, rounds = (100_000, 1) if small else (1_000_000, 3)
+        number = 100_000 if small else 1_000_000
+        rounds = 1 if small else 3
         write_votes(votes, MODELS, number, seed=1)
         print(f"{number:,} votes, {MODELS} models, medians of {rounds} rounds by turns")
-        found = sides(votes, ["ours", *dict.fromkeys(bar.peer for bar in BARS)])
+        sides = start_sides(votes, ["ours", *dict.fromkeys(bar.peer for bar in BARS)])
         for bar in BARS:
             peer = bar.peer
-            if peer == NEWEST and NEWEST not in found and bar.theirs == "bt":
+            if peer == NEWEST and NEWEST not in sides and bar.theirs == "bt":
                 peer = RELEASE
-            if peer in found:
-                interleaved(bar._replace(peer=peer), found["ours"], found[peer], rounds)
+            if peer in sides:
+                compare_speed(bar._replace(peer=peer), sides["ours"], sides[peer], rounds)
             else:
                 print(f"{bar.title:<52} no ratio: {peer} is absent", flush=True)
-        for side in found.values():
+        for side in sides.values():
             side.stop()
-        if NEWEST in found:
-            memory(next(bar for bar in BARS if bar.theirs == "bootstrap bt"), votes)
-    return commands(rounds)
+        if NEWEST in sides:
+            compare_memory(next(bar for bar in BARS if bar.theirs == "bootstrap bt"), votes)
+    return compare_commands(rounds)
 
 
-def golden() -> None:
-    """Write seeded votes with every peer's ratings of them, for the tests."""
+def write_golden() -> None:
+    """Writes seeded votes with every peer's ratings of them, for the tests."""
     with tempfile.TemporaryDirectory() as name:
         votes = Path(name) / "votes.npz"
         write_votes(votes, models=12, votes=3000, seed=12)
-        found = sides(votes, [RELEASE, NEWEST, "evalica", "arena-rank"])
+        sides = start_sides(votes, [RELEASE, NEWEST, "evalica", "arena-rank"])
         ratings = {
             f"{name}: {task}": side.run(task).ratings
-            for name, side in found.items()
+            for name, side in sides.items()
             for task in ("elo", "bt")
             if task in side.tasks
         }
@@ -324,7 +332,7 @@ def golden() -> None:
             for name, column in np.load(votes).items()
             if name not in ("category", "item")
         }
-        for side in found.values():
+        for side in sides.values():
             side.stop()
     GOLDEN.parent.mkdir(exist_ok=True)
     GOLDEN.write_text(json.dumps({"votes": columns, "ratings": ratings}) + "\n")
@@ -333,6 +341,6 @@ def golden() -> None:
 
 if __name__ == "__main__":
     if "--golden" in sys.argv:
-        golden()
+        write_golden()
     else:
         sys.exit(not bench("--small" in sys.argv))

@@ -1,8 +1,8 @@
-"""Speed of a paid seat at the store with 100,000 votes of its campaign: `python -m perf.seats`.
+"""Time to draw a worker's next battle in a campaign of 100,000 votes: `python -m perf.seats`.
 
-Each draw is `BattleWork.battle`: the seat's unfinished battle is looked for, a tuple is drawn by the design, its place
-is asked of the database, and the battle is committed (SQLite, WAL, synchronous=FULL). Beside it: a commit of one row of
-the same database alone. The target is a median of 20 ms under each design. Ratios are to the bare commit.
+Each draw is `BattleWork.battle`: it looks for the seat's unfinished battle, draws a tuple by the design, reserves the
+tuple in the database, and commits the battle (SQLite, WAL, synchronous=FULL). Target: a median of 20 ms under each
+design. Beside it, and as the unit of the ratio, stands the time to take a seat, which is little more than one commit.
 """
 
 import secrets
@@ -12,7 +12,7 @@ import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 from sqlalchemy import insert
@@ -38,6 +38,7 @@ VOTES = 100_000
 SEAT_VOTES = 20
 DRAWS = 200
 TARGET = 0.020
+"""Seconds of the median draw."""
 LIMITS = VoteLimits()
 
 
@@ -61,41 +62,43 @@ def bank(database: Database) -> ItemBank:
 
 
 def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
-    """Insert VOTES final votes of workers with SEAT_VOTES each, on tuples of which none comes twice."""
+    """Inserts VOTES final votes of workers with SEAT_VOTES each, each on another tuple."""
     coin = np.random.default_rng(1)
-    here = tuple(items.bank().items.values())
+    bank_items = tuple(items.bank().items.values())
     low, high = np.triu_indices(MODELS, 1)
     seats = VOTES // SEAT_VOTES
     tuples = coin.permutation(len(low) * ITEMS)[:VOTES]
     voters = [
-        {"id": one + 1, "cookie_hash": secrets.token_hex(32), "since": now()}
-        for one in range(seats)
+        {"id": number + 1, "cookie_hash": secrets.token_hex(32), "since": now()}
+        for number in range(seats)
     ]
-    places = [
+    seat_rows = [
         {
-            "id": one + 1,
+            "id": number + 1,
             "campaign": campaign.name,
-            "voter_id": one + 1,
+            "voter_id": number + 1,
             "code": "C",
             "confirmation": "confirmed",
         }
-        for one in range(seats)
+        for number in range(seats)
     ]
     entries = [
         {
-            "seat_id": one + 1,
+            "seat_id": number + 1,
             "campaign_id": campaign.id,
-            "person": f"w{one}",
+            "person": f"w{number}",
             "session": "",
             "reply_to": "",
             "arrived_at": now(),
         }
-        for one in range(seats)
+        for number in range(seats)
     ]
     battles = []
     for number, code in enumerate(tuples.tolist()):
-        pair, item = divmod(code, ITEMS)
-        one, other = (here[item].contestants[place] for place in (low[pair], high[pair]))
+        pair, item_index = divmod(code, ITEMS)
+        item = bank_items[item_index]
+        contestant_a = item.contestants[low[pair]]
+        contestant_b = item.contestants[high[pair]]
         seat = number // SEAT_VOTES + 1
         battle = number + 1
         battles.append(
@@ -103,13 +106,13 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
                 "id": battle,
                 "token": secrets.token_hex(16),
                 "voter_id": seat,
-                "item_id": here[item].id,
+                "item_id": item.id,
                 "seat_id": seat,
                 "images": 1,
-                "model_a": one.model,
-                "model_b": other.model,
-                "answer_a": one.answer,
-                "answer_b": other.answer,
+                "model_a": contestant_a.model,
+                "model_b": contestant_b.model,
+                "answer_a": contestant_a.answer,
+                "answer_b": contestant_b.answer,
                 "began_at": now(),
                 "draw": "campaign",
                 "draw_probability": 0.1,
@@ -123,7 +126,7 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
     with database.write() as connection:
         for table, rows in (
             (VOTER, voters),
-            (SEAT, places),
+            (SEAT, seat_rows),
             (SEAT_ENTRY, entries),
             (BATTLE, battles),
         ):
@@ -148,8 +151,19 @@ def spec_of(design: Design, items: ItemBank) -> BattleSpec:
     )
 
 
-def measured(design: Design) -> tuple[float, float, float]:
-    """Median and 95th percentile of a draw, and the median of a bare commit, in seconds."""
+class Times(NamedTuple):
+    """Seconds."""
+
+    median: float
+    """Of a draw."""
+    p95: float
+    """Of a draw."""
+    seat: float
+    """Median to take a seat."""
+
+
+def measure(design: Design) -> Times:
+    """Times DRAWS new seats and their first battles."""
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(Database(f"sqlite:///{Path(folder) / 'arena.db'}")) as base,
@@ -162,33 +176,34 @@ def measured(design: Design) -> tuple[float, float, float]:
             base, BattleStore(base, LIMITS), items, CampaignStates(base, items, campaigns)
         )
         seats = SeatStore(base)
-        drawn = []
-        bare = []
+        draw_times = []
+        seat_times = []
         for number in range(DRAWS):
-            begun = time.perf_counter()
+            start = time.perf_counter()
             seat = seats.enter(campaign, Arrival(f"new worker {number}"), None)
-            bare.append(time.perf_counter() - begun)
+            seat_times.append(time.perf_counter() - start)
             if number == 0:
                 work.battle(seat, None)  # reads the campaign once
                 continue
-            begun = time.perf_counter()
+            start = time.perf_counter()
             assert work.battle(seat, None)
-            drawn.append(time.perf_counter() - begun)
-        return (
-            statistics.median(drawn),
-            sorted(drawn)[int(0.95 * len(drawn))],
-            statistics.median(bare),
+            draw_times.append(time.perf_counter() - start)
+        return Times(
+            median=statistics.median(draw_times),
+            p95=sorted(draw_times)[int(0.95 * len(draw_times))],
+            seat=statistics.median(seat_times),
         )
 
 
 def main() -> int:
+    """Prints the times of each design; returns 1 if a target was missed."""
     slow = 0
     for design in get_args(Design):
-        median, late, bare = measured(design)
-        slow += median > TARGET
+        times = measure(design)
+        slow += times.median > TARGET
         print(
-            f"{design:>9}: a seat's next battle {median * 1000:.1f} ms (p95 {late * 1000:.1f}), "
-            f"taking a seat {bare * 1000:.1f} ms, ratio {median / bare:.1f}",
+            f"{design:>9}: a seat's next battle {times.median * 1000:.1f} ms (p95 {times.p95 * 1000:.1f}), "
+            f"taking a seat {times.seat * 1000:.1f} ms, ratio {times.median / times.seat:.1f}",
             flush=True,
         )
     print(

@@ -1,7 +1,7 @@
-"""Specs' speed: 5,000 answers to each YAML benchmark, read, scored and tabulated: `python -m perf.specs`.
+"""Speed of YAML benchmarks: 5,000 answers to each are read, scored and tabulated: `python -m perf.specs`.
 
-Every file is opened as one whose benchmark a visitor chose, scored under its first protocol and under the toolkit's,
-and made into tables with intervals; marks that a judge gives stay open. The target is 3 s of one core for each.
+Every file is opened as one whose benchmark a visitor chose, scored under its first two protocols, and made into tables
+with intervals; no judge gives marks. The target is 3 s of one core for each report.
 """
 
 import random
@@ -17,7 +17,7 @@ from scoring.specs.schema import Spec
 
 ROWS = 5_000
 TARGET = 3.0
-"""Seconds."""
+"""Seconds of a report."""
 ANSWERS = (
     "A",
     "Yes",
@@ -33,42 +33,45 @@ ANSWERS = (
 
 
 def table(spec: Spec) -> bytes:
-    """A file with every column that the spec names; groups have eight values, units two rows."""
+    """Returns a CSV file with every column that the spec names; groups have eight values, units two rows."""
     coin = random.Random(56)
-    named = [*spec.groups, *filter(None, [spec.splits])]
-    named += [column for name in spec.figures for column in spec.needs(name)]
-    named += [column for case in spec.rule for column in case.rule.needed if column != "truth"]
+    named = list(spec.groups)
+    if spec.splits:
+        named.append(spec.splits)
+    named += [column for name in spec.figures for column in spec.needed_columns(name)]
+    named += [column for case in spec.rule for column in case.rule.required if column != "truth"]
     sources = dict.fromkeys(map(spec.source_of, named))
     truth_column = spec.columns.truth or "truth"
-    own = (spec.columns.id, "question", truth_column)
-    columns = [column for column in sources if column not in own]
+    usual = (spec.columns.id, "question", truth_column)
+    columns = [column for column in sources if column not in usual]
+    # some columns are derived from parts of the id
     has_parts = any(derived.part is not None for derived in spec.derive.values())
     heads = ["index", "question", "A", "B", "C", truth_column, *columns, "prediction"]
     rows = []
-    for place in range(ROWS):
-        index = f"a_b_c_{place // 8 % 40}_{place // 4}_{place}" if has_parts else place
-        cells = [f"value {place // 2 % 8}" for _ in columns]
+    for number in range(ROWS):
+        index = f"a_b_c_{number // 8 % 40}_{number // 4}_{number}" if has_parts else number
+        cells = [f"value {number // 2 % 8}" for _ in columns]
         truth = coin.choice(("A", "Yes", "12.5"))
         options = ["Yes", "No", "a red car"]
-        said = coin.choice(ANSWERS)
-        rows.append([index, f"What is in picture {place}?", *options, truth, *cells, said])
+        answer = coin.choice(ANSWERS)
+        rows.append([index, f"What is in picture {number}?", *options, truth, *cells, answer])
     return csv_bytes(heads, rows)
 
 
 def seconds(path: Path, benchmark: str) -> float:
-    """Of one core, for a report and all its tables under each of two protocols."""
-    begun = time.process_time()
+    """Returns the CPU seconds of reading a file and making its reports and tables under two protocols."""
+    start = time.process_time()
     opened = open_upload(path, benchmark=benchmark)
     assert opened
     for protocol in [*opened.benchmark.protocols.values()][:2]:
         report = opened.report(protocol)
         opened.benchmark.sheets(report)
         opened.benchmark.sentence(report)
-    return time.process_time() - begun
+    return time.process_time() - start
 
 
 def main() -> int:
-    """Print the seconds of each spec; return 1 if one takes more than the target."""
+    """Prints the seconds of each spec; returns 1 if one takes more than the target."""
     slow = 0
     with tempfile.TemporaryDirectory() as folder:
         for benchmark in BENCHMARKS.values():

@@ -1,10 +1,10 @@
 """Many voters at one server: `python -m perf.voters [postgresql]`.
 
-First, what each act of a vote costs in the server's processor time: 100 voters do the same at one time, on eight lines.
-Target: 20 ms for the next battle, the choice and the names together. Then voters from networks of their own choose, see
-the names and go on: 200 who think 4 to 10 seconds before each of these, and 150 who think 1 to 5 seconds. Targets: 95%
-of their calls within a second, all votes taken. Then 50 voters think no time at all, which tells at how many votes a
-second this machine is saturated.
+First comes the server's processor time for each act of a vote: 100 voters do the same act, eight at a time. Target: 20
+ms for the next battle, the choice and the names together. Then voters from networks of their own choose, see the names
+and go on: 200 who think 4 to 10 seconds before each act, and 150 who think 1 to 5 seconds. Targets: 95% of their calls
+within a second, all votes taken. Then 50 voters do not think at all, which shows how many votes a second saturate this
+machine.
 """
 
 import asyncio
@@ -22,30 +22,36 @@ from pathlib import Path
 import httpx
 import psutil
 
-from perf._databases import asked_kind, databases
-from perf.attacks import TARGET, Page, Seen, honest, http_client
+from perf._databases import database_kind, databases
+from perf.attacks import TARGET, Page, Service, http_client, use_honestly
 from perf.board_path import Arena
 from tests.support.servers import AppServer
 
 VOTES = 50_000
 """Votes in the database when the voters come."""
 COSTED = 100
+"""Voters whose acts' processor time is measured."""
 ROUNDS = 3
 LINES = 8
 REST_SECONDS = 30.0
+"""Most seconds to wait for the server to rest."""
 AT_REST = 0.05
-"""Seconds of processor time in a second of a server that does nothing."""
+"""Most processor time in a second of a server at rest."""
 TOGETHER = ("next", "choose", "names")
 TOGETHER_MS = 20.0
+"""Most milliseconds of these three acts together."""
 THINKERS = 200
+"""Voters who think 4 to 10 seconds."""
 QUICK = 150
+"""Voters who think 1 to 5 seconds."""
 THINKING_SECONDS = 60.0
 HASTY = 50
+"""Voters who do not think."""
 HASTY_SECONDS = 20.0
 
 
-class Costs:
-    """Measures the processor time of acts; each begins when the server rests, as after it has computed a board."""
+class CostMeter:
+    """Measures the server's processor time of acts; each begins when the server rests, so that no board is computed."""
 
     def __init__(self, page: Page, pid: int) -> None:
         self._page = page
@@ -53,76 +59,79 @@ class Costs:
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._calls: defaultdict[str, int] = defaultdict(int)
 
-    def _used(self) -> float:
+    def _processor_seconds(self) -> float:
         times = self._process.cpu_times()
         return times.user + times.system
 
     async def rest(self) -> None:
-        """Wait until the server does nothing, if it ever does."""
+        """Waits until the server rests, at most REST_SECONDS."""
         deadline = time.monotonic() + REST_SECONDS
-        used = 1.0
-        while used > AT_REST and time.monotonic() < deadline:
-            before = self._used()
+        is_at_rest = False
+        while not is_at_rest and time.monotonic() < deadline:
+            before = self._processor_seconds()
             await asyncio.sleep(1)
-            used = self._used() - before
+            is_at_rest = self._processor_seconds() - before <= AT_REST
 
-    async def together(self, act: str, calls: Iterable[Awaitable[httpx.Response]]) -> list[str]:
-        """Send calls of one act and return the tokens of the battles that they answer with."""
+    async def measure(self, act: str, calls: Iterable[Awaitable[httpx.Response]]) -> list[str]:
+        """Sends all voters' calls of an act, LINES at a time; returns the tokens of the battles in the answers."""
         lines = asyncio.Semaphore(LINES)
 
-        async def sent(call: Awaitable[httpx.Response]) -> str:
+        async def send(call: Awaitable[httpx.Response]) -> str:
             async with lines:
                 answer = await call
             return answer.raise_for_status().json()["battle"]
 
         await self.rest()
-        before = self._used()
-        tokens = await asyncio.gather(*map(sent, calls))
-        self._seconds[act] += self._used() - before
+        before = self._processor_seconds()
+        tokens = await asyncio.gather(*map(send, calls))
+        self._seconds[act] += self._processor_seconds() - before
         self._calls[act] += len(tokens)
         return tokens
 
-    async def vote(self, people: list[dict[str, str]]) -> None:
-        """Let everybody vote once."""
+    async def vote(self, voters: list[dict[str, str]]) -> None:
+        """Lets every voter, given by his headers, vote once."""
         act = self._page.act
-        tokens = await self.together("next", [act("next", one) for one in people])
-        votes = [*zip(people, tokens, strict=True)]
-        chosen = [act("choose", one, battle=token, value="a") for one, token in votes]
-        await self.together("choose", chosen)
-        await self.together("names", [act("names", one, battle=token) for one, token in votes])
+        tokens = await self.measure("next", [act("next", voter) for voter in voters])
+        battles = [*zip(voters, tokens, strict=True)]
+        choices = [act("choose", voter, battle=token, value="a") for voter, token in battles]
+        await self.measure("choose", choices)
+        names = [act("names", voter, battle=token) for voter, token in battles]
+        await self.measure("names", names)
 
-    async def hold(self, people: list[dict[str, str]]) -> None:
-        await self.together("hold", [self._page.act("hold", one) for one in people])
-        await self.together("next, held", [self._page.act("next", one) for one in people])
+    async def hold(self, voters: list[dict[str, str]]) -> None:
+        """Lets every voter's page ask for the next battle ahead of time, and then shows it."""
+        await self.measure("hold", [self._page.act("hold", voter) for voter in voters])
+        await self.measure("next, held", [self._page.act("next", voter) for voter in voters])
 
     def milliseconds(self) -> Mapping[str, float]:
+        """Returns the mean processor time of each act."""
         return {act: 1000 * seconds / self._calls[act] for act, seconds in self._seconds.items()}
 
 
 async def costs(port: int, pid: int, voters: int, rounds: int) -> Mapping[str, float]:
-    """Return the milliseconds of processor time of each act, on the average."""
+    """Returns the mean processor time of each act in milliseconds."""
     async with http_client(port) as client:
         page = Page(client, {"dependencies": (), "components": ()})
-        people = [{"x-forwarded-for": f"13.{number}.1.7"} for number in range(voters)]
-        for one in people:
-            one["cookie"] = await page.cookie(one)
-        await Costs(page, pid).vote(people)  # what is made once is there
-        measured = Costs(page, pid)
+        headers = [{"x-forwarded-for": f"13.{number}.1.7"} for number in range(voters)]
+        for voter in headers:
+            voter["cookie"] = await page.cookie(voter)
+        await CostMeter(page, pid).vote(headers)  # fills the server's caches
+        meter = CostMeter(page, pid)
         for _ in range(rounds):
-            await measured.vote(people)
-        await measured.hold(people)
-        return measured.milliseconds()
+            await meter.vote(headers)
+        await meter.hold(headers)
+        return meter.milliseconds()
 
 
-def seen_by(port: int, voters: int, seconds: float, thinking: Callable[[], float]) -> Seen:
-    """Return what so many voters see who vote for so many seconds."""
-    seen = Seen()
-    asyncio.run(honest(port, seconds, seen, voters, thinking))
-    return seen
+def service_for(port: int, voters: int, seconds: float, thinking: Callable[[], float]) -> Service:
+    """Lets so many voters vote for so many seconds, and returns the service that they had."""
+    service = Service()
+    asyncio.run(use_honestly(port, seconds, service, voters, thinking))
+    return service
 
 
 def main(kind: str = "sqlite", share: float = 1.0, votes: int = VOTES) -> int:
-    """Print what the voters saw; `share` shortens all runs. Return 1 if a target was missed."""
+    """Prints the voters' service; `share` shortens all runs. Returns 1 if a target was missed."""
     with (
         tempfile.TemporaryDirectory() as name,
         databases(kind, Path(name), ("arena",)) as (address,),
@@ -132,33 +141,33 @@ def main(kind: str = "sqlite", share: float = 1.0, votes: int = VOTES) -> int:
             Path(name) / "data", DATABASE_URL=address, TRUSTED_HOPS="1", DEMO_BANK="off"
         )
         try:
-            cost = asyncio.run(costs(server.port, server.process.pid or 0, COSTED, ROUNDS))
-            told = ", ".join(f"{act} {taken:.1f} ms" for act, taken in cost.items())
-            together = sum(cost[act] for act in TOGETHER)
-            print(f"processor time: {told}")
+            act_ms = asyncio.run(costs(server.port, server.process.pid or 0, COSTED, ROUNDS))
+            listed = ", ".join(f"{act} {cost:.1f} ms" for act, cost in act_ms.items())
+            together = sum(act_ms[act] for act in TOGETHER)
+            print(f"processor time: {listed}")
             print(f"{', '.join(TOGETHER)}: {together:.1f} ms (target {TOGETHER_MS:g})", flush=True)
-            late = 0
+            missed = together > TOGETHER_MS
+            seconds = share * THINKING_SECONDS
             for voters, low, high in ((THINKERS, 4, 10), (QUICK, 1, 5)):
-                seconds = share * THINKING_SECONDS
-                seen = seen_by(server.port, voters, seconds, partial(random.uniform, low, high))
-                rate = seen.votes / seconds
+                thinking = partial(random.uniform, low, high)
+                service = service_for(server.port, voters, seconds, thinking)
                 print(
-                    f"{voters} voters who think for {low} to {high} s: {seen}; "
-                    f"{rate:.0f} votes a second",
+                    f"{voters} voters who think for {low} to {high} s: {service}; "
+                    f"{service.votes / seconds:.0f} votes a second",
                     flush=True,
                 )
-                late += seen.p95 > TARGET or bool(seen.failed)
+                missed |= service.p95 > TARGET or bool(service.failed)
             seconds = share * HASTY_SECONDS
-            saturated = seen_by(server.port, HASTY, seconds, lambda: 0)
-            rate = saturated.votes / seconds
+            service = service_for(server.port, HASTY, seconds, lambda: 0)
             print(
-                f"{HASTY} voters who do not think: {saturated}; saturated at {rate:.0f} votes a second"
+                f"{HASTY} voters who do not think: {service}; "
+                f"saturated at {service.votes / seconds:.0f} votes a second"
             )
             print(f"load {os.getloadavg()[0]:.1f} on {multiprocessing.cpu_count()} cores")
         finally:
             server.stop()
-    return int(late > 0 or together > TOGETHER_MS)
+    return int(missed)
 
 
 if __name__ == "__main__":
-    sys.exit(main(asked_kind()))
+    sys.exit(main(database_kind()))

@@ -31,7 +31,7 @@ from arena.server.connections import (
 from arena.server.hub_backup import EVERY
 from arena.settings import CountSettings, Settings
 from arena.storage import VOTES_ROOM
-from arena.web.health_api import LEAST_FREE
+from arena.web.health_api import LEAST_FREE_BYTES
 from arena.web.middleware import MOST_BODY
 from scoring.jobs.uploads import PAGE_BYTES
 from tests.support.servers import ROOT
@@ -218,7 +218,7 @@ def test_the_limits_on_the_host_page_are_the_programs():
         f"| {NETWORK_SOCKETS} for a network, {MOST_SOCKETS:,} in all",
         f"| cut off after {READ_SECONDS:.0f} seconds below {LEAST_READ // kilo} kB a second |",
         f"| below {VOTES_ROOM // (kilo * mega)} GB uploads, scoring and own images are refused",
-        f"Below {LEAST_FREE // mega} MB the server isn't ready |",
+        f"Below {LEAST_FREE_BYTES // mega} MB the server isn't ready |",
         f"committed every {EVERY.total_seconds():.0f} seconds",
         f"never silent for more than {KEEPALIVE_SECONDS:.0f} seconds",
         f"at start and every {SWEEP_SECONDS // 60} minutes".replace("10", "ten"),

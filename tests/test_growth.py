@@ -24,7 +24,7 @@ from arena.io import csv_text, data_urls
 from arena.markdown import answer_html, instruction_html, plain_html
 from arena.seats.worker_names import listed_name
 from arena.server import logs
-from arena.thinking import ThinkingStream, parted, word_count
+from arena.thinking import ThinkingStream, split_thinking, word_count
 from arena.types import folded, grouped
 from arena.web import cookies as identity
 from scoring import report as results
@@ -39,7 +39,7 @@ from scoring.people import text_metrics
 from scoring.report import Question
 from scoring.rules import short_answers, vqa_accuracy
 from scoring.rules.base import Item
-from scoring.rules.judging import extracted
+from scoring.rules.judging import copied_answer
 from scoring.rules.kinds import KINDS
 from scoring.rules.toolkit_letters import READERS as LETTER_READERS
 from scoring.text_lists import listed_texts
@@ -222,7 +222,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "mmbench-paper, numbers": lambda text: extract(f"5 B {text}", NUMBERS, "mmbench-paper"),
     "mmt-paper": lambda text: extract(text, ANIMALS, "mmt-paper"),
     "an answer without reasoning": reasoning.answer_of,
-    "the thinking of a text": parted,
+    "the thinking of a text": split_thinking,
     "a failure": lambda text: failure(reasoning.answer_of(text)),
     "a judge's letter": lambda text: (read_reply(text, ANIMALS), read_letter(text, ANIMALS)),
     "a judge's score": lambda text: (mm_vet.read_paper(text), mm_vet.read_strict(text)),
@@ -239,11 +239,13 @@ READERS: dict[str, Callable[[str], object]] = {
     "neutralise": injection.neutralise,
     "names in a caption": lambda text: lacking(text, (f"{text} b", f"b|{text}")),
     "attacks": lambda text: injection.flags(text, QUESTION),
-    "another truth": lambda text: injection.swapped(QUESTION, text, [Question("2", "", text, ())]),
-    "a marked response": visit_bench.marked,
+    "another truth": lambda text: injection.with_swapped_truth(
+        QUESTION, text, [Question("2", "", text, ())]
+    ),
+    "a marked response": visit_bench.mark_letters,
     "reference answers": listed_texts,
-    "VQA answers unwrapped": short_answers.unwrapped,
-    "VQA accuracy": lambda text: vqa_accuracy.consensus(text, (text, "cat")),
+    "VQA answers unwrapped": short_answers.unwrap_answer,
+    "VQA accuracy": lambda text: vqa_accuracy.consensus_accuracy(text, (text, "cat")),
     "two short answers": lambda text: short_answers.short_answer(text, ("cat",)),
     "letters of toolkits": lambda text: [read(text, ANIMALS) for read in LETTER_READERS.values()],
     "rules of vlmevalkit": rules("vlmevalkit", *PLAIN_RULES),
@@ -253,7 +255,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "our formulas": rules("strict", "number", **{"as": "formula"}),
     "formulas of vlmevalkit": rules("vlmevalkit", "number", **{"as": "formula"}),
     "our parts of a text": rules("strict", "text", compare="contains"),
-    "a judge's short answer": extracted,
+    "a judge's short answer": copied_answer,
     "ids": lambda text: uploads._normal(text) + folded(text),
     "a cell of a CSV": csv_text.safe_cell,
     "a message": data_urls.without_data_urls,
@@ -285,7 +287,7 @@ def test_the_work_of_every_reader_grows_with_the_text(reader):
     ],
 )
 def test_signs_of_marks_cost_little_where_no_mark_follows(sign):
-    for read in (reasoning.answer_of, parted, grown):
+    for read in (reasoning.answer_of, split_thinking, grown):
         assert not grows_too_fast(read, lambda n: sign * (n // len(sign)), MOST)
 
 
@@ -352,14 +354,15 @@ NAME_OF_NUMBER = re.compile(named_options._NAME_OF_NUMBER.pattern.replace("*+", 
 @settings(max_examples=examples(300))
 def test_linear_rules_find_what_their_plain_forms_find(text):
     found = [
-        (one.start("all"), one["letter"], one.end()) for one in statements._STANDING.finditer(text)
+        (one.start("all"), one["letter"], one.end())
+        for one in statements._LETTER_ALONE.finditer(text)
     ]
     assert found == [(one.start(), one[1], one.end()) for one in STANDING.finditer(text)]
-    letters = [one.start(1) for one in strict._STANDING.finditer(text)]
+    letters = [one.start(1) for one in strict._LETTER_ALONE.finditer(text)]
     assert letters == [one.start(1) for one in STRICT_STANDING.finditer(text)]
     assert bool(phrases.ADDRESSES.pattern.search(text)) == bool(ADDRESSES.search(text))
     assert bool(phrases.ORDERS.search(text)) == bool(ORDERS.search(text))
-    assert reasoning.without_pairs(text)[0] == REASONING.sub(" ", text)
+    assert reasoning.without_pairs(text).text == REASONING.sub(" ", text)
     marked = plain_answers._MARKUP.sub(plain_answers._content, text)
     assert marked == MARKUP.sub(lambda mark: mark[1] or "", text)
     question, plainly = plain_answers._NEXT_QUESTION.search(text), NEXT_QUESTION.search(text)
@@ -375,10 +378,10 @@ def test_linear_rules_find_what_their_plain_forms_find(text):
 @given(TEXTS, st.sampled_from([phrases.DENIED, phrases.PLAIN_NOT]))
 @settings(max_examples=examples(150))
 def test_a_denial_is_found_in_its_clause_whatever_was_asked_before(text, denials):
-    places = [found.start("all") for found in statements._STANDING.finditer(text)]
-    in_clause = statements._InClause(text, denials)
+    places = [found.start("all") for found in statements._LETTER_ALONE.finditer(text)]
+    in_clause = statements._ClauseDenials(text, denials)
     for place in places:
         first = max(
             (found.end() for found in phrases.CLAUSE_START.finditer(text, 0, place)), default=0
         )
-        assert in_clause.before(place) == bool(denials.search(text[first:place]))
+        assert in_clause.is_before(place) == bool(denials.search(text[first:place]))

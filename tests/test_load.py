@@ -14,7 +14,7 @@ import httpx
 import psutil
 import pytest
 
-from arena.web.cookies import VoterCookies, new_cookie
+from arena.web.cookies import VoterCookies, new_cookie_value
 from tests.support.servers import AppServer
 from tests.support.signer import signer_of
 from tests.support.voter import Voter
@@ -92,7 +92,7 @@ class Crowd:
         while True:
             number += 1
             headers = {
-                "cookie": f"stereoscope_voter={new_cookie()}",
+                "cookie": f"stereoscope_voter={new_cookie_value()}",
                 "x-forwarded-for": f"11.{place % 250}.{number % 250}.1, 12.0.0.{place % 250}",
             }
             body = {

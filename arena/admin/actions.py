@@ -1,4 +1,4 @@
-"""Operator log: the actions of operators, each added in its own transaction and never changed."""
+"""Operator log: the actions of operators, each stored in the transaction of the action, and never changed."""
 
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -44,6 +44,7 @@ class OperatorAction(NamedTuple):
     """An action of an operator."""
 
     who: str
+    """The operator's name."""
     deed: ActionKind
     about: str
     """The item's key or number, the upload's number, the board's voters or the campaign's name; empty for other actions

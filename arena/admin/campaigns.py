@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import ceil, isnan
 
-from arena.admin.seat_admin import SeatAdmin, noted
+from arena.admin.seat_admin import SeatAdmin, action_note
 from arena.battles.settlements import forget_orders
 from arena.battles.vote_table import VoteTable
 from arena.campaign_battles.downloads import quality_sheet, votes_sheet
@@ -20,7 +20,7 @@ from arena.fraud.flags import FlagService
 from arena.io.tables import Record, require_columns
 from arena.items.store import Bank, ItemBank, model_names
 from arena.seats.campaigns import Campaign, CampaignStore, Note
-from arena.seats.sheet import pay_rows, pay_sheet, state_of
+from arena.seats.sheet import pay_rows, pay_sheet, seat_state
 from arena.seats.spec import CampaignError, CampaignSpec, read_spec
 from arena.settings import CountSettings, Settings
 from arena.sheets import Sheet
@@ -29,9 +29,10 @@ from arena.types import item_key
 
 KINDS = {TASK: BattleSpec}
 """The spec of each task."""
-TUPLE = ("item", "model_a", "model_b")
-VISIT = ("image_url", "instruction", "A_model", "B_model")
-"""TUPLE, VISIT: the columns of a file of tuples, and those of VisIT-Bench's file of votes, which are tuples too."""
+TUPLE_COLUMNS = ("item", "model_a", "model_b")
+"""The columns of a file of tuples."""
+VISIT_COLUMNS = ("image_url", "instruction", "A_model", "B_model")
+"""The columns of VisIT-Bench's file of votes, which has the same."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,13 @@ class CampaignStanding:
     full: int = 0
     """Tuples with all their votes."""
     tuples: int = 0
+    """All tuples."""
     settled: int = 0
-    """Settled orders of neighbours."""
+    """Settled orders of models that are neighbours by rank."""
     neighbours: int = 0
+    """All such orders."""
     half_width: float | None = None
-    """The mean over models, in rating points."""
+    """The mean half width of the models' intervals, in rating points."""
     problem: str = ""
     """The reason why the numbers of votes are missing."""
 
@@ -75,8 +78,11 @@ class CampaignAdmin(SeatAdmin):
         self, operator: str, content: bytes, tuples: Iterable[Record] | None = None
     ) -> Campaign:
         """Makes a campaign from a TOML file; `tuples`: rows of a fixed design. Raises CampaignError and RowsError."""
-        more = {"fixed": [_tuple(record) for record in tuples]} if tuples is not None else {}
-        spec = read_spec(BattleSpec, content, **more)
+        if tuples is None:
+            spec = read_spec(BattleSpec, content)
+        else:
+            fixed = [_tuple_of_row(record) for record in tuples]
+            spec = read_spec(BattleSpec, content, fixed=fixed)
         self.check_server(spec)
         bank = self.items.bank()
         with self._database.read() as connection:
@@ -92,7 +98,7 @@ class CampaignAdmin(SeatAdmin):
                 f"seat.votes is {spec.seat.votes}, but there are {items} items and a worker gets each once. Lower it."
             )
         check_sources(spec, bank)
-        return self.store.create(TASK, spec, noted(operator, "made a campaign", spec.name))
+        return self.store.create(TASK, spec, action_note(operator, "made a campaign", spec.name))
 
     def bring_participants(self, operator: str, name: str, records: Iterable[Record]) -> str:
         message = super().bring_participants(operator, name, records)
@@ -101,7 +107,7 @@ class CampaignAdmin(SeatAdmin):
             self.states.read_now(self.store.get(name))
         return message
 
-    def taken_back(self, campaign: Campaign) -> Note:
+    def loss_note(self, campaign: Campaign) -> Note:
         source = battle_spec(campaign).source
         return lambda connection: forget_orders(connection, campaign.name, source)
 
@@ -109,18 +115,24 @@ class CampaignAdmin(SeatAdmin):
         """Returns sentences on the size, the pay and the checks of a campaign. Raises CampaignError."""
         spec = battle_spec(campaign)
         layout = self.states.state_of(campaign).layout
-        most = int(layout.wanted.sum())
+        tuples = int((layout.wanted > 0).sum())
+        most_votes = int(layout.wanted.sum())
         seat = spec.seat
-        workers = ceil(min(most, spec.stop.votes) / seat.votes)
+        workers = ceil(min(most_votes, spec.stop.votes) / seat.votes)
         checks = len(self.items.bank().checks(spec.checks.items))
+        if checks:
+            check_sentence = f"{plural(checks, 'check item')} to test attention."
+        else:
+            check_sentence = (
+                "No check items, so nobody's attention is tested. "
+                "Import some: python -m arena items checks DIR."
+            )
         return [
-            f"{campaign.name}: {plural(len(layout.models), 'model')}, {plural(int((layout.wanted > 0).sum()), 'tuple')}"
-            f", at most {plural(most, 'vote')}. It stops at {spec.stop.votes:,}.",
+            f"{campaign.name}: {plural(len(layout.models), 'model')}, {plural(tuples, 'tuple')}, "
+            f"at most {plural(most_votes, 'vote')}. It stops at {spec.stop.votes:,}.",
             f"{plural(workers, 'worker')} with {plural(seat.votes, 'vote')} each, for {seat.pay:g} {seat.currency} each"
             f": {workers * seat.pay:,.2f} {seat.currency} before the platform's fee.",
-            f"{plural(checks, 'check item')} to test attention."
-            if checks
-            else "No check items, so nobody's attention is tested. Import some: python -m arena items checks DIR.",
+            check_sentence,
         ]
 
     @property
@@ -152,65 +164,81 @@ class CampaignAdmin(SeatAdmin):
         campaign = self.store.get(name)
         seats = {seat.id: seat for seat in self.seats.all(campaign)}
         with self._database.read() as connection:
-            out = uncounted_seats(connection, campaign, left_out_seats(connection, campaign))
+            left_out = left_out_seats(connection, campaign)
+            uncounted = uncounted_seats(connection, campaign, left_out)
             answers = judgements(connection, campaign)
-        return votes_sheet((answer for answer in answers if answer.seat in seats), seats, out)
+        # Without answers of seats that were taken between the two reads.
+        answers_of_seats = (answer for answer in answers if answer.seat in seats)
+        return votes_sheet(answers_of_seats, seats, uncounted)
 
     def standings(self, most: int | None = None) -> list[CampaignStanding]:
         """Returns the campaigns with their progress, the newest first."""
         return [self.standing(campaign) for campaign in self.store.all()[:most]]
 
     def standing(self, campaign: Campaign) -> CampaignStanding:
+        """Returns a campaign with its progress."""
         seats = self.seats.all(campaign)
         at = now()
         with self._database.read() as connection:
             last = last_answers(connection, campaign)
-        known = CampaignStanding(
+        without_votes = CampaignStanding(
             campaign,
             wanted=battle_spec(campaign).stop.votes,
-            states=Counter(state_of(seat, last.get(seat.id), at) for seat in seats),
+            states=Counter(seat_state(seat, last.get(seat.id), at) for seat in seats),
             listed=len(self.seats.participants(campaign)),
         )
         try:
             state = self.states.state_of(campaign)
         except CampaignError as error:
-            return replace(known, problem=str(error))
+            return replace(without_votes, problem=str(error))
         looked = state.last_look
-        wanted = state.layout.wanted
         orders = looked.orders if looked else ()
+        half_width = None
+        if looked and not isnan(looked.half_width):
+            half_width = looked.half_width
+        wanted = state.layout.wanted
+        is_tuple = wanted > 0
+        is_full = state.collected.counted >= wanted
         return replace(
-            known,
+            without_votes,
             votes=state.votes,
             pending=state.pending,
-            full=int(((state.collected.counted >= wanted) & (wanted > 0)).sum()),
-            tuples=int((wanted > 0).sum()),
+            full=int((is_tuple & is_full).sum()),
+            tuples=int(is_tuple.sum()),
             settled=sum(order.state == "settled" for order in orders),
             neighbours=len(orders),
-            half_width=looked.half_width if looked and not isnan(looked.half_width) else None,
+            half_width=half_width,
         )
 
 
-def _tuple(record: Record) -> dict[str, object]:
+def _tuple_of_row(record: Record) -> dict[str, object]:
+    """Returns an item and two models, by TUPLE_COLUMNS. Raises RowsError."""
     values = record.values
-    if "A_model" in values:  # VisIT-Bench's own file of preferences has a row for each vote.
-        require_columns(record, VISIT)
+    # VisIT-Bench's own file of preferences has a row for each vote.
+    if "A_model" in values:
+        require_columns(record, VISIT_COLUMNS)
         item = item_key(str(values["instruction"]), [str(values["image_url"])])
         return {"item": item, "model_a": values["A_model"], "model_b": values["B_model"]}
-    require_columns(record, TUPLE)
-    return {column: str(values[column]).strip() for column in TUPLE}
+    require_columns(record, TUPLE_COLUMNS)
+    return {column: str(values[column]).strip() for column in TUPLE_COLUMNS}
 
 
 def check_sources(spec: CampaignSpec, bank: Bank) -> None:
     """Raises CampaignError for a source with too few check items for a campaign."""
-    needs = [("checks.items", spec.checks.items, 1)] if spec.checks.items else []
+    if spec.checks.items:
+        _check_source(bank, "checks.items", spec.checks.items, least=1)
     if spec.qualify and spec.qualify.items:
-        needs.append(("qualify.items", spec.qualify.items, spec.qualify.asked))
-    for key, name, least in needs:
-        there = len(bank.checks(name))
-        if there < least:
-            names = [source.name for source in bank.sources if source.kind == "check"]
-            known = ", ".join(names) or "none"
-            raise CampaignError(
-                f"{key} is {name!r}, which has {there} of the {least} check items needed. Sources of check items: "
-                f"{known}. To import more: python -m arena items checks DIR."
-            )
+        _check_source(bank, "qualify.items", spec.qualify.items, least=spec.qualify.asked)
+
+
+def _check_source(bank: Bank, key: str, name: str, least: int) -> None:
+    """Raises CampaignError for too few check items. `key`: the setting that names the source."""
+    count = len(bank.checks(name))
+    if count >= least:
+        return
+    names = [source.name for source in bank.sources if source.kind == "check"]
+    known = ", ".join(names) or "none"
+    raise CampaignError(
+        f"{key} is {name!r}, which has {count} of the {least} check items needed. Sources of check items: "
+        f"{known}. To import more: python -m arena items checks DIR."
+    )

@@ -1,18 +1,19 @@
 """Checklist: the parts that a running arena has, and the missing ones with the way to add them."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from arena.battles.sampling import in_draw
-from arena.items.store import load_bank, shown_text
+from arena.items.store import ItemState, load_bank, shown_text
 from arena.settings import Settings
 from arena.storage import no_room, votes_folders
 from arena.templates import plural
 from arena.types import OWN_KINDS
 
-ATTENTION_TESTS = 20
+ENOUGH_CHECKS = 20
 """The fewest check items with which a worker rarely meets the same ones again."""
 
 
@@ -20,6 +21,7 @@ class ChecklistEntry(NamedTuple):
     """A part that an arena can have."""
 
     what: str
+    """The name of the part."""
     is_there: bool
     details: str
     """The details of the part, or the way to add it."""
@@ -30,42 +32,50 @@ class ChecklistEntry(NamedTuple):
 def checklist(
     settings: Settings, connection: Connection, live_models: int
 ) -> tuple[ChecklistEntry, ...]:
-    """Returns the missing parts, then the others."""
+    """Returns the missing parts, then the others. `live_models`: the number of models that can answer."""
     entries = [
-        *_bank(settings, connection),
-        *_copies(settings),
-        *_people(settings),
-        *_answering(settings, live_models),
+        *_item_entries(settings, connection),
+        *_storage_entries(settings),
+        *_people_entries(settings),
+        *_model_entries(settings, live_models),
     ]
     return tuple(sorted(entries, key=lambda entry: entry.is_there))
 
 
-def _bank(settings: Settings, connection: Connection) -> Iterator[ChecklistEntry]:
+def _item_entries(settings: Settings, connection: Connection) -> Iterator[ChecklistEntry]:
     bank = load_bank(connection, settings.image_hosts)
     own = bank.states_of(OWN_KINDS)
-    has_demo = any(len(item.contestants) > 1 for item in in_draw(bank, settings.demo_bank))
-    mend = "Import your own: python -m arena items (docs/vote.md)."
-    if own and own["ready"] == own.total():
-        details = f"{plural(own.total(), 'item')} of your own."
-    elif own["ready"]:
-        details = shown_text(own)
-    elif own:
-        until = "voters see the demo items" if has_demo else "nobody can vote"
-        details = f"{shown_text(own)} Until then, {until}."
-    else:
-        details = f"demo items only. {mend}" if has_demo else f"none, so nobody can vote. {mend}"
-    yield ChecklistEntry("Items", own["ready"] > 0, details, is_urgent=not has_demo)
+    # Where the demo bank is off or has no battles, nobody can vote without own items.
+    has_battles = any(len(item.contestants) > 1 for item in in_draw(bank, settings.demo_bank))
+    details = _item_details(own, has_battles)
+    yield ChecklistEntry("Items", own["ready"] > 0, details, is_urgent=not has_battles)
     checks = bank.states_of(["check"]).total()
-    made = "a folder of them: python -m arena items checks DIR (docs/vote.md)"
-    details = (
-        f"{checks:,}."
-        if checks >= ATTENTION_TESTS
-        else f"{checks} of {ATTENTION_TESTS}. Import {made}."
-    )
-    yield ChecklistEntry("Attention tests", checks >= ATTENTION_TESTS, details)
+    if checks >= ENOUGH_CHECKS:
+        yield ChecklistEntry("Attention tests", True, f"{checks:,}.")
+    else:
+        details = (
+            f"{checks} of {ENOUGH_CHECKS}. Import a folder of them: python -m arena items checks DIR "
+            "(docs/vote.md)."
+        )
+        yield ChecklistEntry("Attention tests", False, details)
 
 
-def _copies(settings: Settings) -> Iterator[ChecklistEntry]:
+def _item_details(own: Counter[ItemState], has_battles: bool) -> str:
+    """Returns a sentence on the items. `own`: the operator's, by state; `has_battles`: whether people can vote."""
+    if own and own["ready"] == own.total():
+        return f"{plural(own.total(), 'item')} of your own."
+    if own["ready"]:
+        return shown_text(own)
+    if own:
+        until = "voters see the demo items" if has_battles else "nobody can vote"
+        return f"{shown_text(own)} Until then, {until}."
+    import_own = "Import your own: python -m arena items (docs/vote.md)."
+    if has_battles:
+        return f"demo items only. {import_own}"
+    return f"none, so nobody can vote. {import_own}"
+
+
+def _storage_entries(settings: Settings) -> Iterator[ChecklistEntry]:
     if settings.backup:
         yield ChecklistEntry("Copy", True, f"to {settings.backup.dataset}, within about a minute.")
     elif not settings.database_url.startswith("sqlite"):
@@ -80,13 +90,15 @@ def _copies(settings: Settings) -> Iterator[ChecklistEntry]:
             "DATABASE_URL (PostgreSQL). See docs/host.md."
         )
         yield ChecklistEntry("Copy", False, details, is_urgent=True)
-    problems = [problem for problem in map(no_room, votes_folders(settings)) if problem]
-    if problems:
-        full = problems[0]
-        yield ChecklistEntry("Disk", False, f"{full[0].lower()}{full[1:]}.", is_urgent=True)
+    for folder in votes_folders(settings):
+        problem = no_room(folder)
+        if problem:
+            details = f"{problem[0].lower()}{problem[1:]}."
+            yield ChecklistEntry("Disk", False, details, is_urgent=True)
+            break
 
 
-def _people(settings: Settings) -> Iterator[ChecklistEntry]:
+def _people_entries(settings: Settings) -> Iterator[ChecklistEntry]:
     if settings.oauth:
         provider = settings.oauth.provider.partition("://")[2]
         yield ChecklistEntry("Login", True, f"with {provider}.")
@@ -103,23 +115,31 @@ def _people(settings: Settings) -> Iterator[ChecklistEntry]:
             "Operators", False, f"{details}Set up a login, and name them in OPERATORS."
         )
     campaigns = settings.counts.campaigns
-    missing = "none. Name one in CAMPAIGNS to count its workers' votes (docs/vote.md)."
-    details = f"{', '.join(campaigns)}." if campaigns else missing
-    yield ChecklistEntry("Counted campaigns", bool(campaigns), details)
+    if campaigns:
+        yield ChecklistEntry("Counted campaigns", True, f"{', '.join(campaigns)}.")
+    else:
+        details = "none. Name one in CAMPAIGNS to count its workers' votes (docs/vote.md)."
+        yield ChecklistEntry("Counted campaigns", False, details)
 
 
-def _answering(settings: Settings, live_models: int) -> Iterator[ChecklistEntry]:
+def _model_entries(settings: Settings, live_models: int) -> Iterator[ChecklistEntry]:
     if live_models >= 2:
         yield ChecklistEntry("Live models", True, f"{live_models} answer here.")
     else:
-        details = "only one is ready, and battles need two" if live_models else "none is ready"
         if settings.models is None:
-            details = "none. Start with MODELS=small, or set MODELS to a models file"
-        yield ChecklistEntry("Live models", False, f"{details} (docs/vote.md).")
+            problem = "none. Start with MODELS=small, or set MODELS to a models file"
+        elif live_models:
+            problem = "only one is ready, and battles need two"
+        else:
+            problem = "none is ready"
+        yield ChecklistEntry("Live models", False, f"{problem} (docs/vote.md).")
     judge = settings.judge
-    lent = f"{judge.model}, for up to ${judge.total_budget / 1e6:,.2f} in all."
-    missing = "none. People score with their own keys. Set JUDGE_MODEL and OPENAI_API_KEY (docs/score.md)."
-    yield ChecklistEntry("Judge", bool(judge.model), lent if judge.model else missing)
+    if judge.model:
+        details = f"{judge.model}, for up to ${judge.total_budget / 1e6:,.2f} in all."
+        yield ChecklistEntry("Judge", True, details)
+    else:
+        details = "none. People score with their own keys. Set JUDGE_MODEL and OPENAI_API_KEY (docs/score.md)."
+        yield ChecklistEntry("Judge", False, details)
     for name, path, variable in (
         ("MM-Vet", settings.mm_vet, "MM_VET_PATH"),
         ("MM-Vet v2", settings.mm_vet_v2, "MM_VET_V2_PATH"),

@@ -33,7 +33,9 @@ LEAST_DAYS = 7
 FRESH = timedelta(days=7)
 """The age up to which a failure is shown."""
 MOST_ACTS = 50
+"""The most actions of operators."""
 MOST_CAMPAIGNS = 20
+"""The most campaigns, and the most projects, the newest ones."""
 _DAY = timedelta(days=1)
 _DAY_MICROSECONDS = _DAY // timedelta(microseconds=1)
 
@@ -60,6 +62,7 @@ class Dashboard:
     days: Mapping[date, int]
     """Choices stored on each of the last days (UTC), today the last."""
     queues: Mapping[str, int]
+    """The length of each queue, by name."""
     stopped: tuple[StoppedJob, ...]
     """The last jobs of the site's judge that stopped."""
     failures: Mapping[str, int]
@@ -129,7 +132,7 @@ class DashboardService:
                 checklist=checklist(self.settings, connection, live_models),
                 live_models=live_models,
                 live_problems=self.live_models.problems,
-                failed_models=self.live_models.failed,
+                failed_models=self.live_models.load_errors,
                 days=_days(connection, present),
                 queues=queues,
                 stopped=stopped,

@@ -1,4 +1,4 @@
-"""Erasure: deletes a voter's data on request; the votes stay, but no longer lead to a person.
+"""Erasure: deletes a voter's data on request. The votes stay, but no longer lead to a person.
 
 A visitor is identified by a code that only their own page shows. Their rows pass to new voters without a cookie or an
 account, and their own voter loses both, so that every server takes a returning cookie for a newcomer.
@@ -52,24 +52,25 @@ HANDED_OVER = (
     COUNTED_FLAG.c.voter_id,
     DRAFT_EVENT.c.voter_id,
 )
-"""Columns with a voter in rows that stay: votes, their dependencies and eligibility, items' drafts."""
+"""Columns with a voter in rows that stay: votes, what boards need to count them, and drafts of items."""
 OWNED = tuple(
     table(name, column("owner")) for name in ("job", "submission", "mark", "secret_report")
 )
-"""Tables of `scoring`, which is not imported here; their rows stay, and have a cookie's hash as owner."""
+"""Tables of `scoring`, which is not imported here. Their rows stay. The owner is a cookie's hash."""
 JOB = table("job", column("owner"), column("published"), column("slug"))
-"""A table of `scoring`; its published reports are withdrawn, since nobody is left who could do it."""
+"""A table of `scoring`. Its published reports are withdrawn, since nobody else could do it later."""
 BROWSER = table("report_browser", column("cookie"), column("owner"))
 CODE = table("report_code", column("owner"))
 """Tables of `scoring`: browsers that share another's reports, and codes for more browsers; their rows are deleted."""
 MARK = table("mark", column("seat_id"), column("marker"))
-"""Marks and labels, a table of `scoring`; its rows stay, and have the person of a seat."""
-_GAPS = re.compile(r"[\s-]")
-_CODE = re.compile(r"[0-9a-f]{12}")
+"""A table of `scoring` with marks and labels. Its rows stay. The marker is the person of a seat."""
+_SEPARATORS = re.compile(r"[\s-]")
+_VISITOR_CODE = re.compile(r"[0-9a-f]{12}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _SEAT = re.compile(r"seat([0-9]{1,9})")
 _END_CODE = re.compile(r"[0-9a-f]{10}")
-"""A worker's completion code, for platforms without their own."""
+"""A name of a voter, without separators: a visitor's code, the voter's number, a worker's seat, or a worker's
+completion code on a platform without its own."""
 
 
 class UnknownVoterError(LookupError):
@@ -99,7 +100,7 @@ class Erasure:
 
         Raises UnknownVoterError.
         """
-        text = _GAPS.sub("", name.lower())
+        text = _SEPARATORS.sub("", name.lower())
         with self._database.read() as connection:
             voters: set[int] = set()
             if _NUMBER.fullmatch(text):
@@ -110,10 +111,13 @@ class Erasure:
             elif _END_CODE.fullmatch(text):
                 query = select(SEAT.c.voter_id).where(SEAT.c.code == text.upper())
                 voters = set(connection.scalars(query))
-            elif _CODE.fullmatch(text):
+            elif _VISITOR_CODE.fullmatch(text):
                 guests = select(VOTER.c.id).where(VOTER.c.cookie_hash.startswith(text))
                 people = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash.startswith(text))
-                voters = {*connection.scalars(people)} or {*connection.scalars(guests)}
+                voters = set(connection.scalars(people))
+                # A login goes before a guest with the same cookie.
+                if not voters:
+                    voters = set(connection.scalars(guests))
         if len(voters) != 1:
             raise UnknownVoterError(
                 f"No visitor has the code {name[:40]!r}. Visitors find theirs at /you, workers at the end of a "
@@ -128,13 +132,15 @@ class Erasure:
         """
         with self._database.read() as connection:
             own_voters = list(connection.scalars(selves(voter)))
+            # Seats in campaigns with a login have voters of their own.
             subjects = connection.scalars(
                 select(PERSON.c.subject).where(PERSON.c.voter_id.in_(own_voters))
             )
             accounts = [account_arrival(subject, "").person for subject in subjects]
             seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.person.in_(accounts))
             own_voters += connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id.in_(seats)))
-            cookies = _sharing(connection, connection.scalars(_cookies(own_voters)).all())
+            own_cookies = connection.scalars(_cookie_hashes(own_voters)).all()
+            cookies = _sharing_cookies(connection, own_cookies)
         if self._credits is not None:
             for own_voter in own_voters:
                 self._credits.drop(own_voter)
@@ -145,17 +151,19 @@ class Erasure:
                 delete_uploads(self._uploads, cookie)
         with self._database.write() as connection:
             for own_voter in own_voters:
-                _forget(connection, own_voter)
+                _forget_voter(connection, own_voter)
             bump_counter(connection, FORGOTTEN)
             record_action(connection, operator, "forgot a voter")
         self._database.empty_log()
 
 
 def code_of(cookie_hash: str) -> str:
+    """Returns the code of a visitor, as in "0a1b-2c3d-4e5f"."""
     return "-".join(cookie_hash[start : start + 4] for start in (0, 4, 8))
 
 
-def _forget(connection: Connection, voter: int) -> None:
+def _forget_voter(connection: Connection, voter: int) -> None:
+    """Forgets one voter, and hands the rows that stay over to a new one."""
     connection.execute(select(VOTER.c.id).where(VOTER.c.id == voter).with_for_update())
     battles = select(BATTLE.c.id).where(BATTLE.c.voter_id == voter)
     connection.execute(
@@ -164,26 +172,29 @@ def _forget(connection: Connection, voter: int) -> None:
         .values(question="", answer_a="", answer_b="", thinking_a="", thinking_b="")
     )
     _forget_worker(connection, voter)
-    connection.execute(update(PERSON).where(PERSON.c.voter_id == voter).values(subject=_nobody()))
+    connection.execute(
+        update(PERSON).where(PERSON.c.voter_id == voter).values(subject=_placeholder())
+    )
     _disown(connection, voter)
     for field in DROPPED:
         connection.execute(delete(field.table).where(field == voter))
-    fresh = insert(VOTER).values(cookie_hash=_nobody(), since=now()).returning(VOTER.c.id)
-    stranger = connection.execute(fresh).scalar_one()
+    insert_voter = insert(VOTER).values(cookie_hash=_placeholder(), since=now())
+    new_voter = connection.execute(insert_voter.returning(VOTER.c.id)).scalar_one()
     _end_links(connection, voter)
     for field in HANDED_OVER:
-        connection.execute(update(field.table).where(field == voter).values({field.name: stranger}))
-    nobody = {"cookie_hash": _nobody(), "since": now()}
-    connection.execute(update(VOTER).where(VOTER.c.id == voter).values(nobody))
+        hand_over = update(field.table).where(field == voter)
+        connection.execute(hand_over.values({field.name: new_voter}))
+    anonymous = {"cookie_hash": _placeholder(), "since": now()}
+    connection.execute(update(VOTER).where(VOTER.c.id == voter).values(anonymous))
 
 
 def _end_links(connection: Connection, voter: int) -> None:
     """Gives a voter's battles new tokens, so that links to them stop working."""
     battles = connection.scalars(select(BATTLE.c.id).where(BATTLE.c.voter_id == voter)).all()
-    fresh = [{"battle": battle, "fresh": secrets.token_urlsafe(16)} for battle in battles]
-    if fresh:
-        renewed = update(BATTLE).where(BATTLE.c.id == bindparam("battle"))
-        connection.execute(renewed.values(token=bindparam("fresh")), fresh)
+    new_tokens = [{"battle": battle, "new_token": secrets.token_urlsafe(16)} for battle in battles]
+    if new_tokens:
+        update_battle = update(BATTLE).where(BATTLE.c.id == bindparam("battle"))
+        connection.execute(update_battle.values(token=bindparam("new_token")), new_tokens)
 
 
 def _forget_worker(connection: Connection, voter: int) -> None:
@@ -192,63 +203,63 @@ def _forget_worker(connection: Connection, voter: int) -> None:
     Answers in a qualification are deleted, since captions of samples are published nowhere.
     """
     for seat in connection.scalars(select(SEAT.c.id).where(SEAT.c.voter_id == voter)).all():
-        connection.execute(update(SEAT).where(SEAT.c.id == seat).values(code=_nobody()))
+        connection.execute(update(SEAT).where(SEAT.c.id == seat).values(code=_placeholder()))
         entry = connection.execute(select(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat)).one()
-        listed = (PARTICIPANT.c.campaign_id == entry.campaign_id) & (
+        is_listed = (PARTICIPANT.c.campaign_id == entry.campaign_id) & (
             PARTICIPANT.c.person == entry.person
         )
-        connection.execute(delete(PARTICIPANT).where(listed))
+        connection.execute(delete(PARTICIPANT).where(is_listed))
         connection.execute(delete(SEAT_TRY).where(SEAT_TRY.c.seat_id == seat))
-        nobody = {"person": _nobody(), "session": _nobody(), "reply_to": ""}
-        connection.execute(update(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat).values(nobody))
+        anonymous = {"person": _placeholder(), "session": _placeholder(), "reply_to": ""}
+        connection.execute(update(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat).values(anonymous))
+        # A database that never ran `scoring` lacks its tables.
         if inspect(connection).has_table(MARK.name):
             connection.execute(
-                update(MARK).where(MARK.c.seat_id == seat).values(marker=nobody["person"])
+                update(MARK).where(MARK.c.seat_id == seat).values(marker=anonymous["person"])
             )
 
 
 def _disown(connection: Connection, voter: int) -> None:
-    """Makes the jobs and submissions of a voter's cookies anonymous, and those of browsers joined by a code.
+    """Makes the jobs and submissions of a voter's cookies anonymous, and those of browsers that share their reports.
 
     Their published reports are private again. Deletes the voter's daily costs, and makes reserved amounts anonymous.
     """
-    cookies = connection.scalars(_cookies([voter])).all()
-    sharing = _sharing(connection, cookies)
+    cookies = connection.scalars(_cookie_hashes([voter])).all()
+    sharing = _sharing_cookies(connection, cookies)
     if inspect(connection).has_table(JOB.name):
-        withdrawn = update(JOB).where(JOB.c.owner.in_(sharing))
-        connection.execute(withdrawn.values(published=False, slug=None))
+        update_reports = update(JOB).where(JOB.c.owner.in_(sharing))
+        connection.execute(update_reports.values(published=False, slug=None))
     for owned in OWNED:
         if inspect(connection).has_table(owned.name):
-            connection.execute(
-                update(owned).where(owned.c.owner.in_(sharing)).values(owner=_nobody())
-            )
+            update_rows = update(owned).where(owned.c.owner.in_(sharing))
+            connection.execute(update_rows.values(owner=_placeholder()))
     if inspect(connection).has_table(BROWSER.name):
         connection.execute(delete(BROWSER).where(BROWSER.c.cookie.in_(sharing)))
         connection.execute(delete(CODE).where(CODE.c.owner.in_(sharing)))
+    # A payer's daily budget has the name "DAY PAYER".
     payers = (*cookies, str(voter))
     for payer in payers:
-        held = HOLD.c.day.endswith(f" {payer}")
-        connection.execute(update(HOLD).where(held).values(day=_nobody()))
+        is_of_payer = HOLD.c.day.endswith(f" {payer}")
+        connection.execute(update(HOLD).where(is_of_payer).values(day=_placeholder()))
         connection.execute(delete(BUDGET).where(BUDGET.c.name.endswith(f" {payer}")))
 
 
-def _sharing(connection: Connection, cookies: Sequence[str]) -> set[str]:
+def _sharing_cookies(connection: Connection, cookies: Sequence[str]) -> set[str]:
     """Returns these cookies, and those that share reports with them."""
-    sharing = set(cookies)
-    if inspect(connection).has_table(BROWSER.name):
-        followed = select(BROWSER.c.owner).where(BROWSER.c.cookie.in_(cookies))
-        owners = {*cookies, *connection.scalars(followed)}
-        browsers = select(BROWSER.c.cookie).where(BROWSER.c.owner.in_(owners))
-        sharing = {*owners, *connection.scalars(browsers)}
-    return sharing
+    if not inspect(connection).has_table(BROWSER.name):
+        return set(cookies)
+    shared_owners = select(BROWSER.c.owner).where(BROWSER.c.cookie.in_(cookies))
+    owners = {*cookies, *connection.scalars(shared_owners)}
+    browsers = select(BROWSER.c.cookie).where(BROWSER.c.owner.in_(owners))
+    return {*owners, *connection.scalars(browsers)}
 
 
-def _cookies(voters: Sequence[int]) -> CompoundSelect:
+def _cookie_hashes(voters: Sequence[int]) -> CompoundSelect:
     """Returns a SELECT of the hashes of voters' cookies."""
     logins = select(LOGIN.c.cookie_hash).where(LOGIN.c.voter_id.in_(voters))
     return select(VOTER.c.cookie_hash).where(VOTER.c.id.in_(voters)).union(logins)
 
 
-def _nobody() -> str:
+def _placeholder() -> str:
     """Returns a placeholder for a name, an account or a cookie."""
     return f"{ERASED}{secrets.token_urlsafe(12)}"

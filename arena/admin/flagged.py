@@ -12,8 +12,28 @@ from arena.items.store import ITEM, MODEL
 from arena.types import grouped
 
 MOST_FLAGGED = 50
-MOST_CAST = 30
-"""MOST_FLAGGED, MOST_CAST: the most voters, and the most votes of each. Excluded voters come first, then the latest."""
+"""The most voters."""
+MOST_VOTES = 30
+"""The most votes of each voter, the latest."""
+
+
+_WON = MODEL.alias()
+_LOST = MODEL.alias()
+_VOTES = (
+    select(
+        BATTLE.c.voted_at,
+        BATTLE.c.began_at,
+        BATTLE.c.choice,
+        _WON.c.display.label("winner"),
+        _LOST.c.display.label("loser"),
+        ITEM.c.key,
+        ITEM.c.instruction,
+    )
+    .select_from(BATTLE.outerjoin(ITEM, ITEM.c.id == BATTLE.c.item_id))
+    .join(_WON, _WON.c.id == BATTLE.c.winner)
+    .join(_LOST, _LOST.c.id == BATTLE.c.loser)
+)
+"""A SELECT of votes with the names of their models and their items."""
 
 
 class CastVote(NamedTuple):
@@ -36,27 +56,28 @@ class FlaggedVoter(NamedTuple):
     voter: int
     flags: tuple[FlagRow, ...]
     votes: int
+    """The number of all votes."""
     latest: tuple[CastVote, ...]
 
 
 def flagged_voters(connection: Connection, flags: Iterable[FlagRow]) -> tuple[FlaggedVoter, ...]:
-    """Returns the flags by voter with the votes of each, at most `MOST_FLAGGED`."""
-    of_voter = grouped((flag.voter, flag) for flag in flags)
+    """Returns at most `MOST_FLAGGED` voters: the excluded ones first, then those with the latest flags."""
+    flags_of = grouped((flag.voter, flag) for flag in flags)
 
-    def latest_flag(voter: int) -> tuple[bool, datetime]:
-        return max((flag.left_out, flag.raised_at) for flag in of_voter[voter])
+    def urgency(voter: int) -> tuple[bool, datetime]:
+        return max((flag.left_out, flag.raised_at) for flag in flags_of[voter])
 
-    latest = sorted(of_voter, key=latest_flag, reverse=True)
+    voters = sorted(flags_of, key=urgency, reverse=True)
     return tuple(
-        _flagged_voter(connection, voter, tuple(of_voter[voter])) for voter in latest[:MOST_FLAGGED]
+        _flagged_voter(connection, voter, tuple(flags_of[voter])) for voter in voters[:MOST_FLAGGED]
     )
 
 
 def _flagged_voter(connection: Connection, voter: int, flags: tuple[FlagRow, ...]) -> FlaggedVoter:
     is_own_vote = HAS_CHOICE & (BATTLE.c.voter_id == voter)
     number = connection.execute(select(func.count()).where(is_own_vote)).scalar_one()
-    latest = _CAST.where(is_own_vote).order_by(BATTLE.c.voted_at.desc()).limit(MOST_CAST)
-    cast = [
+    latest = _VOTES.where(is_own_vote).order_by(BATTLE.c.voted_at.desc()).limit(MOST_VOTES)
+    votes = [
         CastVote(
             voted_at=row.voted_at,
             choice=row.choice,
@@ -68,24 +89,4 @@ def _flagged_voter(connection: Connection, voter: int, flags: tuple[FlagRow, ...
         )
         for row in connection.execute(latest)
     ]
-    return FlaggedVoter(voter, flags, number, tuple(cast))
-
-
-_WON = MODEL.alias()
-_LOST = MODEL.alias()
-
-
-_CAST = (
-    select(
-        BATTLE.c.voted_at,
-        BATTLE.c.began_at,
-        BATTLE.c.choice,
-        _WON.c.display.label("winner"),
-        _LOST.c.display.label("loser"),
-        ITEM.c.key,
-        ITEM.c.instruction,
-    )
-    .select_from(BATTLE.outerjoin(ITEM, ITEM.c.id == BATTLE.c.item_id))
-    .join(_WON, _WON.c.id == BATTLE.c.winner)
-    .join(_LOST, _LOST.c.id == BATTLE.c.loser)
-)
+    return FlaggedVoter(voter=voter, flags=flags, votes=number, latest=tuple(votes))

@@ -107,7 +107,7 @@ def find_items(bank: Bank, wanted: str) -> list[Item]:
     words = wanted.casefold().split()
     if not words:
         return []
-    return [item for item in bank.items.values() if all(word in item.folded for word in words)]
+    return [item for item in bank.items.values() if all(word in item.search_text for word in words)]
 
 
 def uploads(connection: Connection) -> Uploads:

@@ -1,6 +1,7 @@
 """Project sheets: a project's progress by kinds of items, first checks, time and people."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from arena.admin.projects import ProjectStanding
 from arena.authoring.board import (
@@ -17,12 +18,22 @@ from arena.interval_text import spanned
 from arena.ratings.shares import Share
 from arena.sheets import Sheet, plain_sheet
 
-PAPER: Mapping[Metric, tuple[float, float, float]] = {
-    "correct": (87.3, 91.5, 63.0),
-    "caption": (4.0, 3.6, 6.0),
-    "answer": (7.7, 3.8, 30.0),
+
+class PaperYield(NamedTuple):
+    """Percentages in VisIT-Bench's Table 2."""
+
+    overall: float
+    single: float
+    """Of items with one image."""
+    multi: float
+    """Of items with several images."""
+
+
+PAPER: Mapping[Metric, PaperYield] = {
+    "correct": PaperYield(87.3, 91.5, 63.0),
+    "caption": PaperYield(4.0, 3.6, 6.0),
+    "answer": PaperYield(7.7, 3.8, 30.0),
 }
-"""The percentages of VisIT-Bench's Table 2: overall, single-image and multi-image items."""
 STEP_HEADS: Mapping[Kind, Mapping[Step, str]] = {
     "captions": {
         "instruction": "Instruction",
@@ -70,7 +81,8 @@ AGREED_HEADS: Mapping[Kind, str] = {
     "captions": "Same verdict as others",
     "multiple choice": "Same letter as others",
 }
-_YIELDS: Mapping[Metric, str] = {
+"""The heads of people's agreement with others."""
+YIELD_WORDS: Mapping[Metric, str] = {
     "correct": "Correct",
     "caption": "Caption wrong",
     "answer": "Answer wrong",
@@ -79,53 +91,56 @@ _YIELDS: Mapping[Metric, str] = {
 
 
 def project_sheets(project: ProjectStanding, most_persons: int | None = None) -> Iterator[Sheet]:
-    """Yields four tables; `most_persons`: the most people in the last one, the latest; None: all."""
+    """Yields four tables: items by kind, first checks (of questions: quality), time, and people.
+
+    `most_persons`: the most people, the latest ones; None: all.
+    """
     kind = project.spec.kind
     steps = STEP_HEADS[kind]
     acts = PERSON_HEADS[kind]
-    families = [_family(row, list(steps)) for row in project.families]
+    families = [_family_row(row, list(steps)) for row in project.families]
     heads = ("Kind", "Wanted", "Accepted", *steps.values(), "Rejected")
-    yield _plain("Items by kind", heads, families)
+    yield _sheet("Items by kind", heads, families)
     if project.spec.is_choice:
-        quality = [*map(_quality, project.quality), QUALITY_PAPER]
-        yield _plain("Quality", QUALITY_HEADS, quality)
+        quality = [_quality_row(row) for row in project.quality]
+        yield _sheet("Quality", QUALITY_HEADS, [*quality, QUALITY_PAPER])
     else:
-        yield _plain("Yield", YIELD_HEADS, map(_yield, project.yields))
-    minutes = [_minutes(row, acts[row.kind]) for row in project.minutes if row.kind in acts]
-    yield _plain("Time", TIME_HEADS, minutes)
+        yield _sheet("Yield", YIELD_HEADS, [_yield_row(row) for row in project.yields])
+    minutes = [_minutes_row(row, acts[row.kind]) for row in project.minutes if row.kind in acts]
+    yield _sheet("Time", TIME_HEADS, minutes)
     persons = project.persons if most_persons is None else project.persons[-most_persons:]
     heads = ("Person", *acts.values(), "Left to others", "Accepted", AGREED_HEADS[kind], "Minutes")
-    yield _plain("People", heads, [_person(row, list(acts)) for row in persons])
+    yield _sheet("People", heads, [_person_row(row, list(acts)) for row in persons])
 
 
-def _plain(title: str, heads: Iterable[str], rows: Iterable[Iterable[object]]) -> Sheet:
+def _sheet(title: str, heads: Iterable[str], rows: Iterable[Iterable[object]]) -> Sheet:
     return plain_sheet(title.lower(), title, heads, rows, scrolls=True)
 
 
-def _family(row: FamilyRow, steps: Sequence[Step]) -> tuple[object, ...]:
-    there = [getattr(row, step) for step in steps]
-    return (row.family, row.wanted, row.accepted, *there, row.rejected)
+def _family_row(row: FamilyRow, steps: Sequence[Step]) -> tuple[object, ...]:
+    at_steps = [getattr(row, step) for step in steps]
+    return (row.family, row.wanted, row.accepted, *at_steps, row.rejected)
 
 
-def _quality(row: QuestionQuality) -> tuple[object, ...]:
+def _quality_row(row: QuestionQuality) -> tuple[object, ...]:
     return (
         row.family or "All",
         row.accepted,
-        _share(row.same),
-        _share(row.without_picture),
+        _share_text(row.same),
+        _share_text(row.without_picture),
         None if row.chance is None else f"{row.chance:.1%}",
         None if row.spread is None else f"{row.spread:.1f}",
         f"{row.checked} of {row.wanted}",
-        _share(row.good),
+        _share_text(row.good),
     )
 
 
-def _minutes(row: StepMinutes, act: str) -> tuple[object, ...]:
+def _minutes_row(row: StepMinutes, act: str) -> tuple[object, ...]:
     median = None if row.median is None else f"{row.median:.1f}"
     return act, row.number, median, f"{row.total:,.0f}"
 
 
-def _person(row: PersonRow, acts: Sequence[EventKind]) -> tuple[object, ...]:
+def _person_row(row: PersonRow, acts: Sequence[EventKind]) -> tuple[object, ...]:
     numbers = {
         "instruction": row.instructions,
         "caption": row.captions,
@@ -136,23 +151,28 @@ def _person(row: PersonRow, acts: Sequence[EventKind]) -> tuple[object, ...]:
         row.person,
         *(numbers[act] for act in acts),
         row.passed,
-        _share(row.accepted),
+        _share_text(row.accepted),
         f"{row.agreed} of {row.others}" if row.others else None,
         f"{row.minutes:,.0f}",
     )
 
 
-def _yield(row: YieldRow) -> list[str]:
+def _yield_row(row: YieldRow) -> list[str]:
     """Returns the shares of all items, of those with one picture and with several, each with the paper's."""
     paper = PAPER.get(row.metric)
-    beside = [f"{number:.1f}%" for number in paper] if paper else ["–"] * 3
-    cells = [_YIELDS[row.metric]]
-    for share, published in zip((row.overall, row.single, row.multi), beside, strict=True):
-        cells += [_share(share), published]
-    return cells
+    return [
+        YIELD_WORDS[row.metric],
+        _share_text(row.overall),
+        f"{paper.overall:.1f}%" if paper else "–",
+        _share_text(row.single),
+        f"{paper.single:.1f}%" if paper else "–",
+        _share_text(row.multi),
+        f"{paper.multi:.1f}%" if paper else "–",
+    ]
 
 
-def _share(share: Share) -> str:
+def _share_text(share: Share) -> str:
+    """Returns a share with its interval and its number; a dash if there is none."""
     if share.value is None:
         return "–"
     return f"{share.value:.1%} ({spanned(share.low, share.high, '.0%')}) of {share.n:,}"

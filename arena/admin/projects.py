@@ -7,7 +7,7 @@ from datetime import datetime
 from math import ceil
 
 from arena.admin.campaigns import check_sources
-from arena.admin.seat_admin import SeatAdmin, noted
+from arena.admin.seat_admin import SeatAdmin, action_note
 from arena.authoring.board import (
     FamilyRow,
     PersonRow,
@@ -40,7 +40,7 @@ from arena.items.store import ItemBank
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.qualification import Qualification, UnreadAnswer
 from arena.seats.seats import Seat
-from arena.seats.sheet import SeatWork, pay_rows, pay_sheet, state_of
+from arena.seats.sheet import SeatWork, pay_rows, pay_sheet, seat_state
 from arena.seats.spec import CampaignError, read_spec
 from arena.settings import Settings
 from arena.sheets import Sheet
@@ -139,7 +139,9 @@ class ProjectAdmin(SeatAdmin):
                 "checks.items is only for campaigns of battles. Delete it: in a project, people verify the items."
             )
         check_sources(spec, self._items.bank())
-        return self._projects.make(content, picture, noted(operator, "made a campaign", spec.name))
+        return self._projects.make(
+            content, picture, action_note(operator, "made a campaign", spec.name)
+        )
 
     def summary(self, campaign: Campaign) -> list[str]:
         spec = project_of(campaign.spec)
@@ -204,7 +206,7 @@ class ProjectAdmin(SeatAdmin):
         if not why:
             raise DraftError("Say why you're removing the item.")
         _check_number(number)
-        note = noted(operator, "took an item out of a project", f"{name} {number}")
+        note = action_note(operator, "took an item out of a project", f"{name} {number}")
         self._projects.reject(campaign, int(number), fault, why, note)
         return f"Item {number} of {name} is removed. If you've imported it, hide it there too. Its votes stay."
 
@@ -217,7 +219,7 @@ class ProjectAdmin(SeatAdmin):
             raise DraftError(
                 "Say whether the question is good, or what's wrong with it: {}.", ", ".join(CHECKS)
             )
-        note = noted(operator, "checked a question", f"{name} {number} {judged}")
+        note = action_note(operator, "checked a question", f"{name} {number} {judged}")
         self._projects.check(campaign, int(number), judged, note)
         outcome = "is good" if judged == "correct" else "is removed"
         return f"Question {number} of {name} {outcome}."
@@ -240,7 +242,7 @@ class ProjectAdmin(SeatAdmin):
             raise DraftError("Say whether the sample is good or poor, as in: 17.1.3 good.")
         answers = {unread.answer.name: unread.answer for unread in self.unread(name)}
         answer = answers.get(sample)
-        note = noted(operator, "judged a writer's sample", f"{name} {sample[:40]} {verdict}")
+        note = action_note(operator, "judged a writer's sample", f"{name} {sample[:40]} {verdict}")
         if answer is None or not self._qualification.judge(answer, VERDICTS[verdict], note):
             raise DraftError(
                 "There's no sample {} of {} to read. Someone may have read it already.",
@@ -297,7 +299,7 @@ class ProjectAdmin(SeatAdmin):
         return ProjectStanding(
             campaign=campaign,
             spec=spec,
-            states=Counter(state_of(seat, work[seat.id].last, at) for seat in seats),
+            states=Counter(seat_state(seat, work[seat.id].last, at) for seat in seats),
             listed=len(self.seats.participants(campaign)),
             families=family_rows(drafts, spec),
             yields=yield_table(drafts),

@@ -20,7 +20,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import Connection, Row, select
 
 from arena.battles.choices import publish_votes
 from arena.battles.tables import VOTER
@@ -45,9 +45,10 @@ FILES = {
 FRESH_SECONDS = 600
 """The age at which a running server writes the files again."""
 _UNFINISHED = ".being-written-"
-_LONGEST_SECONDS = 86_400
-"""The age of unfinished files that a killed process has left: no export takes this long."""
-_CARD = Path(__file__).parent / "public_card.md"
+"""The beginning of the names of folders in which files are written, before they replace the old ones."""
+_ABANDONED_SECONDS = 86_400
+"""The age of unfinished files that a killed process has left. No export takes this long."""
+_CARD_TEMPLATE = Path(__file__).parent / "public_card.md"
 _COLUMNS = (
     *STEREOSCOPE.row(Vote("", "", "a")),
     "source",
@@ -62,7 +63,7 @@ _COLUMNS = (
 )
 
 
-class Written(NamedTuple):
+class PublicCounts(NamedTuple):
     """The numbers of an export."""
 
     votes: int
@@ -79,91 +80,145 @@ class PublicFiles:
         # A thread of its own, so that waiting requests hold no other thread.
         self._thread = ThreadPoolExecutor(1, "export")
         self._forgotten = -1
-        self._written = 0.0
+        """The number of erasures before the files were written."""
+        self._written_at = 0.0
 
     async def path(self, name: str) -> Path | None:
         """Returns the path of a file of `FILES`; None for other names. Raises DatabaseError, RowsError and OSError."""
         if name not in FILES:
             return None
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._freshen)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._refresh)
         return self._folder / name
 
-    def _freshen(self) -> None:
+    def _refresh(self) -> None:
         with self._database.read() as connection:
             forgotten = counter(connection, FORGOTTEN)
-        if forgotten != self._forgotten or time.monotonic() - self._written > FRESH_SECONDS:
+        is_old = time.monotonic() - self._written_at > FRESH_SECONDS
+        if is_old or forgotten != self._forgotten:
             write_export(self._database, self._folder)
             self._forgotten = forgotten
-            self._written = time.monotonic()
+            self._written_at = time.monotonic()
 
 
-def write_export(database: Database, folder: Path) -> Written:
+def write_export(database: Database, folder: Path) -> PublicCounts:
     """Writes the files into a folder, each whole or not at all. Raises DatabaseError, RowsError and OSError."""
     publish_votes(database)
+    voters = _voter_keys(database)
     with database.read() as connection:
-        voters = {row.voter_id: row.key for row in connection.execute(select(VOTER_KEY))}
-        new = [voter for voter in connection.scalars(select(VOTER.c.id)) if voter not in voters]
-    with database.write() as connection:  # votes wait
-        voters |= voter_keys(connection, new)
-    with database.read() as connection:
-        models = model_names(connection)
-        pictures = alike_keys(connection)
-        marks = exported_marks(connection)
-        flagged: set[int] = set()
-        like_crowds: set[tuple[int, int]] = set()
-        for flags in (VOTER_FLAG, COUNTED_FLAG):
-            flagged.update(connection.scalars(flagged_voters(flags)))
-            pairs = connection.execute(crowd_pairs(flags))
-            like_crowds.update((row.voter_id, row.model_id) for row in pairs)
-        closed = closed_sources(connection)
-        bank = (row for row in connection.execute(bank_votes()) if row.source not in closed)
-        rows = []
-        for row in chain(bank, connection.execute(live_votes())):
-            vote = exported_vote(
-                row, models, pictures, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}"
-            )
-            about = {(row.voter_id, row.model_a), (row.voter_id, row.model_b)}
-            is_like_crowd = row.choice in ("a", "b") and bool(like_crowds & about)
-            is_flagged = row.voter_id in flagged or is_like_crowd
-            here = (row.source, is_flagged, row.terms, row.draw, row.draw_probability)
-            a, b = marks.of(row)
-            of_answers = (a.words_thought, b.words_thought, a.cut, b.cut)
-            rows.append((*STEREOSCOPE.row(vote).values(), *here, *of_answers))
+        rows = _export_rows(connection, voters)
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
-    names = {*columns["model_a"], *columns["model_b"]}
-    written = Written(len(rows), len(set(columns["voter"])), len(names))
+    counts = PublicCounts(
+        votes=len(rows),
+        voters=len(set(columns["voter"])),
+        models=len({*columns["model_a"], *columns["model_b"]}),
+    )
     folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob(f"{_UNFINISHED}*"):
-        with suppress(FileNotFoundError):  # another export has just ended
-            if time.time() - left.stat().st_mtime > _LONGEST_SECONDS:
-                shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=_UNFINISHED) as new:
-        place = Path(new)
-        (place / "README.md").write_text(_card(columns, written), "utf-8")
-        with (place / "votes.jsonl").open("w", encoding="utf-8") as lines:
+    _remove_abandoned(folder)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=_UNFINISHED) as name:
+        new_folder = Path(name)
+        (new_folder / "README.md").write_text(_card(columns, counts), "utf-8")
+        with (new_folder / "votes.jsonl").open("w", encoding="utf-8") as lines:
             for row in rows:
-                lines.write(
-                    f"{json.dumps(dict(zip(_COLUMNS, row, strict=True)), ensure_ascii=False)}\n"
-                )
-        write_columns(place / "votes.parquet", columns)
-        for name in FILES:
-            (place / name).replace(folder / name)
-    return written
+                values = dict(zip(_COLUMNS, row, strict=True))
+                lines.write(f"{json.dumps(values, ensure_ascii=False)}\n")
+        write_columns(new_folder / "votes.parquet", columns)
+        for file_name in FILES:
+            (new_folder / file_name).replace(folder / file_name)
+    return counts
 
 
-def _card(columns: Mapping[str, Sequence[Any]], written: Written) -> str:
+def _voter_keys(database: Database) -> dict[int, str]:
+    """Returns the random keys of all voters. New voters get one."""
+    with database.read() as connection:
+        keys = {row.voter_id: row.key for row in connection.execute(select(VOTER_KEY))}
+        new_voters = [
+            voter for voter in connection.scalars(select(VOTER.c.id)) if voter not in keys
+        ]
+    # Votes wait for this transaction, which is short.
+    with database.write() as connection:
+        return keys | voter_keys(connection, new_voters)
+
+
+def _export_rows(connection: Connection, voters: Mapping[int, str]) -> list[tuple[object, ...]]:
+    """Returns the votes as values by `_COLUMNS`. `voters`: the random keys."""
+    models = model_names(connection)
+    pictures = alike_keys(connection)
+    marks = exported_marks(connection)
+    flags = _load_flags(connection)
+    closed = closed_sources(connection)
+    bank = (row for row in connection.execute(bank_votes()) if row.source not in closed)
+    rows = []
+    for row in chain(bank, connection.execute(live_votes())):
+        vote = exported_vote(
+            row, models, pictures, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}"
+        )
+        a, b = marks.sides(row)
+        rows.append(
+            (
+                *STEREOSCOPE.row(vote).values(),
+                row.source,
+                flags.has(row),
+                row.terms,
+                row.draw,
+                row.draw_probability,
+                a.words_thought,
+                b.words_thought,
+                a.cut,
+                b.cut,
+            )
+        )
+    return rows
+
+
+class _Flags(NamedTuple):
+    """The flags of the fraud tests on any board."""
+
+    voters: set[int]
+    """Voters whose votes are all flagged."""
+    crowds: set[tuple[int, int]]
+    """Voters and models: their decided votes about the model are like a crowd's."""
+
+    def has(self, row: Row) -> bool:
+        """Returns whether a row of `bank_votes` or `live_votes` is flagged."""
+        if row.voter_id in self.voters:
+            return True
+        if row.choice not in ("a", "b"):
+            return False
+        pairs = {(row.voter_id, row.model_a), (row.voter_id, row.model_b)}
+        return not self.crowds.isdisjoint(pairs)
+
+
+def _load_flags(connection: Connection) -> _Flags:
+    flags = _Flags(voters=set(), crowds=set())
+    for table in (VOTER_FLAG, COUNTED_FLAG):
+        flags.voters.update(connection.scalars(flagged_voters(table)))
+        pairs = connection.execute(crowd_pairs(table))
+        flags.crowds.update((row.voter_id, row.model_id) for row in pairs)
+    return flags
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Removes the unfinished files of processes that were killed."""
+    for unfinished in folder.glob(f"{_UNFINISHED}*"):
+        # Another export may end just now.
+        with suppress(FileNotFoundError):
+            if time.time() - unfinished.stat().st_mtime > _ABANDONED_SECONDS:
+                shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _card(columns: Mapping[str, Sequence[Any]], counts: PublicCounts) -> str:
     """Returns the data card: `public_card.md` with this export's numbers."""
     days = [datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in columns["time"]]
     sources = Counter(columns["source"])
-    cells = (
-        (" ".join(name.split()).replace("|", "\\|"), number)
-        for name, number in sorted(sources.items())
-    )
-    table = "\n".join(f"| {name} | {number:,} |" for name, number in cells)
-    return Template(_CARD.read_text("utf-8")).substitute(
-        votes=f"{written.votes:,}",
-        voters=f"{written.voters:,}",
-        models=written.models,
+    lines = []
+    for name, number in sorted(sources.items()):
+        cell = " ".join(name.split()).replace("|", "\\|")
+        lines.append(f"| {cell} | {number:,} |")
+    table = "\n".join(lines)
+    return Template(_CARD_TEMPLATE.read_text("utf-8")).substitute(
+        votes=f"{counts.votes:,}",
+        voters=f"{counts.voters:,}",
+        models=counts.models,
         first=min(days, default="no day yet"),
         last=max(days, default="no day yet"),
         written=now().date().isoformat(),

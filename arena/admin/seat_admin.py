@@ -12,7 +12,7 @@ from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 from arena.seats.campaigns import Campaign, CampaignStore, Note
 from arena.seats.links import CampaignLinkError, made_link
-from arena.seats.participants import listed_participants, listed_sessions
+from arena.seats.participants import participant_sessions, participant_statuses
 from arena.seats.seats import SeatStore
 from arena.seats.spec import CampaignError, CampaignSpec
 from arena.seats.worker_list import ListedWorker
@@ -51,8 +51,8 @@ class SeatAdmin(ABC):
     def tables(self) -> Mapping[str, Callable[[str], Sheet]]:
         """The downloads of a campaign by name; each raises CampaignError."""
 
-    def taken_back(self, campaign: Campaign) -> Note | None:
-        """Returns a note to store when a platform's list rejects work that counted before."""
+    def loss_note(self, campaign: Campaign) -> Note | None:
+        """Returns the note to store when a platform's list rejects work that counted before."""
         return None
 
     def check_server(self, spec: CampaignSpec) -> None:
@@ -71,13 +71,9 @@ class SeatAdmin(ABC):
 
     def link(self, campaign: Campaign, worker: str = "") -> str:
         """Returns the path and query of a campaign's link, valid until midnight (UTC). Raises CampaignLinkError."""
-        until = now() + timedelta(days=campaign.spec.valid_days + 1)
-        return made_link(
-            campaign.key,
-            campaign.spec,
-            until.replace(hour=0, minute=0, second=0, microsecond=0),
-            worker,
-        )
+        last_day = now() + timedelta(days=campaign.spec.valid_days + 1)
+        until = last_day.replace(hour=0, minute=0, second=0, microsecond=0)
+        return made_link(campaign.key, campaign.spec, until, worker)
 
     def worker_links(
         self, campaign: Campaign, workers: Iterable[ListedWorker], address: str
@@ -102,7 +98,7 @@ class SeatAdmin(ABC):
     def end(self, operator: str, name: str) -> str:
         """Ends a campaign; returns a message. Raises CampaignError."""
         campaign = self.store.get(name)
-        note = noted(operator, "ended a campaign", name)
+        note = action_note(operator, "ended a campaign", name)
         if not self.store.end(campaign, "ended by an operator", note):
             return f"{name} has already ended: {campaign.why_ended}."
         return (
@@ -116,34 +112,41 @@ class SeatAdmin(ABC):
         """
         records = list(records)
         campaign = self.store.get(name)
-        listed = listed_participants(records)
-        note = noted(operator, "brought in a campaign's list of participants", name)
-        self.seats.bring_participants(campaign, listed, note, self.taken_back(campaign))
+        listed = participant_statuses(records)
+        note = action_note(operator, "brought in a campaign's list of participants", name)
+        self.seats.bring_participants(campaign, listed, note, self.loss_note(campaign))
         seats = self.seats.all(campaign)
-        came = {seat.person: seat.session for seat in seats}
+        session_of = {seat.person: seat.session for seat in seats}
+        listed_twice = []
+        with_other_session = []
+        for person, listed_sessions in participant_sessions(records).items():
+            if len(listed_sessions) > 1:
+                listed_twice.append(person)
+            has_sessions = any(listed_sessions)
+            if has_sessions and person in session_of and session_of[person] not in listed_sessions:
+                with_other_session.append(person)
+        listed_and_came = session_of.keys() & listed.keys()
+        unlisted = session_of.keys() - listed.keys()
         states = Counter(seat.confirmation for seat in seats)
-        sessions = listed_sessions(records)
-        twice = []
-        other = []
-        for person, listed_under in sessions.items():
-            if len(listed_under) > 1:
-                twice.append(person)
-            if any(listed_under) and came.get(person, listed_under[0]) not in listed_under:
-                other.append(person)
         return (
-            f"{plural(len(listed), 'person')} on the platform's list of {name}. {len(came.keys() & listed.keys())} of "
-            f"them came. Not on it: {plural(len(came.keys() - listed.keys()), 'worker')}. Workers who came: "
+            f"{plural(len(listed), 'person')} on the platform's list of {name}. {len(listed_and_came)} of "
+            f"them came. Not on it: {plural(len(unlisted), 'worker')}. Workers who came: "
             f"{states['confirmed']} confirmed, {states['rejected']} rejected, {states['pending']} pending."
-            + _enumerated(" Listed more than once (pay them once)", twice)
-            + _enumerated(" Came with a submission that isn't the listed one (check them)", other)
+            + _list_sentence(" Listed more than once (pay them once)", listed_twice)
+            + _list_sentence(
+                " Came with a submission that isn't the listed one (check them)", with_other_session
+            )
         )
 
 
-def _enumerated(title: str, persons: Sequence[str]) -> str:
+def _list_sentence(title: str, persons: Sequence[str]) -> str:
+    """Returns a sentence with the first people; empty without people."""
     if not persons:
         return ""
-    return f"{title}: {', '.join(persons[:20])}{', ...' if persons[20:] else ''}."
+    more = ", ..." if len(persons) > 20 else ""
+    return f"{title}: {', '.join(persons[:20])}{more}."
 
 
-def noted(operator: str, deed: ActionKind, name: str) -> Note:
+def action_note(operator: str, deed: ActionKind, name: str) -> Note:
+    """Returns the note that records an operator's action about the thing of this name."""
     return lambda connection: record_action(connection, operator, deed, name)

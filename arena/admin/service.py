@@ -30,64 +30,92 @@ class AdminService:
         uploads: Path | None = None,
         credits: Credits | None = None,
     ) -> None:
-        """`counted`: the rule for votes that count, and whether COUNTS names the official board; `uploads`: a
-        folder.
+        """`counted`: the rule for votes that count, and whether COUNTS names the official board; `uploads`: the folder
+        of uploaded files.
         """
         self._database = database
         self._counted = counted
         self._images = images
-        self._forgetting = Erasure(database, images, uploads, credits)
-        self._deeds: Mapping[str, Callable[[str, str], str]] = {
-            "pause": lambda operator, _: self._done(
-                operator, "paused live answers", "", lambda connection, _: pause(connection)
-            ),
-            "resume": lambda operator, _: self._done(
-                operator, "resumed live answers", "", lambda connection, _: resume(connection)
-            ),
-            "hide": lambda operator, key: self._done(operator, "hid an item", key.strip(), hide),
-            "show": lambda operator, key: self._done(
-                operator, "showed an item again", key.strip(), show
-            ),
-            "keep": lambda operator, upload: self._done(
-                operator,
-                "kept an upload",
-                upload,
-                lambda connection, number: keep(connection, _number(number)),
-            ),
+        self._erasure = Erasure(database, images, uploads, credits)
+        self._orders: Mapping[str, Callable[[str, str], str]] = {
+            "pause": self._pause,
+            "resume": self._resume,
+            "hide": self._hide,
+            "show": self._show,
+            "keep": self._keep,
             "take down": self._take_down,
             "forget": self._forget,
-            "official": lambda operator, voters: self._done(
-                operator, "made a board the official one", voters, self._official
-            ),
+            "official": self._make_official,
         }
 
     def do(self, operator: str, order: object, about: object) -> str:
-        """Executes a command, records it, and returns a message for the operator. Raises one of `ADMIN_ERRORS`."""
-        if not (isinstance(order, str) and isinstance(about, str) and order in self._deeds):
-            raise AdminCommandError(f"This act isn't known. Acts: {', '.join(self._deeds)}.")
-        return self._deeds[order](operator, about)
+        """Executes a command, records it, and returns a message for the operator. Raises one of `ADMIN_ERRORS`.
+
+        `about`: the thing that it concerns, such as an item's key; empty for other orders.
+        """
+        if not isinstance(order, str) or not isinstance(about, str) or order not in self._orders:
+            raise AdminCommandError(f"This act isn't known. Acts: {', '.join(self._orders)}.")
+        run_order = self._orders[order]
+        return run_order(operator, about)
 
     def withdraw_report(self, operator: str, address: str, reason: str) -> str:
         """Makes a published report private for good; its owner reads the reason. Raises one of `ADMIN_ERRORS`."""
-        told = " ".join(reason.split())
-        return self._done(
+        slug = report_slug(address)
+        reason_line = " ".join(reason.split())
+        return self._change(
             operator,
             "withdrew a published report",
-            report_slug(address),
-            lambda connection, slug: withdraw(connection, slug, told),
+            slug,
+            lambda connection: withdraw(connection, slug, reason_line),
         )
 
-    def _done(
-        self, operator: str, deed: ActionKind, about: str, change: Callable[[Connection, str], bool]
+    def _change(
+        self, operator: str, deed: ActionKind, about: str, change: Callable[[Connection], bool]
     ) -> str:
-        """Makes a change and records it, both or neither; a change that is already made is not recorded again."""
+        """Makes a change and records it, both or neither, and returns a message.
+
+        `change` returns False for a change that is already made, which is not recorded again.
+        """
         with self._database.write() as connection:
-            if not change(connection, about):
+            if not change(connection):
                 return "Nothing to do: it's already so."
             record_action(connection, operator, deed, about)
         return f"Done: {deed} {about}".strip() + "."
 
-    def _official(self, connection: Connection, voters: str) -> bool:
+    def _pause(self, operator: str, _: str) -> str:
+        return self._change(operator, "paused live answers", "", pause)
+
+    def _resume(self, operator: str, _: str) -> str:
+        return self._change(operator, "resumed live answers", "", resume)
+
+    def _hide(self, operator: str, item: str) -> str:
+        key = item.strip()
+        return self._change(operator, "hid an item", key, lambda connection: hide(connection, key))
+
+    def _show(self, operator: str, item: str) -> str:
+        key = item.strip()
+        return self._change(
+            operator, "showed an item again", key, lambda connection: show(connection, key)
+        )
+
+    def _keep(self, operator: str, upload: str) -> str:
+        return self._change(
+            operator,
+            "kept an upload",
+            upload,
+            lambda connection: keep(connection, _number(upload)),
+        )
+
+    def _make_official(self, operator: str, voters: str) -> str:
+        return self._change(
+            operator,
+            "made a board the official one",
+            voters,
+            lambda connection: self._set_official(connection, voters),
+        )
+
+    def _set_official(self, connection: Connection, voters: str) -> bool:
+        """Makes the board of these voters the official one; returns whether it wasn't. Raises AdminCommandError."""
         if self._counted.rule == "everyone":
             raise AdminCommandError(
                 "There's only everyone's board, because nobody can log in and no campaign counts."
@@ -109,7 +137,8 @@ class AdminService:
         return f"Done: upload {number} is deleted."
 
     def _forget(self, operator: str, name: str) -> str:
-        self._forgetting.forget(self._forgetting.find(name), operator)
+        voter = self._erasure.find(name)
+        self._erasure.forget(voter, operator)
         return "Done: this voter is forgotten. The votes stay, without a person. The public files are being updated."
 
 

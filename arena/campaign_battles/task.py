@@ -19,7 +19,7 @@ from arena.seats.campaigns import Campaign
 from arena.seats.quality import wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
-from arena.seats.task import ENOUGH, MeasuredTimes, SeatProgress
+from arena.seats.task import FEWEST_TIMED, MeasuredTimes, SeatProgress
 from arena.types import SIDES, UNRELATED, Battle, Item, Phase, Side
 
 RECENT = 1000
@@ -196,6 +196,6 @@ def question_seconds(database: Database, campaign: Campaign) -> float:
     with database.read() as connection:
         for query in (of_campaign, of_site):
             microseconds = whole_numbers(connection, query)["microseconds"]
-            if len(microseconds) >= ENOUGH:
+            if len(microseconds) >= FEWEST_TIMED:
                 return float(np.median(microseconds)) / 1e6
     return VOTE_SECONDS

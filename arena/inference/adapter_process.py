@@ -27,12 +27,14 @@ class TrainingSettings:
     """Commit on the Hub; None for a folder."""
     rank: int
     alpha: int
+    """rank, alpha: those of LoRA."""
     dropout: float
     modules: tuple[str, ...]
     """The last parts of the names of linear layers in the text model."""
     layers: tuple[int, ...] | None
     """None: all."""
     rate: float
+    """The learning rate."""
     epochs: int
     seed: int
     device: Device
@@ -46,15 +48,19 @@ class Sample(NamedTuple):
     answer: str
 
 
-class Learned(NamedTuple):
-    """The result of training on a task."""
+class TrainingResult(NamedTuple):
+    """The outcome of training on a task."""
 
     samples: int
     """The number of samples that fitted into the model."""
     first: float
+    """The mean loss of the first epoch."""
     last: float
-    """first, last: the mean losses of the first and the last epoch."""
+    """The mean loss of the last epoch."""
     seconds: float
+
+
+_RESULT: TypeAdapter[TrainingResult] = TypeAdapter(TrainingResult)
 
 
 class AdapterTrainer:
@@ -64,7 +70,8 @@ class AdapterTrainer:
         """Raises TrainingError if the base cannot be loaded, or peft is missing."""
         self._process = line_process("arena.inference.adapter_training")
         try:
-            self.numbers: int = self._reply(asdict(settings))["numbers"]
+            self.numbers: int = self._ask(asdict(settings))["numbers"]
+            """How many numbers an adapter learns."""
         except TrainingError:
             self.close()
             raise
@@ -79,9 +86,9 @@ class AdapterTrainer:
         self._process.kill()
         self._process.communicate()
 
-    def train(self, samples: Sequence[Sample], folder: Path) -> Learned:
+    def train(self, samples: Sequence[Sample], folder: Path) -> TrainingResult:
         """Trains an adapter on these samples, from the same start as all others, and saves it. Raises TrainingError."""
-        sent = [
+        encoded = [
             {
                 "text": sample.text,
                 "images": [base64.b64encode(image).decode() for image in sample.images],
@@ -89,11 +96,11 @@ class AdapterTrainer:
             }
             for sample in samples
         ]
-        return _LEARNED.validate_python(
-            self._reply({"samples": sent, "folder": str(folder.resolve())})
-        )
+        reply = self._ask({"samples": encoded, "folder": str(folder.resolve())})
+        return _RESULT.validate_python(reply)
 
-    def _reply(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Sends a request and returns the reply. Raises TrainingError for a failure."""
         assert self._process.stdin and self._process.stdout
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
@@ -107,6 +114,3 @@ class AdapterTrainer:
         if message.pop("kind") == "failed":
             raise TrainingError(message["text"])
         return message
-
-
-_LEARNED: TypeAdapter[Learned] = TypeAdapter(Learned)

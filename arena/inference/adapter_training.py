@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from arena.inference.local_model import (
-    BROKEN,
+    MODEL_ERRORS,
     JsonObject,
     LoadError,
     LocalModel,
@@ -54,11 +54,11 @@ class Learner(LocalModel):
         return sum(parameter.numel() for parameter in self._learned.values())
 
     def learn(self, samples: Sequence[JsonObject], folder: Path) -> JsonObject:
-        """Trains on samples and saves the adapter. Raises LoadError, or one of `BROKEN`."""
+        """Trains on samples and saves the adapter. Raises LoadError, or one of `MODEL_ERRORS`."""
         inputs = [fitting for fitting in map(self._inputs, samples) if fitting is not None]
         if not inputs:
             raise LoadError(
-                f"none of its {len(samples)} samples fits into the model's {self._room} tokens"
+                f"none of its {len(samples)} samples fits into the model's {self._most_tokens} tokens"
             )
         with torch.no_grad():
             for name, parameter in self._learned.items():
@@ -88,12 +88,12 @@ class Learner(LocalModel):
         """Returns a sample as the model takes it, with the answer's tokens as labels; None if it is too long."""
         parts = [*({"image": image} for image in sample["images"]), {"text": sample["text"]}]
         conversation = {"system": "", "turns": [{"role": "user", "parts": parts}]}
-        question = self._templated(self._messages(conversation))
+        question = self._apply_template(self._messages(conversation))
         tokens = self._tokenizer(sample["answer"], add_special_tokens=False).input_ids
         answer = torch.tensor([[*tokens, self._tokenizer.eos_token_id]])
         shape = question["input_ids"].shape
         length = answer.shape[1]
-        if self._room is not None and shape[1] + length > self._room:
+        if self._most_tokens is not None and shape[1] + length > self._most_tokens:
             return None
         added = {"input_ids": answer, "attention_mask": torch.ones_like(answer)}
         inputs = dict(question)
@@ -161,7 +161,7 @@ def main() -> None:
             say(kind="learned", seconds=time.monotonic() - begun, **result)
         except LoadError as error:
             say(kind="failed", text=str(error))
-        except BROKEN as error:
+        except MODEL_ERRORS as error:
             say(kind="failed", text=first_line(error))
 
 

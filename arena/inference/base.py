@@ -1,4 +1,4 @@
-"""A kind of models: the keys of its `[[models]]` tables, and the model that answers for a card."""
+"""Base of the kinds of models: the keys that all `[[models]]` tables share, and the record that a kind consists of."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -15,6 +15,7 @@ Stripped: TypeAlias = Annotated[
     str, StringConstraints(strip_whitespace=True), must_be("text in quotes")
 ]
 Text: TypeAlias = Annotated[Stripped, must_be("text in quotes", bool)]
+"""A text that isn't empty."""
 _Dollars: TypeAlias = Annotated[float, number(0, 1_000_000)]
 
 
@@ -22,7 +23,7 @@ class CardTable(BaseModel, frozen=True, extra="forbid", strict=True):
     """The keys that tables of all kinds share; a key named like a field of the card sets it."""
 
     card_type: ClassVar[type[ModelCard]] = ModelCard
-    """A kind with settings of its own keeps them in a subclass."""
+    """The card's class; a kind with settings of its own keeps them in a subclass."""
 
     name: Text
     kind: str
@@ -50,25 +51,30 @@ class CardTable(BaseModel, frozen=True, extra="forbid", strict=True):
             )
         return self
 
-    def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
-        """Returns fields of the card with other names in the table; `secret` returns the key in a variable."""
+    def other_fields(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
+        """Returns the card's fields that the table has under other names.
+
+        `secret` returns the key in an environment variable.
+        """
         return {}
 
     def card(self, secret: Callable[[str], Secret]) -> ModelCard:
         """Returns the table's card. Raises the error of `secret` for a variable that is not set."""
-        known = {field.name for field in fields(self.card_type)}
-        same = {key: value for key, value in self if key in known}
+        names = {field.name for field in fields(self.card_type)}
+        card_fields = {key: value for key, value in self if key in names}
         price = None
         if self.prompt_price is not None and self.completion_price is not None:
             price = Price(self.prompt_price, self.completion_price)
-        generation = Generation(self.max_tokens, self.temperature, self.top_p, self.seed)
-        return self.card_type(
-            **{**same, "generation": generation, "price": price, **self.own(secret)}
+        card_fields["price"] = price
+        card_fields["generation"] = Generation(
+            self.max_tokens, self.temperature, self.top_p, self.seed
         )
+        card_fields |= self.other_fields(secret)
+        return self.card_type(**card_fields)
 
 
 class ModelKind(NamedTuple):
-    """A kind of models."""
+    """A kind of models: how its tables become cards, and cards become models."""
 
     table: type[CardTable]
     vlm: Callable[[ModelCard, ProcessPool], VLM]

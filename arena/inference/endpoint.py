@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 from urllib.parse import quote, quote_plus
 
 import httpx2
@@ -18,27 +19,35 @@ import httpx2
 from arena.network import is_public
 from arena.types import Secret
 
-_FORM = re.compile(
+_URL_FORM = re.compile(
     r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?(/[\w.~%/-]*)?(?P<query>(?<=[\w.~%/-])\?[^\s#]{0,300}+)?",
     re.ASCII,
 )
-_AZURE = re.compile(
+"""The form of a base URL: scheme, host, port, path and query."""
+_AZURE_PATH = re.compile(
     r"(?P<folder>[^?\s]{1,2000}/openai/(?P<place>deployments/[\w.~%-]{1,200}+|v1))(?:/chat/completions)?/?"
 )
-_VERSION = re.compile(r"api-version=[\w.-]{1,40}", re.ASCII)
-_AZURE_FORM = "https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=2024-10-21"
-_NOT_SHOWN = "(Yours isn't shown, since it may hold a key.)"
-_INNER = frozenset(
+_VERSION_FORM = re.compile(r"api-version=[\w.-]{1,40}", re.ASCII)
+_AZURE_EXAMPLE = "https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=2024-10-21"
+_HIDDEN_URL_NOTE = "(Yours isn't shown, since it may hold a key.)"
+_PRIVATE_ENDINGS = frozenset(
     "arpa corp home internal intranet invalid lan local localdomain localhost private test".split()
 )
 """The last parts of names that only have a meaning on a private network."""
-_KEY = re.compile(r"[!-~]{0,2000}")
-_SHORTEST = 8
+_KEY_FORM = re.compile(r"[!-~]{0,2000}")
+_SHORTEST_KEY = 8
 """The minimum length of a key that is redacted: a shorter one also occurs in ordinary text."""
 
 
 class EndpointError(ValueError):
     """Invalid endpoint URL or key; the message shows neither."""
+
+
+class Credentials(NamedTuple):
+    """The header with an endpoint's key."""
+
+    header: str
+    value: Secret
 
 
 @dataclass(frozen=True)
@@ -51,24 +60,26 @@ class Endpoint:
     """The supplier; None: the operator."""
 
     def __post_init__(self) -> None:
-        url = _url(self.base_url) if _FORM.fullmatch(self.base_url) else None
+        url = _url(self.base_url)
         if url is None:
             raise EndpointError(
                 "the address must look like https://api.example.org/v1, without user, password or query. "
-                f"{_NOT_SHOWN}"
+                f"{_HIDDEN_URL_NOTE}"
             )
-        path, mark, query = self.base_url.partition("?")
-        azure = _AZURE.fullmatch(path)
-        if mark and not (azure and _VERSION.fullmatch(query)):
+        path, question_mark, query = self.base_url.partition("?")
+        azure = _AZURE_PATH.fullmatch(path)
+        is_azure_query = azure is not None and _VERSION_FORM.fullmatch(query) is not None
+        if question_mark and not is_azure_query:
             raise EndpointError(
                 "the address has a query. Only an Azure address may have one, with api-version alone: "
-                f"{_AZURE_FORM} {_NOT_SHOWN}"
+                f"{_AZURE_EXAMPLE} {_HIDDEN_URL_NOTE}"
             )
-        if azure and not mark and azure["place"] != "v1":
+        if azure and not question_mark and azure["place"] != "v1":
             raise EndpointError(
-                f"the address of an Azure deployment needs its api-version. It looks like {_AZURE_FORM} {_NOT_SHOWN}"
+                "the address of an Azure deployment needs its api-version. "
+                f"It looks like {_AZURE_EXAMPLE} {_HIDDEN_URL_NOTE}"
             )
-        if not _KEY.fullmatch(self.key.reveal()):
+        if not _KEY_FORM.fullmatch(self.key.reveal()):
             raise EndpointError(
                 "the key has characters that keys never have, such as spaces. Copy it again."
             )
@@ -91,7 +102,7 @@ class Endpoint:
     def folder(self) -> str:
         """URL to which `/chat/completions` is added, without a query."""
         path = self.base_url.partition("?")[0]
-        match = _AZURE.fullmatch(path)
+        match = _AZURE_PATH.fullmatch(path)
         return match["folder"] if match else path
 
     @property
@@ -101,22 +112,22 @@ class Endpoint:
         return {name: value} if name else {}
 
     @property
-    def credentials(self) -> tuple[str, Secret]:
-        """The header with the key, and its value."""
+    def credentials(self) -> Credentials:
+        """The header with the key."""
         if self.query:
-            return "api-key", self.key
-        return "authorization", Secret(f"Bearer {self.key.reveal()}")
+            return Credentials("api-key", self.key)
+        return Credentials("authorization", Secret(f"Bearer {self.key.reveal()}"))
 
-    def redacted(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """Returns the text without the key, also in its base64, hex and percent encodings."""
         redaction = KeyRedaction(self)
         return redaction.take(text) + redaction.rest
 
     @cached_property
-    def traces(self) -> tuple[str, ...]:
-        """The spellings of the key. (They are no pattern, since `re` would cache it.)"""
+    def key_spellings(self) -> tuple[str, ...]:
+        """The key's `spellings`; none for a short key. (They are no pattern, since `re` would cache it.)"""
         key = self.key.reveal()
-        return spellings(key) if len(key) >= _SHORTEST else ()
+        return spellings(key) if len(key) >= _SHORTEST_KEY else ()
 
 
 def place_of(base_url: str) -> str:
@@ -124,31 +135,34 @@ def place_of(base_url: str) -> str:
 
     Public services have https, its usual port, and a global address or a name with a public ending.
     """
-    url = _url(base_url) if _FORM.fullmatch(base_url) else None
-    host = (
-        url.raw_host.decode().rstrip(".")
-        if url and url.scheme == "https" and url.port in (None, 443)
-        else ""
-    )
-    return host if _is_open(host) else "the operator's own server"
+    unnamed = "the operator's own server"
+    url = _url(base_url)
+    if url is None or url.scheme != "https" or url.port not in (None, 443):
+        return unnamed
+    host = url.raw_host.decode().rstrip(".")
+    return host if _is_public_host(host) else unnamed
 
 
-def _is_open(host: str) -> bool:
+def _is_public_host(host: str) -> bool:
+    """Returns whether a host is a global IP address, or a name with a public ending."""
     try:
         return is_public(host)
-    except ValueError:
+    except ValueError:  # a name
         _, dot, ending = host.rpartition(".")
-        return (
-            bool(dot) and ending not in _INNER and (ending.isalpha() or ending.startswith("xn--"))
-        )
+        is_word = ending.isalpha() or ending.startswith("xn--")
+        return bool(dot) and is_word and ending not in _PRIVATE_ENDINGS
 
 
 def _url(text: str) -> httpx2.URL | None:
+    """Returns a base URL in parts; None if it hasn't the form of one."""
+    if not _URL_FORM.fullmatch(text):
+        return None
     try:
         url = httpx2.URL(text)
     except httpx2.InvalidURL:
         return None
-    return url if (url.port or 0) < 2**16 else None
+    has_valid_port = url.port is None or url.port < 2**16
+    return url if has_valid_port else None
 
 
 def spellings(secret: str) -> tuple[str, ...]:
@@ -164,13 +178,19 @@ def spellings(secret: str) -> tuple[str, ...]:
 
 
 def _base64_cores(key: bytes) -> set[str]:
-    """Returns the base64 text that the key always produces, for each offset in a longer text and in both alphabets."""
+    """Returns the base64 text that the key always produces, for each offset in a longer text and in both alphabets.
+
+    A character of base64 holds 6 bits, so characters at the key's ends may also depend on the bytes beside it.
+    """
     cores = set()
-    for before in range(3):
-        whole = base64.b64encode(bytes(before) + key).decode()
-        shared = len(whole.rstrip("=")) - (1 if whole.endswith("=") else 0)
-        core = whole[(0, 2, 3)[before] : shared]
-        cores |= {core, core.translate(str.maketrans("+/", "-_"))}
+    for bytes_before, shared_before in ((0, 0), (1, 2), (2, 3)):
+        encoded = base64.b64encode(bytes(bytes_before) + key).decode()
+        end = len(encoded.rstrip("="))
+        if encoded.endswith("="):  # the last character before it has bits to spare
+            end -= 1
+        core = encoded[shared_before:end]
+        cores.add(core)
+        cores.add(core.translate(str.maketrans("+/", "-_")))
     return cores
 
 
@@ -178,17 +198,18 @@ class KeyRedaction:
     """Removal of a key from a text that comes in pieces of any size."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._traces = endpoint.traces
-        self._longest = max(map(len, self._traces), default=1) - 1
+        self._spellings = endpoint.key_spellings
+        self._most_held_back = max(map(len, self._spellings), default=1) - 1
+        """The most characters that may begin a key: one less than its longest spelling."""
         self.rest = ""
         """The end of the text so far that may be the beginning of the key, held back until more comes."""
 
     def take(self, piece: str) -> str:
         """Returns the next text that can be shown."""
         text = self.rest + piece
-        for trace in self._traces:
-            text = text.replace(trace, "[key]")
-        end = max(0, len(text) - self._longest)
+        for spelling in self._spellings:
+            text = text.replace(spelling, "[key]")
+        end = max(0, len(text) - self._most_held_back)
         while end < len(text) and not self._may_begin(text[end:]):
             end += 1
         self.rest = text[end:]
@@ -196,4 +217,4 @@ class KeyRedaction:
 
     def _may_begin(self, text: str) -> bool:
         """Returns whether the text is the beginning of a spelling of the key."""
-        return any(trace.startswith(text) for trace in self._traces)
+        return any(spelling.startswith(text) for spelling in self._spellings)

@@ -15,60 +15,65 @@ import httpx2
 
 from arena.inference.trouble import Trouble
 
-_MOST_LINE = 1_000_000
-_MOST_VALUES = 5_000
+_MOST_BYTES = 1_000_000
+"""The most bytes of a line, and of an event."""
+_MOST_COMMAS = 5_000
 """The most commas of an event: more means no words, and `json` blocks everything else while it parses."""
-_MOST_PARTS = 1_000
+_MOST_LINES = 1_000
 """The most lines of an event."""
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _STATUS = re.compile(r"[45][0-9]{2}", re.ASCII)
-_BYTE_ORDER = b"\xef\xbb\xbf"
-_OF_ERRORS = ("errors", "detail")
-"""The fields of a reply without choices because the server failed, by FastAPI and Cloudflare."""
-_FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_ERROR_FIELDS = ("errors", "detail")
+"""The fields in which FastAPI and Cloudflare report a failure, in a reply without choices."""
+_FIELD_STARTS = (b"data:", b"event:", b":", b"id:", b"retry:")
+"""The beginnings of the lines of an event stream."""
 DONE: Mapping[str, Any] = {"done": True}
-"""The event for `[DONE]`, and for the end of a whole reply."""
+"""The event for `[DONE]`, and for the end of a whole reply; compared by identity."""
 
 
 async def events(
-    response: httpx2.Response, step: Callable[[], Awaitable[None]]
+    response: httpx2.Response, wait_turn: Callable[[], Awaitable[None]]
 ) -> AsyncGenerator[Mapping[str, Any], None]:
-    """Yields the events of a reply, bounded, to its end or DONE; `step` waits until one more may be read.
+    """Yields the events of a reply, bounded, to its end or DONE; `wait_turn` is awaited before each.
 
     Raises Trouble, and ValueError for data that are not JSON.
     """
     chunks = response.aiter_raw()
+    # Some servers send a stream or a whole reply with another content type.
     if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        body = (await response.aread()).strip().removeprefix(_BYTE_ORDER)
-        if not body.startswith((*_FIELDS, b"{", b"[")):
+        body = (await response.aread()).strip().removeprefix(_BYTE_ORDER_MARK)
+        if not body.startswith((*_FIELD_STARTS, b"{", b"[")):
             words = "the server answered with a page instead of a stream of events"
             raise Trouble("bad reply", words)
         if body.startswith((b"{", b"[")) and b"\n{" not in body:
             yield _event(body)
             yield DONE
             return
-        chunks = _once(body)
-    async with aclosing(_of_lines(chunks)) as stream:
+        chunks = _one_chunk(body)
+    async with aclosing(_stream_events(chunks)) as stream:
         async for event in stream:
-            await step()
+            await wait_turn()
             yield event
             if event is DONE:
                 return
 
 
-async def _once(body: bytes) -> AsyncGenerator[bytes, None]:
+async def _one_chunk(body: bytes) -> AsyncGenerator[bytes, None]:
     yield body
 
 
-async def _of_lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Mapping[str, Any], None]:
+async def _stream_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Mapping[str, Any], None]:
+    """Yields the events of a stream. Raises Trouble, and ValueError for data that are not JSON."""
     lines = _Lines()
-    parts = _EventLines()
+    event_lines = _EventLines()
     async for chunk in chunks:
         for line in lines.add(chunk):
-            for event in parts.add(line):
+            for event in event_lines.add(line):
                 yield event
-    for line in (lines.rest, b""):
-        for event in parts.add(line):
+    last_event = (lines.rest, b"")  # An empty line ends an event.
+    for line in last_event:
+        for event in event_lines.add(line):
             yield event
 
 
@@ -76,39 +81,39 @@ class _Lines:
     """Chunks cut into lines."""
 
     def __init__(self) -> None:
-        self._begun: list[bytes] = []
+        self._open_chunks: list[bytes] = []
         """The chunks of the incomplete line."""
-        self._held = 0
-        self._is_first = True
+        self._open_bytes = 0
+        """Their size."""
+        self._is_first_line = True
 
     @property
     def rest(self) -> bytes:
         """The last line, without a line end."""
-        return self._without_mark(b"".join(self._begun)).removesuffix(b"\r")
+        return self._without_byte_order_mark(b"".join(self._open_chunks)).removesuffix(b"\r")
 
     def add(self, chunk: bytes) -> Iterator[bytes]:
         """Yields the lines that the chunk completes. Raises Trouble for one that is too long."""
-        is_torn = bool(self._begun) and self._begun[-1].endswith(b"\r")
-        if not is_torn and b"\n" not in chunk and b"\r" not in chunk:
-            self._begun.append(chunk)
-            self._held += len(chunk)
+        has_torn_end = bool(self._open_chunks) and self._open_chunks[-1].endswith(b"\r")
+        if not has_torn_end and b"\n" not in chunk and b"\r" not in chunk:
+            self._open_chunks.append(chunk)
+            self._open_bytes += len(chunk)
         else:
-            whole = b"".join((*self._begun, chunk))
-            # A CR at the end may be the first half of a line end.
-            half = b"\r" if whole.endswith(b"\r") else b""
-            ended = whole.removesuffix(half)
-            *lines, begun = _LINE_END.split(ended)
-            self._begun = [begun + half]
-            self._held = len(begun)
-            yield from map(self._without_mark, lines)
-        if self._held > _MOST_LINE:
-            words = f"the server sent a line of over {self._held:,} bytes"
+            text = b"".join((*self._open_chunks, chunk))
+            # A CR at the end may be the first half of a line end, so it stays with the incomplete line.
+            torn_end = b"\r" if text.endswith(b"\r") else b""
+            *lines, open_line = _LINE_END.split(text.removesuffix(torn_end))
+            self._open_chunks = [open_line + torn_end]
+            self._open_bytes = len(open_line)
+            yield from map(self._without_byte_order_mark, lines)
+        if self._open_bytes > _MOST_BYTES:
+            words = f"the server sent a line of over {self._open_bytes:,} bytes"
             raise Trouble("too big", words)
 
-    def _without_mark(self, line: bytes) -> bytes:
-        if self._is_first and line:
-            self._is_first = False
-            return line.removeprefix(_BYTE_ORDER)
+    def _without_byte_order_mark(self, line: bytes) -> bytes:
+        if self._is_first_line and line:
+            self._is_first_line = False
+            return line.removeprefix(_BYTE_ORDER_MARK)
         return line
 
 
@@ -116,54 +121,58 @@ class _EventLines:
     """Lines joined to events."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
+        self._open_lines: list[bytes] = []
         """Lines of data that are not JSON on their own."""
-        self._size = 0
-        self._name = ""
+        self._bytes = 0
+        """Their size."""
+        self._event_name = ""
 
     def add(self, line: bytes) -> Iterator[Mapping[str, Any]]:
         """Yields the event that a line completes, if any. Raises Trouble, and ValueError for data that are not JSON."""
         if not line:
-            yield from self._joined()
-            self._name = ""
+            yield from self._end_event()
+            self._event_name = ""
         elif line.startswith(b"event:"):
-            self._name = line[6:50].strip().decode("utf-8", "replace")
+            self._event_name = line[6:50].strip().decode("utf-8", "replace")
         elif line.startswith((b"data:", b"{")):
-            yield from self._data(line.removeprefix(b"data:").strip())
+            yield from self._add_data(line.removeprefix(b"data:").strip())
 
-    def _joined(self) -> Iterator[Mapping[str, Any]]:
-        if self._parts:
-            whole = b"\n".join(self._parts)
-            self._parts = []
-            self._size = 0
-            yield self._named(_event(whole))
+    def _end_event(self) -> Iterator[Mapping[str, Any]]:
+        if self._open_lines:
+            whole = b"\n".join(self._open_lines)
+            self._open_lines = []
+            self._bytes = 0
+            yield self._as_named(_event(whole))
 
-    def _data(self, data: bytes) -> Iterator[Mapping[str, Any]]:
+    def _add_data(self, data: bytes) -> Iterator[Mapping[str, Any]]:
         if data == b"[DONE]":
-            yield from self._joined()
+            yield from self._end_event()
             yield DONE
             return
-        if data and not self._parts:
+        if data and not self._open_lines:
             with suppress(ValueError):
-                yield self._named(_event(data))
+                yield self._as_named(_event(data))
                 return
         if data:
-            self._parts.append(data)
-        self._size += len(data)
-        if self._size > _MOST_LINE or len(self._parts) > _MOST_PARTS:
+            self._open_lines.append(data)
+        self._bytes += len(data)
+        if self._bytes > _MOST_BYTES or len(self._open_lines) > _MOST_LINES:
             raise Trouble("too big", "the server sent an event with too many lines")
 
-    def _named(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Returns an event; as an error if that is its name."""
-        if self._name == "error" and not event.get("error"):
+    def _as_named(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns an event; one with the name "error" as an error."""
+        if self._event_name == "error" and not event.get("error"):
             return {"error": event}
         return event
 
 
 def _event(data: bytes) -> Mapping[str, Any]:
-    """Returns an event, alone or in a list, as Gemini sends errors. Raises Trouble, ValueError and TypeError."""
-    if data.count(b",") > _MOST_VALUES:
-        raise Trouble("too big", f"the server sent an event with over {_MOST_VALUES:,} values")
+    """Returns the event in some JSON: an object, alone or in a list, as Gemini sends errors.
+
+    Raises Trouble for too many values, ValueError for other data than JSON, and TypeError for other JSON.
+    """
+    if data.count(b",") > _MOST_COMMAS:
+        raise Trouble("too big", f"the server sent an event with over {_MOST_COMMAS:,} values")
     event = json.loads(data)
     if isinstance(event, list) and len(event) == 1:
         event = event[0]
@@ -174,17 +183,20 @@ def _event(data: bytes) -> Mapping[str, Any]:
 
 def error_in(event: Mapping[str, Any]) -> object:
     """Returns the error in an event; None if there is none, or an empty one."""
-    if error := _filled(event.get("error")):
+    if error := _filled_error(event.get("error")):
         return error
     if event.get("object") == "error" or event.get("type") == "error":
         return event
-    if "choices" not in event and (status_in(event) or any(map(event.get, _OF_ERRORS))):
-        return event
-    choices = event.get("choices")
-    for choice in choices[:1] if isinstance(choices, list) else ():
-        if isinstance(choice, dict) and (error := _filled(choice.get("error"))):
-            return error
-    return None
+    if "choices" not in event:
+        has_error_field = any(event.get(field) for field in _ERROR_FIELDS)
+        return event if has_error_field or status_in(event) else None
+    return _error_in_choices(event["choices"])
+
+
+def _error_in_choices(choices: object) -> object:
+    """Returns the error in the first choice, if there is one."""
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    return _filled_error(choice.get("error")) if isinstance(choice, dict) else None
 
 
 def status_in(error: object) -> int | None:
@@ -195,10 +207,10 @@ def status_in(error: object) -> int | None:
     return code if isinstance(code, int) and 400 <= code < 600 else None
 
 
-def _filled(error: object) -> object:
-    """Returns an error with a text, a code or an object with one of them; None for an empty one."""
+def _filled_error(error: object) -> object:
+    """Returns an error if it has a text or a code, at any depth; None for an empty one."""
     if isinstance(error, dict):
-        return error if any(_filled(value) for value in error.values()) else None
+        return error if any(_filled_error(value) for value in error.values()) else None
     if isinstance(error, str):
         return error.strip() or None
     return error or None

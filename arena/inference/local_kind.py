@@ -50,7 +50,7 @@ class LocalTable(CardTable, frozen=True):
             raise ValueError(f"revision is missing. Give {_COMMIT_WORDS}.")
         return self
 
-    def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
+    def other_fields(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
         return {"model": self.folder or self.hub}
 
 

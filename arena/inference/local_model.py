@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 import torch
@@ -24,11 +24,14 @@ from PIL import Image
 JsonObject = Mapping[str, Any]
 _STEP_SECONDS = 0.5
 """The interval of a silent generation's signs of life."""
-_UNMARKABLE = frozenset({"Idefics3Processor"})
+_CANNOT_SANITIZE = frozenset({"Idefics3Processor"})
 """Processors, such as SmolVLM's, that fail if transformers has to treat control tokens in user text as text."""
-_BEGINNINGS = ("\u07d0", "\ua500")
-"""Letters of N'Ko and Vai, which differ from their first byte on, so that no text begins like both."""
-BROKEN = (
+_REFERENCE_ANSWERS = ("\u07d0", "\ua500")
+"""Letters of N'Ko and Vai, which differ from their first byte on, so that no text begins like both.
+
+Where a text's tokens differ from theirs, it begins.
+"""
+MODEL_ERRORS = (
     OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
     ImportError, MemoryError, jinja2.TemplateError,
 )  # fmt: skip
@@ -55,54 +58,59 @@ class LocalModel:
             "local_files_only": revision is None,
         }
         self._processor = _processor(model, source)
-        self._max_side = max_side and _most_side(self._processor.image_processor, max_side)
+        self._max_side: int | None = None
+        """The longest side to which pictures are shrunk here; None if the processor does that, or nothing."""
+        if max_side:
+            self._max_side = _limit_side(self._processor.image_processor, max_side)
         self._tokenizer = self._processor.tokenizer
         self._tokenizer.padding_side = "left"
         if self._tokenizer.pad_token is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
-        self._is_unmarkable = type(self._processor).__name__ in _UNMARKABLE
+        self._can_sanitize = type(self._processor).__name__ not in _CANNOT_SANITIZE
         try:
             loaded: Any = transformers.AutoModelForImageTextToText.from_pretrained(
                 model, dtype=_precision(dtype, self._device), use_safetensors=True, **source
             )
             self._model: Any = loaded.to(self._device).eval()
-        except BROKEN as error:
+        except MODEL_ERRORS as error:
             raise LoadError(f"the weights can't be loaded: {first_line(error)}") from error
-        self._room = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
+        text_config = self._model.config.get_text_config()
+        self._most_tokens: int | None = getattr(text_config, "max_position_embeddings", None)
+        """The most tokens of a conversation with its answer; None if unknown."""
 
     def answers(
         self,
         conversations: Sequence[JsonObject],
         settings: JsonObject,
         stop: threading.Event,
-        started: Callable[[int], None],
-        piece: Callable[[str, int], None],
+        on_start: Callable[[int], None],
+        on_piece: Callable[[str, int], None],
     ) -> JsonObject:
         """Answers a batch of conversations; returns its `texts`, and its total `tokens` and those of the `prompt`.
 
-        `started` gets the prompt's tokens; `piece` gets each new text of a single conversation (or "" as a sign of
+        `on_start` gets the prompt's tokens; `on_piece` gets each new text of a single conversation (or "" as a sign of
         life) and the tokens so far. `stop` ends the generation at the next token. Raises ValueError for a conversation
-        that is too long, and any of `BROKEN` for one that the model cannot take.
+        that is too long, and any of `MODEL_ERRORS` for one that the model cannot take.
         """
         chats = list(map(self._messages, conversations))
-        inputs = self._templated(chats, processor_kwargs={"padding": True}).to(self._device)
+        inputs = self._apply_template(chats, processor_kwargs={"padding": True}).to(self._device)
         length = inputs["input_ids"].shape[1]
         self._check_room(length, settings["max_tokens"])
         prompt = int(inputs["attention_mask"].sum())
-        started(prompt)
-        teller = _Teller(self._tokenizer, stop, piece, len(conversations))
+        on_start(prompt)
+        sender = _TextSender(self._tokenizer, stop, on_piece, len(conversations))
         if settings["seed"] is not None:
             torch.manual_seed(settings["seed"])
         with torch.inference_mode():
             tokens = self._model.generate(
                 **inputs,
-                **_choices(settings),
-                streamer=teller.streamer,
-                stopping_criteria=transformers.StoppingCriteriaList([teller]),
+                **_generate_arguments(settings),
+                streamer=sender.streamer,
+                stopping_criteria=transformers.StoppingCriteriaList([sender]),
             )[:, length:]
         texts = self._tokenizer.batch_decode(tokens, skip_special_tokens=True)
-        ends = {self._tokenizer.pad_token_id}
-        written = sum(int(token) not in ends for row in tokens for token in row)
+        padding = self._tokenizer.pad_token_id
+        written = sum(int(token) != padding for row in tokens for token in row)
         return {"texts": texts, "prompt": prompt, "tokens": written}
 
     def likelihoods(
@@ -110,85 +118,88 @@ class LocalModel:
         conversations: Sequence[JsonObject],
         texts: Sequence[Sequence[str]],
         stop: threading.Event,
-        weighed: Callable[[], None],
+        on_weighed: Callable[[], None],
     ) -> JsonObject:
         """Weighs the texts that may answer each conversation; returns their `likelihoods`, and the tokens read.
 
-        A likelihood is the mean natural logarithm over a text's tokens, None for a text without tokens. `weighed` is
+        A likelihood is the mean natural logarithm over a text's tokens, None for a text without tokens. `on_weighed` is
         called after each conversation, and `stop` ends the batch there. Raises the same errors as `answers`.
         """
         likelihoods = []
         prompt = 0
         for conversation, options in zip(conversations, texts, strict=True):
-            weights, tokens = self._weighed(self._messages(conversation), options)
-            likelihoods.append(weights)
-            prompt += tokens
+            weights = self._weigh(self._messages(conversation), options)
+            likelihoods.append(weights.likelihoods)
+            prompt += weights.tokens
             if stop.is_set():
                 break
-            weighed()
+            on_weighed()
         return {"likelihoods": likelihoods, "prompt": prompt, "tokens": 0}
 
-    def _weighed(
-        self, messages: list[dict[str, Any]], texts: Sequence[str]
-    ) -> tuple[list[float | None], int]:
-        """Returns the likelihood of each text as the answer, and the tokens read.
+    def _weigh(self, messages: list[dict[str, Any]], texts: Sequence[str]) -> "_Weights":
+        """Returns the likelihood of each text as the answer. Raises ValueError for one that is not finite.
 
         A text's tokens follow the part that it shares with answers that begin differently, since a tokenizer may join
         the first character with the space before it. (An empty answer is no reference: templates that trim also lose
         their line break.) Rows are padded on the right, which no earlier token reads.
         """
-        others = self._continued(messages, _BEGINNINGS)["input_ids"].tolist()
-        inputs = self._continued(messages, texts)
+        references = self._with_answers(messages, _REFERENCE_ANSWERS)["input_ids"].tolist()
+        inputs = self._with_answers(messages, texts)
         lengths = inputs["attention_mask"].sum(dim=1).tolist()
         self._check_room(max(lengths))
-        rows = [ids[:end] for ids, end in zip(inputs["input_ids"].tolist(), lengths, strict=True)]
-        starts = [min(_shared(other, row) for other in others) for row in rows]
-        first = min(starts)
-        length = inputs["input_ids"].shape[1] - first + 1
-        fewer = {"logits_to_keep": length} if self._model._supports_logits_to_keep() else {}
+        rows = [
+            ids[:length] for ids, length in zip(inputs["input_ids"].tolist(), lengths, strict=True)
+        ]
+        starts = [min(_shared_length(reference, row) for reference in references) for row in rows]
+        # The logits of a token are those of the next one, so the first text needs those of the token before it.
+        first_start = min(starts)
+        kept = inputs["input_ids"].shape[1] - first_start + 1
+        fewer = {"logits_to_keep": kept} if self._model._supports_logits_to_keep() else {}
         with torch.inference_mode():
-            logits = self._model(**inputs, **fewer, use_cache=False).logits[:, -length:]
+            logits = self._model(**inputs, **fewer, use_cache=False).logits[:, -kept:]
         likelihoods: list[float | None] = []
         for row, start, row_logits in zip(rows, starts, logits, strict=True):
-            tokens = torch.tensor(row[start:], device=row_logits.device, dtype=torch.long)
-            before = row_logits[start - first : len(row) - first].float().log_softmax(dim=-1)
-            mean = before.gather(1, tokens[:, None]).mean().item() if len(tokens) else None
-            if mean is not None and not math.isfinite(mean):
-                raise ValueError("the model gives a text no finite likelihood")
-            likelihoods.append(mean)
-        return likelihoods, sum(lengths)
+            text_logits = row_logits[start - first_start : len(row) - first_start]
+            likelihoods.append(_mean_log_likelihood(row[start:], text_logits))
+        return _Weights(likelihoods, sum(lengths))
 
-    def _continued(self, messages: list[dict[str, Any]], texts: Sequence[str]) -> Any:
+    def _with_answers(self, messages: list[dict[str, Any]], texts: Sequence[str]) -> Any:
         """Returns a conversation with each text as the beginning of its answer."""
         chats = [
             [
                 *messages,
-                {"role": "assistant", "content": [_part({"text": text}, None, self._as_text)]},
+                {
+                    "role": "assistant",
+                    "content": [_content_part({"text": text}, None, self._as_text)],
+                },
             ]
             for text in texts
         ]
         padding = {"padding": True, "padding_side": "right"}
-        return self._templated(chats, continues=True, processor_kwargs=padding).to(self._device)
+        return self._apply_template(chats, continues=True, processor_kwargs=padding).to(
+            self._device
+        )
 
     def _check_room(self, length: int, written: int = 0) -> None:
-        if self._room is not None and length + written > self._room:
+        """Raises TooLong for a conversation of this length, and the answer that may follow, both in tokens."""
+        if self._most_tokens is not None and length + written > self._most_tokens:
             raise TooLong(
-                f"the model has room for {self._room} tokens, but the conversation has {length}"
+                f"the model has room for {self._most_tokens} tokens, but the conversation has {length}"
             )
 
     def _messages(self, conversation: JsonObject) -> list[dict[str, Any]]:
-        return messages(conversation, self._max_side, self._as_text)
+        return chat_messages(conversation, self._max_side, self._as_text)
 
     def _as_text(self, text: str) -> str:
         """Returns a text without control tokens, if the processor cannot distinguish them from those of the
         template.
         """
-        if self._is_unmarkable:
+        if not self._can_sanitize:
             for token in filter(str.strip, map(str, self._tokenizer.added_tokens_decoder.values())):
                 text = text.replace(token, f"{token[0]} {token[1:]}")
         return text
 
-    def _templated(self, chats: list[Any], continues: bool = False, **more: Any) -> Any:
+    def _apply_template(self, chats: list[Any], continues: bool = False, **arguments: Any) -> Any:
         """Returns one or several lists of messages as the model takes them; control tokens in them count as text.
 
         The model's answer comes next, or, with `continues`, the rest of the last message.
@@ -200,27 +211,36 @@ class LocalModel:
             tokenize=True,
             return_dict=True,
             return_tensors="pt",
-            sanitize_control_tokens=not self._is_unmarkable,
-            **more,
+            sanitize_control_tokens=self._can_sanitize,
+            **arguments,
         ).to(dtype=self._model.dtype)
+
+
+class _Weights(NamedTuple):
+    """The likelihoods of texts as the answer to a conversation."""
+
+    likelihoods: list[float | None]
+    """None for a text without tokens."""
+    tokens: int
+    """The tokens read."""
 
 
 class TooLong(ValueError):
     """A conversation has more tokens than the model has room for."""
 
 
-class _Teller:
+class _TextSender:
     """Sends each token's text as it comes, and ends the generation on request."""
 
     def __init__(
         self,
         tokenizer: Any,
         stop: threading.Event,
-        piece: Callable[[str, int], None],
+        on_piece: Callable[[str, int], None],
         conversations: int,
     ) -> None:
         self._stop = stop
-        self._piece = piece
+        self._on_piece = on_piece
         self._conversations = conversations
         self._tokens = 0
         self._last_sent = time.monotonic()
@@ -229,27 +249,28 @@ class _Teller:
             self.streamer = transformers.TextStreamer(
                 tokenizer, skip_prompt=True, skip_special_tokens=True
             )
-            self.streamer.on_finalized_text = self._tell
+            self.streamer.on_finalized_text = self._send
 
     def __call__(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
         """Counts a step; returns for each conversation whether to stop."""
         self._tokens += self._conversations
         if time.monotonic() - self._last_sent > _STEP_SECONDS:
-            self._tell("")
+            self._send("")
         return torch.full(
             (input_ids.shape[0],), self._stop.is_set(), device=input_ids.device, dtype=torch.bool
         )
 
-    def _tell(self, text: str, stream_end: bool = False) -> None:
+    def _send(self, text: str, stream_end: bool = False) -> None:
+        """Sends a text, or "" as a sign of life; the parameters are those of `on_finalized_text`."""
         if text or not stream_end:
             self._last_sent = time.monotonic()
-            self._piece(text, self._tokens)
+            self._on_piece(text, self._tokens)
 
 
 def _processor(model: str, source: Mapping[str, Any]) -> Any:
     try:
         processor = transformers.AutoProcessor.from_pretrained(model, **source)
-    except BROKEN as error:
+    except MODEL_ERRORS as error:
         if "torchvision" in str(error).lower():
             raise LoadError(
                 "the model's processor needs torchvision: pip install torchvision"
@@ -281,8 +302,8 @@ def _precision(dtype: str, device: str) -> torch.dtype:
     return torch.bfloat16 if is_fast else torch.float32
 
 
-def _most_side(image_processor: Any, max_side: int) -> int | None:
-    """Limits pictures to `max_side`, one tile of SmolVLM's; returns it if we have to shrink them ourselves.
+def _limit_side(image_processor: Any, max_side: int) -> int | None:
+    """Sets a processor's limit of a picture's longer side; returns `max_side` if we have to shrink them ourselves.
 
     A processor with a longest edge of its own would enlarge our shrunk pictures.
     """
@@ -292,7 +313,7 @@ def _most_side(image_processor: Any, max_side: int) -> int | None:
     return None
 
 
-def messages(
+def chat_messages(
     conversation: JsonObject, max_side: int | None = None, as_text: Callable[[str], str] = str
 ) -> list[dict[str, Any]]:
     """Returns a conversation as chat templates take it; images are pixels, never URLs, shrunk to `max_side`."""
@@ -305,12 +326,12 @@ def messages(
             }
         )
     for turn in conversation["turns"]:
-        content = [_part(part, max_side, as_text) for part in turn["parts"]]
+        content = [_content_part(part, max_side, as_text) for part in turn["parts"]]
         messages.append({"role": turn["role"], "content": content})
     return messages
 
 
-def _part(
+def _content_part(
     part: Mapping[str, str], max_side: int | None, as_text: Callable[[str], str]
 ) -> dict[str, Any]:
     if "text" in part:
@@ -321,19 +342,19 @@ def _part(
     return {"type": "image", "image": pixels}
 
 
-def _choices(settings: JsonObject) -> dict[str, Any]:
+def _generate_arguments(settings: JsonObject) -> dict[str, Any]:
     """Returns the arguments of `generate`; without a temperature, the model's own settings apply."""
-    choices: dict[str, Any] = {"max_new_tokens": settings["max_tokens"]}
+    arguments: dict[str, Any] = {"max_new_tokens": settings["max_tokens"]}
     if settings["temperature"] == 0:
-        return {**choices, "do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+        return {**arguments, "do_sample": False, "temperature": None, "top_p": None, "top_k": None}
     if settings["temperature"] is not None:
-        choices |= {"do_sample": True, "temperature": settings["temperature"]}
+        arguments |= {"do_sample": True, "temperature": settings["temperature"]}
     if settings["top_p"] is not None:
-        choices["top_p"] = settings["top_p"]
-    return choices
+        arguments["top_p"] = settings["top_p"]
+    return arguments
 
 
-def _shared(first: Sequence[int], second: Sequence[int]) -> int:
+def _shared_length(first: Sequence[int], second: Sequence[int]) -> int:
     """Returns the number of equal tokens at the beginning of two rows."""
     length = 0
     for token, other in zip(first, second, strict=False):
@@ -344,7 +365,23 @@ def _shared(first: Sequence[int], second: Sequence[int]) -> int:
 
 
 def first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+    """Returns the first line of an error's message, up to 300 characters, or else the error's name."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__
+
+
+def _mean_log_likelihood(tokens: Sequence[int], logits: torch.Tensor) -> float | None:
+    """Returns the mean natural logarithm of tokens' likelihoods; None without tokens.
+
+    `logits` has a row for each token: those of the token before it. Raises ValueError if the mean is not finite.
+    """
+    if not tokens:
+        return None
+    ids = torch.tensor(tokens, device=logits.device, dtype=torch.long)
+    mean = logits.float().log_softmax(dim=-1).gather(1, ids[:, None]).mean().item()
+    if not math.isfinite(mean):
+        raise ValueError("the model gives a text no finite likelihood")
+    return mean
 
 
 class _RequestLoop:
@@ -354,17 +391,18 @@ class _RequestLoop:
         self._say = say
         self._requests: queue.SimpleQueue[JsonObject] = queue.SimpleQueue()
         self._stops: dict[int, threading.Event] = {}
+        """Set to end the generation of a request, by its number."""
 
     def listen(self) -> None:
         """Reads requests until stdin ends, then ends the process."""
         for line in sys.stdin:
             message = json.loads(line)
             if "stop" in message:
-                self._stops.setdefault(
-                    message["stop"], threading.Event()
-                ).set()  # a stop may come before its request
+                # A stop may come before its request.
+                self._stops.setdefault(message["stop"], threading.Event()).set()
                 continue
-            self._stops.setdefault(message.get("id", 0), threading.Event())
+            if "id" in message:  # The first message, with the weights, has none.
+                self._stops.setdefault(message["id"], threading.Event())
             self._requests.put(message)
         os._exit(0)
 
@@ -377,13 +415,14 @@ class _RequestLoop:
             return
         self._say(kind="loaded")
         while True:
-            self._answer(model, self._requests.get())
+            self._handle(model, self._requests.get())
 
-    def _answer(self, model: LocalModel, request: JsonObject) -> None:
+    def _handle(self, model: LocalModel, request: JsonObject) -> None:
+        """Answers a request, or says why it can't be answered."""
         number = request["id"]
         try:
-            self._say(kind="end", id=number, **self._answered(model, request))
-        except BROKEN as error:
+            self._say(kind="end", id=number, **self._answer(model, request))
+        except MODEL_ERRORS as error:
             sys.stderr.write(f"the generation failed: {first_line(error)}\n")
             is_too_big = isinstance(error, TooLong | torch.OutOfMemoryError | MemoryError)
             trouble = "too big" if is_too_big else "refused"
@@ -394,7 +433,7 @@ class _RequestLoop:
         finally:
             del self._stops[number]
 
-    def _answered(self, model: LocalModel, request: JsonObject) -> JsonObject:
+    def _answer(self, model: LocalModel, request: JsonObject) -> JsonObject:
         """Returns the model's answers, or its likelihoods of texts. Raises the same errors as `LocalModel.answers`."""
         number = request["id"]
         stop = self._stops[number]

@@ -40,23 +40,25 @@ _LOG = logging.getLogger(__name__)
 _ROOT = Path(__file__).parents[2]
 _LOAD_SECONDS = 1800.0
 """Loading may mean a download."""
-_MEND_SECONDS = 60.0
+_RELOAD_SECONDS = 60.0
 """The seconds before weights that could not be loaded are tried again."""
 _WATCH_SECONDS = 0.1
-_TURN_SECONDS = 0.05
+"""The interval at which processes are checked for silence and memory."""
+_POLL_SECONDS = 0.05
+"""The interval at which a request that waits for a process looks for a free one."""
 
 Message = Mapping[str, Any]
 """A JSON line to or from the process."""
 
 
-class _Ended(NamedTuple):
+class _EndReason(NamedTuple):
     """The reason why a process ended."""
 
     kind: ModelTrouble
     text: str
 
 
-_UNLOADED = _Ended("down", "the model was unloaded")
+_UNLOADED = _EndReason("down", "the model was unloaded")
 
 
 class _Request:
@@ -66,10 +68,11 @@ class _Request:
         self.number = number
         self.prompt = 0
         self.tokens = 0
+        """prompt, tokens: the tokens read and written so far."""
         self._loop = asyncio.get_running_loop()
-        self._messages: asyncio.Queue[Message | _Ended] = asyncio.Queue()
+        self._messages: asyncio.Queue[Message | _EndReason] = asyncio.Queue()
 
-    def put(self, message: Message | _Ended) -> None:
+    def put(self, message: Message | _EndReason) -> None:
         """Passes on a message from another thread; a closed loop gets none."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._messages.put_nowait, message)
@@ -81,7 +84,7 @@ class _Request:
                 message = await self._messages.get()
         except TimeoutError as error:
             raise ModelError("slow", "no complete answer within ten times its timeout") from error
-        if isinstance(message, _Ended):
+        if isinstance(message, _EndReason):
             raise ModelError(message.kind, message.text)
         if message["kind"] == "failed":
             raise ModelError(message["trouble"], message["text"])
@@ -108,18 +111,18 @@ class Worker:
     def __init__(self, card: ModelCard) -> None:
         """Starts the process; it loads while the first requests wait."""
         self.card = card
-        self.used = time.monotonic()
+        self.last_used = time.monotonic()
         self._process = line_process("arena.inference.local_model")
         self.pid = self._process.pid
-        self._tasks: dict[int, _Request] = {}
+        self._requests: dict[int, _Request] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
-        self._writing = threading.Lock()
-        self._heard = time.monotonic()
-        self._unloadable = False
-        self._settled = threading.Event()
-        """Set once it is loaded, or loading has failed."""
-        self._state: Literal["loading", "ready"] | _Ended = "loading"
+        self._write_lock = threading.Lock()
+        self._last_heard = time.monotonic()
+        self._failed_to_load = False
+        self._load_end = threading.Event()
+        """Set once the model is loaded, or loading has failed."""
+        self._state: Literal["loading", "ready"] | _EndReason = "loading"
         self.reader = threading.Thread(target=self._read, daemon=True)
         """Ends once the process has ended and its pipes are closed."""
         self.reader.start()
@@ -135,28 +138,28 @@ class Worker:
         )
 
     @property
-    def alive(self) -> bool:
-        return not isinstance(self._state, _Ended)
+    def is_alive(self) -> bool:
+        return not isinstance(self._state, _EndReason)
 
     @property
-    def hopeless(self) -> bool:
-        """Whether loading its weights has just failed: all requests fail with the reason."""
-        return self._unloadable and time.monotonic() - self._heard < _MEND_SECONDS
+    def is_hopeless(self) -> bool:
+        """Whether loading its weights has just failed, so that all requests fail with the reason."""
+        return self._failed_to_load and time.monotonic() - self._last_heard < _RELOAD_SECONDS
 
     @property
-    def running(self) -> int:
+    def request_count(self) -> int:
         """The number of generations in progress or waiting."""
-        return len(self._tasks)
+        return len(self._requests)
 
     @property
     def is_busy(self) -> bool:
         """Whether it is being loaded, or is answering."""
-        return self._state == "loading" or bool(self._tasks)
+        return self._state == "loading" or bool(self._requests)
 
     def wait(self) -> None:
         """Waits until the model is loaded. Raises ModelError with the reason for a failure."""
-        self._settled.wait()
-        if isinstance(self._state, _Ended):
+        self._load_end.wait()
+        if isinstance(self._state, _EndReason):
             raise ModelError(self._state.kind, self._state.text)
 
     async def start(
@@ -169,74 +172,88 @@ class Worker:
 
         `texts` are the texts to weigh as answers to each conversation; without them, the model writes its own.
         """
-        task = _Request(next(self._numbers))
+        request = _Request(next(self._numbers))
         with self._lock:
-            if isinstance(self._state, _Ended):
+            if isinstance(self._state, _EndReason):
                 raise ModelError(self._state.kind, self._state.text)
-            if not self._tasks:
-                self._heard = time.monotonic()
-            self._tasks[task.number] = task
-            self.used = time.monotonic()
+            if not self._requests:
+                self._last_heard = time.monotonic()
+            self._requests[request.number] = request
+            self.last_used = time.monotonic()
         try:
-            await asyncio.to_thread(self._send, task, conversations, settings, texts)
+            await asyncio.to_thread(self._send, request, conversations, settings, texts)
         except asyncio.CancelledError:
-            self.stop(task)
+            self.stop(request)
             raise
-        return task
+        return request
 
-    def stop(self, task: _Request) -> None:
+    def stop(self, request: _Request) -> None:
         """Ends a generation at its next token, if it is still in progress."""
-        if task.number in self._tasks:
-            threading.Thread(target=self._write, args=({"stop": task.number},), daemon=True).start()
+        if request.number in self._requests:
+            # In a thread, since a process that computes may not read its pipe for a while.
+            threading.Thread(
+                target=self._write, args=({"stop": request.number},), daemon=True
+            ).start()
 
     def watch(self) -> None:
         """Ends the process if it is silent for too long or takes too much memory."""
-        if not self.alive:
+        if not self.is_alive:
             return
-        memory = (self.card.memory_gb or 0.75 * psutil.virtual_memory().total / 1e9) * 1e9
+        most_bytes = 0.75 * psutil.virtual_memory().total
+        if self.card.memory_gb is not None:
+            most_bytes = self.card.memory_gb * 1e9
         try:
-            taken = psutil.Process(self.pid).memory_info().rss
+            taken_bytes = psutil.Process(self.pid).memory_info().rss
         except psutil.NoSuchProcess:
             return
-        silent = time.monotonic() - self._heard
-        if taken > memory:
+        silent_seconds = time.monotonic() - self._last_heard
+        if taken_bytes > most_bytes:
             self.end(
-                _Ended(
+                _EndReason(
                     "down",
-                    f"the model took more than {memory / 1e9:.1f} GB of memory and was stopped",
+                    f"the model took more than {most_bytes / 1e9:.1f} GB of memory and was stopped",
                 )
             )
-        elif self._state == "loading" and silent > _LOAD_SECONDS:
-            self.end(_Ended("slow", f"the model didn't load within {_LOAD_SECONDS:.0f} seconds"))
-        elif self._state == "ready" and self._tasks and silent > self.card.timeout:
-            self.end(_Ended("slow", f"the model said nothing for {self.card.timeout:g} seconds"))
+        elif self._state == "loading" and silent_seconds > _LOAD_SECONDS:
+            self.end(
+                _EndReason("slow", f"the model didn't load within {_LOAD_SECONDS:.0f} seconds")
+            )
+        elif self._state == "ready" and self._requests and silent_seconds > self.card.timeout:
+            self.end(
+                _EndReason("slow", f"the model said nothing for {self.card.timeout:g} seconds")
+            )
 
-    def end(self, why: _Ended = _UNLOADED) -> None:
+    def end(self, reason: _EndReason = _UNLOADED) -> None:
         """Kills the process; waiting callers get the reason."""
         with self._lock:
-            if not isinstance(self._state, _Ended):
-                self._state = why
+            if not isinstance(self._state, _EndReason):
+                self._state = reason
         self._process.kill()
 
     def _send(
         self,
-        task: _Request,
+        request: _Request,
         conversations: Sequence[Conversation],
         settings: Generation,
         texts: Sequence[Sequence[str]] | None,
     ) -> None:
         system = self.card.system
-        sent = [
-            {"system": system, "turns": [_turn(turn) for turn in turns]} for turns in conversations
+        conversation_messages = [
+            {"system": system, "turns": [_turn_message(turn) for turn in turns]}
+            for turns in conversations
         ]
-        message = {"id": task.number, "conversations": sent, "settings": asdict(settings)}
+        message = {
+            "id": request.number,
+            "conversations": conversation_messages,
+            "settings": asdict(settings),
+        }
         self._write(message if texts is None else {**message, "texts": texts})
 
     def _write(self, message: Message) -> None:
         """Writes a line; the reader notices if the process has ended."""
         assert self._process.stdin
         line = json.dumps(message) + "\n"
-        with self._writing:
+        with self._write_lock:
             try:
                 self._process.stdin.write(line)
                 self._process.stdin.flush()
@@ -244,36 +261,42 @@ class Worker:
                 _LOG.info("the process of %s takes no more requests", self.card.name)
 
     def _read(self) -> None:
-        assert self._process.stdout and self._process.stdin
+        """Passes on what the process says, until it ends."""
+        assert self._process.stdout
         for line in self._process.stdout:
             if not line.endswith("\n"):
                 break  # killed in mid-line
             message = json.loads(line)
-            self._heard = time.monotonic()
+            self._last_heard = time.monotonic()
             if message["kind"] == "loaded":
                 self._state = "ready"
-                self._settled.set()
+                self._load_end.set()
             elif message["kind"] == "unloadable":
-                self._state = _Ended("down", message["text"])
-                self._unloadable = True
+                self._state = _EndReason("down", message["text"])
+                self._failed_to_load = True
             else:
                 self._hand_over(message)
+        self._finish()
+
+    def _finish(self) -> None:
+        """Waits for the end of the process, tells its callers the reason, and closes its pipes."""
+        assert self._process.stdout and self._process.stdin
         code = self._process.wait()
         with self._lock:
-            if not isinstance(self._state, _Ended):
-                self._state = _Ended(
+            if not isinstance(self._state, _EndReason):
+                self._state = _EndReason(
                     "down",
                     "the model's process ended by itself. It restarts at the next question",
                 )
-            tasks = list(self._tasks.values())
-            self._tasks = {}
-        self._settled.set()
+            requests = list(self._requests.values())
+            self._requests = {}
+        self._load_end.set()
         level = logging.INFO if self._state == _UNLOADED else logging.WARNING
         _LOG.log(level, "the process of %s ended (%s): %s", self.card.name, code, self._state.text)
-        for task in tasks:
-            task.put(self._state)
+        for request in requests:
+            request.put(self._state)
         self._process.stdout.close()
-        with self._writing:
+        with self._write_lock:
             try:
                 self._process.stdin.close()
             except OSError:
@@ -281,19 +304,19 @@ class Worker:
 
     def _hand_over(self, message: Message) -> None:
         with self._lock:
-            task = self._tasks.get(message["id"])
+            request = self._requests.get(message["id"])
             if message["kind"] in ("end", "failed"):
-                self._tasks.pop(message["id"], None)
-                self.used = time.monotonic()
-        if task:
-            task.put(message)
+                self._requests.pop(message["id"], None)
+                self.last_used = time.monotonic()
+        if request:
+            request.put(message)
 
 
 class ProcessPool:
-    """Processes of all local models, at most `most` at a time."""
+    """Processes of all local models, at most `most_processes` at a time."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most_processes: int) -> None:
+        self._most_processes = most_processes
         self._workers: dict[ModelCard, Worker] = {}
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -302,27 +325,28 @@ class ProcessPool:
     @property
     def workers(self) -> tuple[Worker, ...]:
         """The processes that take requests."""
-        return tuple(worker for worker in self._workers.values() if worker.alive)
+        return tuple(worker for worker in self._workers.values() if worker.is_alive)
 
     async def worker(self, card: ModelCard) -> Worker:
         """Returns a card's process; waits while all others are busy. Raises ModelError ("slow", "down" once closed)."""
-        patience = time.monotonic() + WHOLE * card.timeout
+        deadline = time.monotonic() + WHOLE * card.timeout
         while (worker := self._worker_for(card)) is None:
-            if time.monotonic() > patience:
+            if time.monotonic() > deadline:
                 raise ModelError("slow", "all models on this machine are busy")
-            await asyncio.sleep(_TURN_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         return worker
 
     def load(self, card: ModelCard) -> None:
         """Loads a card's model, even if that has just failed. Raises ModelError."""
         with self._lock:
-            if card in self._workers and not self._workers[card].alive:
+            if card in self._workers and not self._workers[card].is_alive:
                 del self._workers[card]
         while (worker := self._worker_for(card)) is None:
-            time.sleep(_TURN_SECONDS)
+            time.sleep(_POLL_SECONDS)
         worker.wait()
 
     def close(self) -> None:
+        """Ends all processes; later requests are refused."""
         self._closed.set()
         with self._lock:
             for worker in self._workers.values():
@@ -332,19 +356,23 @@ class ProcessPool:
             self._workers.clear()
 
     def _worker_for(self, card: ModelCard) -> Worker | None:
+        """Returns a card's process, started if needed; None while all others are busy.
+
+        Raises ModelError once the pool is closed.
+        """
         with self._lock:
             if self._closed.is_set():
                 raise ModelError("down", "the models are shut down")
             known = self._workers.get(card)
-            if known and (known.alive or known.hopeless):
-                known.used = time.monotonic()
+            if known and (known.is_alive or known.is_hopeless):
+                known.last_used = time.monotonic()
                 return known
-            alive = self.workers
-            if len(alive) >= self._most:
-                idle = [worker for worker in alive if not worker.is_busy]
+            workers = self.workers
+            if len(workers) >= self._most_processes:
+                idle = [worker for worker in workers if not worker.is_busy]
                 if not idle:
                     return None
-                min(idle, key=lambda worker: worker.used).end()
+                min(idle, key=lambda worker: worker.last_used).end()
             if self._watcher is None:
                 self._watcher = threading.Thread(target=self._watch, daemon=True)
                 self._watcher.start()
@@ -376,14 +404,14 @@ class _ProcessModel:
         for turns in conversations:
             check_limits(self.card, turns)
         worker = await self._process_pool.worker(self.card)
-        task = await worker.start(conversations, settings, texts)
+        request = await worker.start(conversations, settings, texts)
         try:
-            yield task
+            yield request
         finally:
-            worker.stop(task)
-            spent = cost(self.card.price, task.prompt, task.tokens)
-            is_cut = len(conversations) == 1 and task.tokens >= settings.max_tokens
-            note(Usage(task.prompt, task.tokens, spent, is_cut))
+            worker.stop(request)
+            spent = cost(self.card.price, request.prompt, request.tokens)
+            is_cut = len(conversations) == 1 and request.tokens >= settings.max_tokens
+            note(Usage(request.prompt, request.tokens, spent, is_cut))
 
 
 class LocalVLM(_ProcessModel):
@@ -393,8 +421,8 @@ class LocalVLM(_ProcessModel):
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
         deadline = None
-        async with self._batch([turns], settings, note) as task:
-            while (message := await task.get(deadline))["kind"] != "end":
+        async with self._batch([turns], settings, note) as request:
+            while (message := await request.get(deadline))["kind"] != "end":
                 if message["kind"] == "started":  # Loading and queueing don't count.
                     deadline = asyncio.get_running_loop().time() + WHOLE * self.card.timeout
                 elif message["text"]:
@@ -406,8 +434,8 @@ class LocalVLM(_ProcessModel):
         settings: Generation,
         note: Callable[[Usage], None] = pass_over,
     ) -> tuple[str, ...]:
-        async with self._batch(conversations, settings, note) as task:
-            while (message := await task.get())["kind"] != "end":
+        async with self._batch(conversations, settings, note) as request:
+            while (message := await request.get())["kind"] != "end":
                 continue
         return tuple(message["texts"])
 
@@ -427,13 +455,13 @@ class LocalChooser(_ProcessModel):
         """Returns a JSON list for each: the mean natural log-likelihood of a text's tokens, null without tokens."""
         turns = [alternatives.turns for alternatives in conversations]
         texts = [alternatives.texts for alternatives in conversations]
-        async with self._batch(turns, settings, note, texts) as task:
-            while (message := await task.get())["kind"] != "end":
+        async with self._batch(turns, settings, note, texts) as request:
+            while (message := await request.get())["kind"] != "end":
                 continue
         return tuple(map(json.dumps, message["likelihoods"]))
 
 
-def _turn(turn: Turn) -> Message:
+def _turn_message(turn: Turn) -> Message:
     parts = [
         {"text": part} if isinstance(part, str) else {"image": base64.b64encode(part).decode()}
         for part in turn.parts

@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-_TEXTS = frozenset(("text", "output_text"))
-_THOUGHTS = frozenset(("thinking", "reasoning", "reasoning_text", "summary_text"))
-"""_TEXTS, _THOUGHTS: the types of a content's parts with text, and with thinking; others are pictures or calls."""
-_BESIDE = ("reasoning_content", "reasoning", "thinking")
+_TEXT_KINDS = frozenset(("text", "output_text"))
+"""The types of a content's parts with text."""
+_THINKING_KINDS = frozenset(("thinking", "reasoning", "reasoning_text", "summary_text"))
+"""The types of a content's parts with thinking; parts of all other types are pictures or calls."""
+_THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 """The fields of a message with thinking; a server with two of them sends the same in both."""
 _MOST_DEPTH = 3
 
@@ -33,41 +34,59 @@ class Message(NamedTuple):
     text: str
     thinking: str
     refusal: str
-    calls: bool
+    has_calls: bool
     """Whether it calls a tool."""
+
+
+class _Content(NamedTuple):
+    """The parts of a message's content; "" for missing ones."""
+
+    text: str
+    thinking: str
+    refusal: str
 
 
 def read_message(message: Mapping[str, Any]) -> Message:
     """Reads a message or its delta. Raises TypeError for anything else."""
-    text, thinking, refusal = _content(message.get("content"))
-    thoughts = [_words(message.get(name), 0) for name in _BESIDE]
-    thought = next(filter(None, thoughts), "")
-    refused = message.get("refusal") or ""
-    if not isinstance(refused, str):
+    content = _content(message.get("content"))
+    refusal = message.get("refusal") or ""
+    if not isinstance(refusal, str):
         raise TypeError("refusal is no text")
-    calls = bool(message.get("tool_calls") or message.get("function_call"))
-    return Message(text, thinking or thought, refusal or refused, calls)
+    return Message(
+        text=content.text,
+        thinking=content.thinking or _field_thinking(message),
+        refusal=content.refusal or refusal,
+        has_calls=bool(message.get("tool_calls") or message.get("function_call")),
+    )
 
 
-def thinks_beside(message: Mapping[str, Any]) -> bool:
-    """Returns whether a message has thinking beside its text, in any form."""
-    return any(message.get(name) for name in _BESIDE)
+def _field_thinking(message: Mapping[str, Any]) -> str:
+    """Returns the thinking in the first filled field of a message beside its content."""
+    for field in _THINKING_FIELDS:
+        if thinking := _nested_text(message.get(field)):
+            return thinking
+    return ""
 
 
-def _content(content: object) -> tuple[str, str, str]:
-    """Returns the text, the thinking and the refusal of a content."""
+def has_thinking_field(message: Mapping[str, Any]) -> bool:
+    """Returns whether a message has thinking beside its content, in any form."""
+    return any(message.get(name) for name in _THINKING_FIELDS)
+
+
+def _content(content: object) -> _Content:
+    """Reads a message's content: a text, a part, or a list of parts. Raises TypeError for anything else."""
     if isinstance(content, str | None):
-        return content or "", "", ""
+        return _Content(content or "", "", "")
     if isinstance(content, Mapping):
         content = [content]
     if not isinstance(content, list):
         raise TypeError("content is no text")
     if not all(isinstance(part, Mapping) for part in content):
         raise TypeError("a part of the content is no object")
-    texts = [_words(part.get("text"), 0) for part in content if _kind(part) in _TEXTS]
-    thoughts = [_thought(part) for part in content if _kind(part) in _THOUGHTS]
-    refusals = [_words(part.get("refusal"), 0) for part in content if _kind(part) == "refusal"]
-    return "".join(texts), "".join(thoughts), "".join(refusals)
+    texts = [_nested_text(part.get("text")) for part in content if _kind(part) in _TEXT_KINDS]
+    thoughts = [_thinking(part) for part in content if _kind(part) in _THINKING_KINDS]
+    refusals = [_nested_text(part.get("refusal")) for part in content if _kind(part) == "refusal"]
+    return _Content("".join(texts), "".join(thoughts), "".join(refusals))
 
 
 def _kind(part: Mapping[str, Any]) -> str:
@@ -75,18 +94,20 @@ def _kind(part: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def _thought(part: Mapping[str, Any]) -> str:
-    return _words(part.get(_kind(part)) or part.get("text") or part.get("summary"), 0)
+def _thinking(part: Mapping[str, Any]) -> str:
+    return _nested_text(part.get(_kind(part)) or part.get("text") or part.get("summary"))
 
 
-def _words(value: object, depth: int) -> str:
-    """Returns the text in a part, which may be a list of parts again."""
+def _nested_text(value: object, depth: int = 0) -> str:
+    """Returns the text of a value: itself, or the text in its parts, which may have parts again."""
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and depth < _MOST_DEPTH:
-        return "".join(_words(part, depth + 1) for part in value)
+    if depth >= _MOST_DEPTH:
+        return ""
+    if isinstance(value, list):
+        return "".join(_nested_text(part, depth + 1) for part in value)
     if isinstance(value, Mapping):
-        return _words(value.get("text"), depth + 1) if depth < _MOST_DEPTH else ""
+        return _nested_text(value.get("text"), depth + 1)
     return ""
 
 

@@ -28,15 +28,16 @@ T = TypeVar("T")
 
 MOST_BYTES = 400_000
 _CONNECT_SECONDS = 10.0
-_STEPS = 1_000
-_AT_ONCE = 20
-"""Chunks and events read of one reply per second, and in one burst: faster ones wait at the server."""
+_CHUNKS_A_SECOND = 1_000
+"""The chunks and events of one reply that are read in a second: faster ones wait at the server."""
+_CHUNKS_IN_A_BURST = 20
+"""The chunks and events of one reply that are read without a wait between them."""
 _HEADERS = ("accept", "content-length", "content-type", "transfer-encoding")
 """The headers of openai that are sent; its others may reveal the operator's environment."""
-_HELD_BACK = "held-back"
+_PLACEHOLDER_KEY = "held-back"
 """The placeholder key for openai; only the transport adds the real key."""
-_SENT = "http11.send_request_body.complete"
-_RUN = frozenset((200, 504, 524))
+_SENT_EVENT = "http11.send_request_body.complete"
+_RAN_STATUSES = frozenset((200, 504, 524))
 """The statuses after which the model may have run: an answer, or a proxy's time-out."""
 
 
@@ -44,25 +45,28 @@ class Call:
     """A request: whether it costs anything, and the pace of reading its reply."""
 
     def __init__(self) -> None:
-        self.sent = False
+        self.is_sent = False
         """Whether the whole request was sent and not refused, so that it costs at least its prompt."""
         self.is_done = False
         """Whether the server has marked its reply as whole: by `[DONE]`, or by a reply that is not a stream."""
-        self._due = 0.0
+        self._next_chunk_time = 0.0
+        """By the event loop's clock."""
 
     async def trace(self, event: str, _: object) -> None:
         """Notes, from an event of the connection, that the whole request was sent."""
-        self.sent = self.sent or event == _SENT
+        self.is_sent = self.is_sent or event == _SENT_EVENT
 
-    async def step(self) -> None:
+    async def wait_turn(self) -> None:
         """Waits until another chunk or event may be read, so that a server of tiny pieces holds up nobody."""
         now = asyncio.get_running_loop().time()
-        self._due = max(self._due, now - _AT_ONCE / _STEPS) + 1 / _STEPS
-        if self._due > now:
-            await asyncio.sleep(self._due - now)
+        burst_start = now - _CHUNKS_IN_A_BURST / _CHUNKS_A_SECOND
+        self._next_chunk_time = max(self._next_chunk_time, burst_start) + 1 / _CHUNKS_A_SECOND
+        if self._next_chunk_time > now:
+            await asyncio.sleep(self._next_chunk_time - now)
 
 
 _CALL: ContextVar[Call] = ContextVar("call")
+"""The call in progress: openai's client doesn't pass it on to the transport."""
 
 
 class _ReplyError(httpx2.RemoteProtocolError):
@@ -73,13 +77,13 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
     """HTTP transport to one endpoint only; it adds the key and limits the size of replies."""
 
     def __init__(
-        self, endpoint: Endpoint, connections: int | None, fetcher: Fetcher | None, most: int
+        self, endpoint: Endpoint, connections: int | None, fetcher: Fetcher | None, most_bytes: int
     ) -> None:
-        self._most = most
+        self._most_bytes = most_bytes
         self._endpoint = endpoint
         self._url = httpx2.URL(endpoint.base_url)
         self._fetcher = (fetcher or Fetcher()) if endpoint.owner is not None else None
-        self._pinned: Sequence[str] = ()
+        self._addresses: Sequence[str] = ()
         self._transport = httpx2.AsyncHTTPTransport(
             verify=self._fetcher.tls if self._fetcher else _verification(self._url),
             trust_env=self._fetcher is None,
@@ -88,7 +92,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             ),
         )
         if self._fetcher:
-            pool: Any = self._transport._pool
+            pool: Any = self._transport._pool  # httpx2 has no public way to a network of one's own
             pool._network_backend = StrangersNetwork(pool._network_backend)
 
     async def resolve(self) -> None:
@@ -96,18 +100,22 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         if not self._fetcher:
             return
         try:
-            self._pinned = await self._fetcher.public_addresses(self._url.raw_host.decode())
+            self._addresses = await self._fetcher.public_addresses(self._url.raw_host.decode())
         except FetchError as error:
             raise EndpointError(f"the address: {error}") from error
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends the request to a pinned address of the host, and to the next one if it cannot be reached."""
-        if (request.url.scheme, request.url.netloc) != (self._url.scheme, self._url.netloc):
+        is_same_host = request.url.netloc == self._url.netloc
+        if request.url.scheme != self._url.scheme or not is_same_host:
             raise httpx2.UnsupportedProtocol("the request is for another host")
-        for address in self._pinned[:-1]:
+        if not self._addresses:  # the operator's own server
+            return await self._send(request, None)
+        *others, last = self._addresses
+        for address in others:
             with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
                 return await self._send(request, address)
-        return await self._send(request, self._pinned[-1] if self._pinned else None)
+        return await self._send(request, last)
 
     async def _send(self, request: httpx2.Request, address: str | None) -> httpx2.Response:
         headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
@@ -117,46 +125,46 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             "user-agent": "stereoscope",
         }
         if self._endpoint.key:
-            name, value = self._endpoint.credentials
-            headers[name] = value.reveal()
+            credentials = self._endpoint.credentials
+            headers[credentials.header] = credentials.value.reveal()
         call = _CALL.get(None) or Call()
         url = request.url
         extensions = {**request.extensions, "trace": call.trace}
         if self._fetcher:
             url = url.copy_with(host=address, port=self._fetcher.port)
             extensions["sni_hostname"] = self._url.raw_host.decode()
-        pinned = httpx2.Request(
+        own_request = httpx2.Request(
             request.method, url, headers=headers, stream=request.stream, extensions=extensions
         )
-        response = await self._transport.handle_async_request(pinned)
-        call.sent = response.status_code in _RUN
+        response = await self._transport.handle_async_request(own_request)
+        call.is_sent = response.status_code in _RAN_STATUSES
         stream = response.stream
         assert isinstance(stream, httpx2.AsyncByteStream)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await stream.aclose()
             raise _ReplyError("a compressed reply, which we didn't ask for")
-        response.stream = _Bounded(stream, self._most, call)
+        response.stream = _BoundedBody(stream, self._most_bytes, call)
         return response
 
     async def aclose(self) -> None:
         await self._transport.aclose()
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _BoundedBody(httpx2.AsyncByteStream):
     """The body of a reply, with a limit on its bytes and on its chunks a second."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, most: int, call: Call) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, most_bytes: int, call: Call) -> None:
         self._stream = stream
-        self._most = most
+        self._most_bytes = most_bytes
         self._call = call
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         async for piece in self._stream:
-            await self._call.step()
+            await self._call.wait_turn()
             size += len(piece)
-            if size > self._most:
-                raise _ReplyError(f"a reply of more than {self._most:,} bytes")
+            if size > self._most_bytes:
+                raise _ReplyError(f"a reply of more than {self._most_bytes:,} bytes")
             yield piece
 
     async def aclose(self) -> None:
@@ -164,6 +172,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 def data_url(image: bytes) -> str:
+    """Returns a PNG or JPEG picture as a data URL."""
     kind = "png" if image.startswith(b"\x89PNG") else "jpeg"
     return f"data:image/{kind};base64,{base64.b64encode(image).decode('ascii')}"
 
@@ -177,12 +186,12 @@ class OpenAIClient:
         timeout: float,
         connections: int | None = None,
         fetcher: Fetcher | None = None,
-        most: int = MOST_BYTES,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
-        """Creates a client; `fetcher` resolves and checks a user's host, `most` is the maximum bytes of a reply."""
+        """Creates a client; `fetcher` resolves and checks a user's host, `most_bytes` limits a reply."""
         self._endpoint = endpoint
         self._timeout = timeout
-        self._transport = PinnedTransport(endpoint, connections, fetcher, most)
+        self._transport = PinnedTransport(endpoint, connections, fetcher, most_bytes)
         self.api: Any = None
         """openai's own client, once open; its calls go through `call`, and are one attempt each."""
 
@@ -190,14 +199,14 @@ class OpenAIClient:
         """Loads openai, and resolves and checks a user's host, once. Raises EndpointError."""
         if self.api is not None:
             return
-        openai = await asyncio.to_thread(_openai)
+        openai = await asyncio.to_thread(_openai_module)
         await self._transport.resolve()
         timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout, _CONNECT_SECONDS))
         http_client = httpx2.AsyncClient(
             transport=self._transport, trust_env=False, timeout=timeout
         )
         self.api = openai.AsyncOpenAI(
-            api_key=_HELD_BACK,
+            api_key=_PLACEHOLDER_KEY,
             base_url=self._endpoint.folder,
             default_query=self._endpoint.query,
             max_retries=0,
@@ -207,13 +216,13 @@ class OpenAIClient:
     async def aclose(self) -> None:
         await self._transport.aclose()
 
-    async def call(self, made: Awaitable[T]) -> T:
-        """Returns the result of a call. Raises Trouble."""
+    async def call(self, request: Awaitable[T]) -> T:
+        """Returns the result of a request to `api`. Raises Trouble."""
         try:
             async with asyncio.timeout(self._timeout):
-                return await made
-        except (_openai().APIError, httpx2.HTTPError, TimeoutError) as error:
-            trouble = self._trouble(error)
+                return await request
+        except (_openai_module().APIError, httpx2.HTTPError, TimeoutError) as error:
+            trouble = self._error_trouble(error)
         raise trouble  # Outside of the handler, so that the server's error is no context of it.
 
     async def complete(self, content: bytes, call: Call) -> bytes:
@@ -227,47 +236,53 @@ class OpenAIClient:
         """
         response = await self._post(content, call, stream=True)
         try:
-            async with aclosing(events(response, call.step)) as stream:
+            async with aclosing(events(response, call.wait_turn)) as stream:
                 async for event in stream:
                     if event is DONE:
                         call.is_done = True
                         return
-                    if (trouble := self._failure(event)) is not None:
+                    if (trouble := self._event_trouble(event)) is not None:
                         raise trouble
                     yield event
             return
         except httpx2.HTTPError as error:
-            trouble = self._trouble(error)
+            trouble = self._error_trouble(error)
         finally:
             await response.aclose()
-        raise trouble
+        raise trouble  # Outside of the handler, as in `call`.
 
     async def _post(self, content: bytes, call: Call, stream: bool) -> httpx2.Response:
+        """Sends a chat completion and returns the reply. Raises Trouble."""
         _CALL.set(call)
-        more = {
-            "cast_to": httpx2.Response,
-            "stream": stream,
-            "stream_cls": _openai().AsyncStream[Any],
-        }
-        return await self.call(self.api.post("/chat/completions", content=content, **more))
+        reply = self.api.post(
+            "/chat/completions",
+            content=content,
+            cast_to=httpx2.Response,
+            stream=stream,
+            stream_cls=_openai_module().AsyncStream[Any],
+        )
+        return await self.call(reply)
 
-    def _failure(self, event: Mapping[str, Any]) -> Trouble | None:
+    def _event_trouble(self, event: Mapping[str, Any]) -> Trouble | None:
         """Returns the Trouble in an event; None if it has no error, or an empty one."""
         error = error_in(event)
         if error is None:
             return None
         status = status_in(error)
-        trouble = refusal(status or 500, {}, error, self._endpoint.redacted)
+        trouble = refusal(status or 500, {}, error, self._endpoint.redact)
         if status is None and trouble.kind != "loading":
             trouble.words = "the server failed in the middle of its answer"
         return trouble
 
-    def _trouble(self, error: Exception) -> Trouble:
-        cause: Any = error.__cause__ if isinstance(error, _openai().APIConnectionError) else error
-        if isinstance(cause, _openai().APIStatusError):
-            body = _body(cause.response, cause.body)
+    def _error_trouble(self, error: Exception) -> Trouble:
+        """Returns the Trouble of an error that openai or httpx raised."""
+        cause: Any = error
+        if isinstance(error, _openai_module().APIConnectionError):
+            cause = error.__cause__
+        if isinstance(cause, _openai_module().APIStatusError):
+            body = _whole_body(cause.response, cause.body)
             headers = cause.response.headers
-            return refusal(cause.status_code, headers, body, self._endpoint.redacted)
+            return refusal(cause.status_code, headers, body, self._endpoint.redact)
         if isinstance(
             cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol
         ):
@@ -279,12 +294,12 @@ class OpenAIClient:
         return Trouble("again", "the connection was lost")
 
 
-def _body(response: httpx2.Response, read: object) -> object:
-    """Returns the whole JSON of an error's body; openai keeps only the part under `error`."""
+def _whole_body(response: httpx2.Response, openai_body: object) -> object:
+    """Returns the whole JSON of an error's body; openai keeps only the part under `error`, in `openai_body`."""
     try:
         return json.loads(response.content)
     except (ValueError, RecursionError, httpx2.StreamError):
-        return read
+        return openai_body
 
 
 @cache
@@ -294,11 +309,11 @@ def tls_context() -> ssl.SSLContext:
 
 
 def _verification(url: httpx2.URL) -> ssl.SSLContext | bool:
-    return url.scheme == "https" and tls_context()
+    return tls_context() if url.scheme == "https" else False
 
 
 @cache
-def _openai() -> ModuleType:
+def _openai_module() -> ModuleType:
     """Imports openai on first use: it is slow to import and the app starts without it."""
     import openai
 

@@ -17,9 +17,9 @@ from arena.inference.endpoint import Endpoint, EndpointError, KeyRedaction
 from arena.inference.limits import ATTEMPTS, WHOLE, check_limits, cost, most_usage
 from arena.inference.messages import Message, ending, read_message
 from arena.inference.openai_client import Call, OpenAIClient, data_url
-from arena.inference.trouble import PASSING, Retries, Tokens, Trouble, counted
+from arena.inference.trouble import PASSING, Retries, Tokens, Trouble, token_counts
 from arena.io.strict_json import storable
-from arena.thinking import Loading, Thought, parted, says_something
+from arena.thinking import Loading, Thought, says_something, split_thinking
 from arena.types import (
     Conversation,
     Generation,
@@ -38,15 +38,16 @@ _RETRIES = Retries(attempts=ATTEMPTS, patience=10.0)
 MOST_CHARACTERS = 100_000
 """The most characters of an answer; a server that sends more is broken."""
 _MOST_BYTES = 20_000_000
+"""The most bytes of a reply."""
 LOADING_SECONDS = 180.0
 """The longest wait for a server that is loading its model."""
 _UNNAMED = "unnamed"
 """The finish reason of an end without a name."""
-_LAST_SECONDS = 5.0
-"""The longest wait for the token counts after an answer's end."""
-_OPTIONAL = ("stream_options", "max_tokens")
+_COUNT_SECONDS = 5.0
+"""The longest wait for the token counts, which may come after an answer's end."""
+_OPTIONAL_FIELDS = ("stream_options", "max_tokens")
 """The fields that some servers refuse; the request is then repeated without them, or with a newer name."""
-_KINDS: Mapping[str, ModelTrouble] = {
+_MODEL_TROUBLES: Mapping[str, ModelTrouble] = {
     "slow": "slow",
     "bad reply": "bad reply",
     "too big": "too big",
@@ -58,14 +59,14 @@ _KINDS: Mapping[str, ModelTrouble] = {
 
 VISITOR = "visitor"
 """Each visitor's own key, in place of a variable's name."""
-_VARIABLE = re.compile(r"([A-Za-z_]\w*)?", re.ASCII)
-_ROUTER = re.compile(
+_VARIABLE_NAME = re.compile(r"([A-Za-z_]\w*)?", re.ASCII)
+_ROUTER_ADDRESS = re.compile(
     r"https://router\.huggingface\.co/v1/?|http://(127\.0\.0\.1|localhost):\d{1,5}/v1/?", re.ASCII
 )
 """The addresses that visitors' keys may be sent to: the router, or this machine."""
 _JOINER = "\u2060"
 """Word joiner: invisible, and part of no tokenizer's control token."""
-_CONTROL = re.compile(
+_CONTROL_TOKEN = re.compile(
     r"<\|?/?[A-Za-z_][\w ./:-]{0,40}\|>|<\|[^<>|\n]{1,40}\|?>"  # <|im_end|>, <|user|>, <|eot_id|>
     r"|<｜[^<>\n]{1,40}｜>"  # DeepSeek
     r"|</?(?:s|bos|eos|pad|unk|image|img|video|audio|image_soft_token|fake_token_around_image|end_of_utterance"
@@ -85,16 +86,16 @@ class ApiTable(CardTable, frozen=True):
         Stripped,
         must_be(
             f'the name of an environment variable, as in OPENAI_API_KEY, or "{VISITOR}"',
-            _VARIABLE.fullmatch,
+            _VARIABLE_NAME.fullmatch,
             hidden="a key",
         ),
     ] = ""
 
-    def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
+    def other_fields(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
         """Returns the address and the key. Raises EndpointError."""
         key = secret(self.key_from) if self.key_from else Secret("")
         is_visitors = self.key_from == VISITOR
-        if is_visitors and not _ROUTER.fullmatch(self.address):
+        if is_visitors and not _ROUTER_ADDRESS.fullmatch(self.address):
             raise EndpointError(
                 f'key_from is "{VISITOR}", but visitors\' keys are only sent to Hugging Face. The address must be '
                 "https://router.huggingface.co/v1."
@@ -127,8 +128,11 @@ class _Answer(Call):
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__()
         self.pieces = 0
+        """The number of pieces with text."""
         self.characters = 0
+        """The length of its text and refusal."""
         self.finish = ""
+        """The finish reason; "" before the end."""
         self.is_over = False
         """Whether the last piece was an end without text, since some servers name an end with each piece."""
         self.tokens: Tokens | None = None
@@ -137,9 +141,9 @@ class _Answer(Call):
         self._thinking = _Channel(endpoint)
         self._refusal = _Channel(endpoint)
         self._texts: list[str] = []
-        self._thought = 0
-        self._refused: list[str] = []
-        self._calls = False
+        self._thinking_characters = 0
+        self._refusals: list[str] = []
+        self._has_calls = False
 
     @property
     def is_whole(self) -> bool:
@@ -147,65 +151,69 @@ class _Answer(Call):
         return (bool(self.finish) or self.is_done) and ending(self.finish) != "failed"
 
     @property
-    def cut(self) -> bool:
+    def is_cut(self) -> bool:
         return ending(self.finish) == "cut"
 
     def take(self, event: Mapping[str, Any]) -> Iterator[str]:
         """Yields the new text and thinking of an event, except an end that may become the key. Raises Trouble."""
-        self.tokens = counted(event.get("usage")) or self.tokens
+        self.tokens = token_counts(event.get("usage")) or self.tokens
         choice = _choice(event.get("choices"))
         if choice is None:
             return
-        finish = _finish(choice.get("finish_reason"))
+        finish = _finish_text(choice.get("finish_reason"))
         self.finish = finish or self.finish
-        plain = {"content": choice.get("text")}
-        message = read_message(choice.get("delta") or choice.get("message") or plain)
-        self._calls = self._calls or message.calls
+        completion = {"content": choice.get("text")}  # the form of servers without chat
+        message = read_message(choice.get("delta") or choice.get("message") or completion)
+        self._has_calls = self._has_calls or message.has_calls
         self.is_over = bool(finish) and not message.text
         yield from self._pieces(message)
 
     def _pieces(self, message: Message) -> Iterator[str]:
-        self.pieces += bool(message.text)
+        if message.text:
+            self.pieces += 1
         self.characters += len(message.text) + len(message.refusal)
         if self.characters > MOST_CHARACTERS:
             raise Trouble("too big", f"the server's answer has over {MOST_CHARACTERS:,} characters")
         if message.refusal:
-            self._refused.append(self._refusal.take(message.refusal))
+            self._refusals.append(self._refusal.take(message.refusal))
         if message.thinking:
-            self._thought += len(message.thinking)
-            if self._thought <= MOST_CHARACTERS and (text := self._thinking.take(message.thinking)):
-                yield Thought(text)
+            self._thinking_characters += len(message.thinking)
+            is_short = self._thinking_characters <= MOST_CHARACTERS
+            if is_short and (thought := self._thinking.take(message.thinking)):
+                yield Thought(thought)
         if text := self._text.take(message.text):
             self._texts.append(text)
             yield text
 
-    def ended(self) -> Iterator[str]:
+    def last_pieces(self) -> Iterator[str]:
         """Yields the last text. Raises ModelError if the answer is not whole, or empty."""
         if ending(self.finish) == "filtered":
             raise ModelError("refused", "the server's content filter stopped the answer")
         if not self.is_whole:
-            words = f"the server ended the answer with {self.finish[:40]!r}"
-            without = "the answer ended early (no finish_reason)"
-            raise ModelError("cut", words if self.finish else without)
+            words = "the answer ended early (no finish_reason)"
+            if self.finish:
+                words = f"the server ended the answer with {self.finish[:40]!r}"
+            raise ModelError("cut", words)
         if thought := self._thinking.end():
             yield Thought(thought)
-        last = self._text.end()
-        text = "".join([*self._texts, last])
+        last_text = self._text.end()
+        text = "".join([*self._texts, last_text])
         if says_something(text):
-            if last:
-                yield last
+            if last_text:
+                yield last_text
             return
-        refused = "".join([*self._refused, self._refusal.end()])
-        if not says_something(refused):
+        refusal = "".join([*self._refusals, self._refusal.end()])
+        if not says_something(refusal):
             raise ModelError("blank", self._why_blank(text))
-        yield refused
+        yield refusal
 
     def _why_blank(self, text: str) -> str:
-        if self._thought or parted(text).thinking:
-            spent = "all its tokens went into thinking. Raise max_tokens"
-            only = "the model thought but said nothing"
-            return f"there is no answer: {spent if self.cut else only}"
-        if self._calls:
+        has_thinking = self._thinking_characters or split_thinking(text).thinking
+        if has_thinking and self.is_cut:
+            return "there is no answer: all its tokens went into thinking. Raise max_tokens"
+        if has_thinking:
+            return "there is no answer: the model thought but said nothing"
+        if self._has_calls:
             return "there is no answer: the model called a tool but said nothing"
         return "there is no answer: the model's text is empty"
 
@@ -222,15 +230,17 @@ def _choice(choices: object) -> Mapping[str, Any] | None:
     return next((choice for choice in choices if choice.get("index") in (None, 0, "0")), None)
 
 
-def _finish(reason: object) -> str:
+def _finish_text(reason: object) -> str:
     """Returns a finish reason as a text; some servers send an object or a number. "" if there is none."""
     if isinstance(reason, dict):
         reason = reason.get("type") or _UNNAMED
-    if isinstance(reason, int | float) and reason:
+    if not reason:
+        return ""
+    if isinstance(reason, int | float):
         return _UNNAMED
-    if not isinstance(reason or "", str):
+    if not isinstance(reason, str):
         raise TypeError("finish_reason is no text")
-    return str(reason or "")
+    return reason
 
 
 class ApiVLM:
@@ -238,9 +248,10 @@ class ApiVLM:
 
     def __init__(self, card: ModelCard) -> None:
         self.card = card
-        self._dropped: set[str] = set()
+        self._dropped_fields: set[str] = set()
+        """The optional fields that the server has refused."""
         self._endpoint = Endpoint(card.address, card.key)
-        self._client = OpenAIClient(self._endpoint, card.timeout, most=_MOST_BYTES)
+        self._client = OpenAIClient(self._endpoint, card.timeout, most_bytes=_MOST_BYTES)
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -264,22 +275,19 @@ class ApiVLM:
             except Trouble as error:
                 trouble = error
             finally:
-                if answer.sent:
+                if answer.is_sent:
                     note(self._usage(turns, settings, answer))
-            if refused := [field for field in _OPTIONAL if field in trouble.fields - self._dropped]:
-                self._dropped.add(refused[0])
+            if self._drop_field(trouble):
                 continue
             _LOG.info("%s: %s (attempt %d)", self.card.name, trouble, attempt)
-            if trouble.kind == "loading" and not answer.pieces and clock() < loaded_by:
+            is_loading = trouble.kind == "loading" and not answer.pieces
+            if is_loading and clock() < loaded_by:
                 yield Loading()
                 await asyncio.sleep(_RETRIES.wait(attempt, trouble.wait))
                 continue
-            if (
-                trouble.kind in ("slow", "loading")
-                or answer.pieces
-                or not await _RETRIES.another(attempt, trouble)
-            ):
-                raise _error(trouble, answer)
+            is_final = bool(answer.pieces) or trouble.kind in ("slow", "loading")
+            if is_final or not await _RETRIES.wait_to_retry(attempt, trouble):
+                raise _model_error(trouble, answer)
             attempt += 1
 
     async def answers(
@@ -294,51 +302,62 @@ class ApiVLM:
             answers.append("".join(piece for piece in pieces if not isinstance(piece, Thought)))
         return tuple(answers)
 
+    def _drop_field(self, trouble: Trouble) -> bool:
+        """Leaves an optional field that the server refused out of the next requests; returns False if none is new."""
+        for field in _OPTIONAL_FIELDS:
+            if field in trouble.fields and field not in self._dropped_fields:
+                self._dropped_fields.add(field)
+                return True
+        return False
+
     async def _attempt(
         self, turns: Conversation, settings: Generation, answer: _Answer
     ) -> AsyncGenerator[str, None]:
+        """Yields the pieces of one attempt. Raises Trouble, and ModelError for an answer that cannot be used."""
         content = await asyncio.to_thread(self._body, turns, settings)
         deadline = asyncio.get_running_loop().time() + WHOLE * self.card.timeout
         try:
             try:
                 async with aclosing(self._client.stream(content, answer)) as events:
-                    while (event := await self._next(events, deadline, answer)) is not None:
+                    while (event := await self._next_event(events, deadline, answer)) is not None:
                         for piece in answer.take(event):
                             yield piece
             except Trouble:
                 if not (answer.pieces and answer.finish and answer.is_whole):
                     raise  # A failure after the end only concerns the token counts.
-            for piece in answer.ended():
+            for piece in answer.last_pieces():
                 yield piece
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             raise Trouble("bad reply", "the server's reply isn't a chat completion") from error
 
-    async def _next(
+    async def _next_event(
         self, events: AsyncGenerator[Mapping[str, Any], None], deadline: float, answer: _Answer
     ) -> Mapping[str, Any] | None:
         """Returns the next event, None after the last; a server that only keeps the connection open is slow."""
-        patience = _LAST_SECONDS if answer.is_over else self.card.timeout
+        patience = _COUNT_SECONDS if answer.is_over else self.card.timeout
+        patience_end = asyncio.get_running_loop().time() + patience
         try:
-            async with asyncio.timeout_at(
-                min(deadline, asyncio.get_running_loop().time() + patience)
-            ):
+            async with asyncio.timeout_at(min(deadline, patience_end)):
                 return await anext(events, None)
         except TimeoutError as error:
             limit = f"{self.card.timeout:g} seconds, or didn't finish within ten times that"
             raise Trouble("slow", f"the server was silent for {limit}") from error
 
     def _body(self, turns: Conversation, settings: Generation) -> bytes:
+        """Returns the JSON of a request, without the fields that the server has refused."""
         card = self.card
-        room = "max_completion_tokens" if "max_tokens" in self._dropped else "max_tokens"
+        limit_field = "max_tokens"
+        if limit_field in self._dropped_fields:
+            limit_field = "max_completion_tokens"  # the newer name
         system = [{"role": "system", "content": card.system}] if card.system else []
-        messages = [*system, *map(_message, turns)]
+        messages = [*system, *map(_api_message, turns)]
         body: dict[str, Any] = {
             "model": card.model,
             "messages": messages,
             "stream": True,
-            room: settings.max_tokens,
+            limit_field: settings.max_tokens,
         }
-        if "stream_options" not in self._dropped:
+        if "stream_options" not in self._dropped_fields:
             body["stream_options"] = {"include_usage": True}
         chosen = {
             "temperature": settings.temperature,
@@ -350,14 +369,18 @@ class ApiVLM:
 
     def _usage(self, turns: Conversation, settings: Generation, answer: _Answer) -> Usage:
         """Returns the usage by the server's count, or else an estimate from the request and the answer."""
-        prompt, completion = answer.tokens or (most_usage(self.card, turns, settings).prompt, 0)
-        if not (answer.tokens and answer.finish):
+        tokens = answer.tokens
+        if tokens is None:
+            tokens = Tokens(most_usage(self.card, turns, settings).prompt, 0)
+        completion = tokens.completion
+        if answer.tokens is None or not answer.finish:
+            # Servers count before the end too, or not at all. A token is at least a piece, and about 4 characters.
             completion = max(completion, answer.pieces, answer.characters // 4)
-        spent = cost(self.card.price, prompt, completion)
-        return Usage(prompt, completion, spent, answer.cut)
+        spent = cost(self.card.price, tokens.prompt, completion)
+        return Usage(tokens.prompt, completion, spent, answer.is_cut)
 
 
-def _error(trouble: Trouble, answer: _Answer) -> ModelError:
+def _model_error(trouble: Trouble, answer: _Answer) -> ModelError:
     """Returns a call's trouble as the model's error, with the server's own reason."""
     words = trouble.words
     if trouble.kind == "loading":
@@ -366,14 +389,11 @@ def _error(trouble: Trouble, answer: _Answer) -> ModelError:
         words = f"{words}. The server says: {trouble.reason!r}"
     if answer.pieces and trouble.kind in PASSING - {"slow"}:
         return ModelError("cut", words, trouble.status)
-    return ModelError(_KINDS.get(trouble.kind, "down"), words, trouble.status)
+    return ModelError(_MODEL_TROUBLES.get(trouble.kind, "down"), words, trouble.status)
 
 
-API = ModelKind(ApiTable, lambda card, _: ApiVLM(card))
-
-
-def _message(turn: Turn) -> dict[str, Any]:
-    as_text = neutralised if turn.role == "user" else str
+def _api_message(turn: Turn) -> dict[str, Any]:
+    as_text = neutralise if turn.role == "user" else str
     if not turn.images:
         return {"role": turn.role, "content": as_text(turn.text)}
     content = [
@@ -385,6 +405,14 @@ def _message(turn: Turn) -> dict[str, Any]:
     return {"role": turn.role, "content": content}
 
 
-def neutralised(text: str) -> str:
+def neutralise(text: str) -> str:
     """Returns a text with each control token broken, which reads the same; a local processor does this itself."""
-    return _CONTROL.sub(lambda match: match[0][0] + _JOINER + match[0][1:], text)
+    return _CONTROL_TOKEN.sub(_break_token, text)
+
+
+def _break_token(match: re.Match[str]) -> str:
+    token = match[0]
+    return token[0] + _JOINER + token[1:]
+
+
+API = ModelKind(ApiTable, lambda card, _: ApiVLM(card))

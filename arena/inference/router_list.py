@@ -18,7 +18,7 @@ from arena.io.strict_json import JSON, FileLimits, RowsError, parse_json
 from arena.types import ModelCard, Price
 
 MOST_BYTES = 3_000_000
-_SECONDS = 15.0
+_LIST_SECONDS = 15.0
 _LIMITS = FileLimits(bytes=MOST_BYTES, rows=None)
 _POLICIES = frozenset(("cheapest", "fastest", "preferred"))
 """The policies that may follow a model's colon, in place of a provider's name."""
@@ -34,14 +34,14 @@ class ListError(RuntimeError):
 
 
 class UnlistedError(LookupError):
-    """A card isn't available by a router's list; the message tells the operator why."""
+    """A router's list doesn't offer a card's model; the message tells the operator why."""
 
 
 class RouterList:
     """The last list of one router."""
 
     def __init__(self, address: str) -> None:
-        """Reads nothing yet; `address` is the router's in its cards."""
+        """Reads nothing yet; `address` is the router's base URL, as in its cards."""
         self._address = address
         self._models: Mapping[str, JSONObject] | None = None
         self.is_fresh = False
@@ -50,7 +50,7 @@ class RouterList:
     async def read(self) -> None:
         """Reads the list; if that fails, the last one stays."""
         try:
-            content = await fetched(f"{self._address}/models")
+            content = await fetch_list(f"{self._address}/models")
             self._models = await asyncio.to_thread(models_of, content)
             self.is_fresh = True
         except ListError as error:
@@ -63,13 +63,14 @@ class RouterList:
             raise UnlistedError(
                 f"not checked: the list at {self._address}/models can't be read yet"
             )
+        # A card's model may end in ":" and a provider's name, or a policy by which the router chooses one.
         model, _, provider = card.model.partition(":")
-        listed = self._models.get(model)
-        if listed is None:
+        model_entry = self._models.get(model)
+        if model_entry is None:
             raise UnlistedError(f"the router doesn't list {model}")
-        if not _takes_images(listed):
+        if not _takes_images(model_entry):
             raise UnlistedError(f"the router lists {model} without image input")
-        offers = _objects(listed.get("providers"))
+        offers = _only_objects(model_entry.get("providers"))
         if provider and provider not in _POLICIES:
             offers = [offer for offer in offers if offer.get("provider") == provider]
         live = [offer for offer in offers if offer.get("status") == "live"]
@@ -81,14 +82,15 @@ class RouterList:
         return min(prices, key=lambda price: (price.completion, price.prompt))
 
 
-async def fetched(url: str) -> bytes:
+async def fetch_list(url: str) -> bytes:
     """Returns the body at a router's address, without a key and without redirects. Raises ListError."""
     headers = {"accept": "application/json", "accept-encoding": "identity"}
+    # Without https, as in tests, certificates need not be loaded.
     verify = tls_context() if url.startswith("https:") else False
     try:
         async with (
-            asyncio.timeout(_SECONDS),
-            httpx2.AsyncClient(verify=verify, timeout=_SECONDS) as client,
+            asyncio.timeout(_LIST_SECONDS),
+            httpx2.AsyncClient(verify=verify, timeout=_LIST_SECONDS) as client,
             client.stream("GET", url, headers=headers) as answer,
         ):
             if answer.status_code != 200:
@@ -100,7 +102,7 @@ async def fetched(url: str) -> bytes:
                     raise ListError(f"it has more than {MOST_BYTES:,} bytes")
             return bytes(body)
     except TimeoutError as error:
-        raise ListError(f"no answer within {_SECONDS:g} seconds") from error
+        raise ListError(f"no answer within {_LIST_SECONDS:g} seconds") from error
     except httpx2.HTTPError as error:
         raise ListError(f"no connection ({type(error).__name__})") from error
 
@@ -112,14 +114,17 @@ def models_of(content: bytes) -> Mapping[str, JSONObject]:
     except (UnicodeDecodeError, RowsError) as error:
         raise ListError("it isn't JSON") from error
     data = listing.get("data") if isinstance(listing, dict) else None
-    models = {str(model["id"]): model for model in _objects(data) if model.get("id")}
+    models = {str(model["id"]): model for model in _only_objects(data) if model.get("id")}
     if not models:
         raise ListError("it lists no models")
     return models
 
 
-def _objects(value: JSON) -> Sequence[JSONObject]:
-    return [part for part in value if isinstance(part, dict)] if isinstance(value, list) else []
+def _only_objects(value: JSON) -> Sequence[JSONObject]:
+    """Returns the objects in a list; none for any other value."""
+    if not isinstance(value, list):
+        return []
+    return [part for part in value if isinstance(part, dict)]
 
 
 def _takes_images(model: JSONObject) -> bool:
@@ -129,12 +134,15 @@ def _takes_images(model: JSONObject) -> bool:
 
 
 def _price(offer: JSONObject) -> Price | None:
+    """Returns a provider's price; None if it is absent or malformed."""
     pricing = offer.get("pricing")
     if not isinstance(pricing, dict):
         return None
     prompt = _dollars(pricing.get("input"))
     completion = _dollars(pricing.get("output"))
-    return None if prompt is None or completion is None else Price(prompt, completion)
+    if prompt is None or completion is None:
+        return None
+    return Price(prompt, completion)
 
 
 def _dollars(value: JSON) -> float | None:

@@ -12,38 +12,43 @@ from httpcore2 import AsyncNetworkBackend, AsyncNetworkStream
 
 SHARE = 0.1
 """The share of the thread's time for all strangers' servers together."""
-BURST_SECONDS = 1.0
+SAVED_SECONDS = 1.0
 """The most waiting that is saved up in quiet times, so that ordinary servers rarely wait."""
-LONGEST_SECONDS = 0.5
+MOST_OWED_SECONDS = 0.5
 """The most waiting that is owed, since the operator's own judge computes in this thread too."""
-PIECE = 4_096
+PIECE_BYTES = 4_096
 """The most bytes that are read at once."""
 
 
 class ThreadShare:
-    """Gives turns in order, each once the computation before is balanced by waiting."""
+    """Gives turns in order, each once the computation before is balanced by waiting.
+
+    Computation of one second is balanced by 1 / SHARE seconds, itself included.
+    """
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
         self._owed = 0.0
-        self._last = time.monotonic()
-        self._used = time.thread_time()
+        """Seconds of waiting that are owed; negative if they are saved up."""
+        self._last_time = time.monotonic()
+        self._last_used = time.thread_time()
+        """The thread's seconds of computation at the last turn."""
 
     async def turn(self) -> None:
         """Waits to balance this thread's computation since the last turn."""
         async with self._turn:
-            wait = self._owes()
-            if wait > 0:
-                await asyncio.sleep(wait)
+            self._update_owed()
+            if self._owed > 0:
+                await asyncio.sleep(self._owed)
 
-    def _owes(self) -> float:
+    def _update_owed(self) -> None:
         now = time.monotonic()
         used = time.thread_time()
-        owed = self._owed + (used - self._used) / SHARE - (now - self._last)
-        self._owed = min(max(owed, -BURST_SECONDS), LONGEST_SECONDS)
-        self._last = now
-        self._used = used
-        return self._owed
+        waited = now - self._last_time
+        owed = self._owed + (used - self._last_used) / SHARE - waited
+        self._owed = min(max(owed, -SAVED_SECONDS), MOST_OWED_SECONDS)
+        self._last_time = now
+        self._last_used = used
 
 
 _shares: "WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadShare]" = WeakKeyDictionary()
@@ -60,17 +65,19 @@ class StrangersNetwork(AsyncNetworkBackend):
     def __init__(self, network: AsyncNetworkBackend) -> None:
         self._network = network
 
-    async def connect_tcp(self, *where: Any, **how: Any) -> AsyncNetworkStream:
+    async def connect_tcp(self, *arguments: Any, **options: Any) -> AsyncNetworkStream:
         await share().turn()
-        return _SharedStream(await self._network.connect_tcp(*where, **how))
+        return _SharedStream(await self._network.connect_tcp(*arguments, **options))
 
 
 class _SharedStream(AsyncNetworkStream):
+    """A connection that reads small pieces, and waits for a turn after each."""
+
     def __init__(self, stream: AsyncNetworkStream) -> None:
         self._stream = stream
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        piece = await self._stream.read(min(max_bytes, PIECE), timeout)
+        piece = await self._stream.read(min(max_bytes, PIECE_BYTES), timeout)
         await share().turn()
         return piece
 
@@ -80,8 +87,8 @@ class _SharedStream(AsyncNetworkStream):
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    async def start_tls(self, *how: Any, **more: Any) -> AsyncNetworkStream:
-        return _SharedStream(await self._stream.start_tls(*how, **more))
+    async def start_tls(self, *arguments: Any, **options: Any) -> AsyncNetworkStream:
+        return _SharedStream(await self._stream.start_tls(*arguments, **options))
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

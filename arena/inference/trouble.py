@@ -17,7 +17,8 @@ from typing import Literal, NamedTuple
 
 from arena.io.strict_json import storable
 
-_LONGEST_BACKOFF = 8.0
+_MOST_BACKOFF = 8.0
+"""Seconds."""
 
 
 class Tokens(NamedTuple):
@@ -41,7 +42,9 @@ TroubleKind = Literal[
     "unknown",
 ]
 PASSING = frozenset[TroubleKind](("again", "loading", "busy", "slow", "bad reply"))
+"""The troubles after which the same call may succeed."""
 STOPPING = frozenset[TroubleKind](("spent", "hopeless", "unknown"))
+"""The troubles that every other call would have too."""
 
 
 @dataclass(eq=False)
@@ -84,9 +87,9 @@ class Retries:
         """Returns the seconds to wait after an attempt (from 1), with jitter, so that calls don't retry together."""
         if requested is not None:
             return min(requested, self.patience) + self.backoff * random.uniform(0.0, 0.5)
-        return min(self.backoff * 3 ** (attempt - 1), _LONGEST_BACKOFF) * random.uniform(0.5, 1.0)
+        return min(self.backoff * 3 ** (attempt - 1), _MOST_BACKOFF) * random.uniform(0.5, 1.0)
 
-    async def another(self, attempt: int, trouble: Trouble) -> bool:
+    async def wait_to_retry(self, attempt: int, trouble: Trouble) -> bool:
         """Waits before the next attempt; returns False if there is none."""
         if trouble.kind not in PASSING or attempt >= self.attempts:
             return False
@@ -96,8 +99,9 @@ class Retries:
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)", re.ASCII)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+"""The seconds of each unit."""
 _BAD_REQUEST = (400, 413, 422)
-_EARLY = (409, 425, 429)
+_LOADING_STATUSES = (409, 425, 429)
 """The statuses below 500 that servers send while a model is being loaded."""
 _LOADING = re.compile(
     r"\b(?:is|are|still|currently|being|model) (?:\w{1,20} )?(?:loading|warming up|starting up"
@@ -108,14 +112,17 @@ _LOADING = re.compile(
 _LOAD_FAILED = re.compile(
     r"fail|could not|cannot|can't|unable|error (?:while )?loading|no such|out of memory"
 )
-_LOADING_WAIT = 5.0
-_MOST_SECONDS = 86_400.0
-_STATUS: Mapping[TroubleKind, int] = {"spent": 402, "unknown": 404}
-_ABOUT_KEY = frozenset[TroubleKind](("hopeless", "spent", "unknown"))
-"""Troubles with a sentence about the key or the account, or with a sentence that our words already include."""
+_LOADING_SECONDS = 5.0
+"""The wait for a model that is being loaded, if its server asks for none."""
+_MOST_ESTIMATE = 86_400.0
+"""The most seconds of a believable estimate."""
+_STATUS_OF_KIND: Mapping[TroubleKind, int] = {"spent": 402, "unknown": 404}
+"""The statuses that stand for some troubles, whichever status the server sent."""
+_WITHOUT_REASON = frozenset[TroubleKind](("hopeless", "spent", "unknown"))
+"""Troubles whose sentence isn't given as a reason: it's about the key or the account, or already in our words."""
 _KEY_REFUSED = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
 _QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment")
-_MODEL = re.compile(
+_NO_MODEL = re.compile(
     r"model_?not_?found|unknown_?model|invalid_?model|deployment_?not_?found|(?:invalid|not a valid) model"
     r"|no endpoints found"
     r"|\b(?:models?|deployment)\b(?:(?!\b(?:models?|deployment)\b).)*"
@@ -128,10 +135,8 @@ _RETIRED = re.compile(
     r"|shut down"
 )
 _NO_ACCESS = re.compile(r"(?:not|n['’]t) have access|no access|access to (?:the )?model")
-_IS_ABOUT_MODEL = re.compile(
-    r"\b(?:models?|deployment)\b|model_|deployment_|modelnot|deploymentnot"
-)
-_PAGE = re.compile(r"\s*<")
+_ABOUT_MODEL = re.compile(r"\b(?:models?|deployment)\b|model_|deployment_|modelnot|deploymentnot")
+_PAGE_START = re.compile(r"\s*<")
 _SECRET = re.compile(
     r"(?i:bearer|basic)\s+[^\s'\",)]{4,}+|\b(?:sk|pk|gsk|xai|hf|key|org|proj)[-_][\w-]{6,}+|\b[A-Za-z0-9+/_]{32,}+={0,2}"
     r"|\b(?i:[a-z][a-z0-9+.-]{0,15}://)[^\s/]{0,200}@"
@@ -141,24 +146,26 @@ _SECRET = re.compile(
     r"[\"']?\s{0,3}[=:]\s{0,3}[\"']?(?:(?:bearer|basic|token)\s{1,3})?[^\s'\",;&)]{4,}+)"
 )
 """Texts that look like a key, a token or an account in a server's sentence."""
-_WORDS = ("message", "msg", "error_msg", "error", "detail", "errors", "description")
+_SENTENCE_FIELDS = ("message", "msg", "error_msg", "error", "detail", "errors", "description")
 """The fields of an error with its sentence, or a part of it, in the forms of different servers."""
 _MOST_DEPTH = 4
-_MOST_READ = 4000
+_MOST_SOURCE = 4000
+"""The most characters of a server's error that are made into a sentence."""
 _MOST_SENTENCE = 200
 """The most characters of a server's sentence."""
 _POLICY = re.compile(
     r"content_?(filter|policy)|content management policy|responsible_?ai|safety|invalid_prompt|flagged"
 )
-_LENGTH = re.compile(
+_TOO_LONG = re.compile(
     r"context.?length|maximum context|too (?:long|large|many)|string_above_max|reduce the length"
 )
-_FIELD = re.compile(
+_FIELD_REFUSED = re.compile(
     r"unsupported|unrecognized|not support|extra inputs|unknown (field|parameter|name)|unexpected (field|keyword)"
 )
-_FIELDS = frozenset(
+_REQUEST_FIELDS = frozenset(
     "temperature max_tokens max_completion_tokens n seed response_format stream_options".split()
 )
+"""The fields of a request that some models don't take."""
 _WORD = re.compile(r"\w+")
 
 
@@ -166,49 +173,56 @@ def refusal(
     status: int,
     headers: Mapping[str, str],
     body: object,
-    redacted: Callable[[str], str] = lambda text: text,
+    redact: Callable[[str], str] = lambda text: text,
 ) -> Trouble:
     """Returns the Trouble of an HTTP status other than 200, with its headers and decoded body.
 
-    `redacted` removes the endpoint's key from a text.
+    `redact` removes the endpoint's key from a text.
     """
     if isinstance(body, list) and len(body) == 1:
         body = body[0]  # Gemini sends errors in a list.
-    trouble = _refusal(status, headers, body, redacted)
-    trouble.status = _STATUS.get(trouble.kind, status)
-    if trouble.kind not in _ABOUT_KEY:
-        error = body.get("error") or body if isinstance(body, dict) else body
-        trouble.reason = _sentence(error, redacted)
+    trouble = _trouble_of_status(status, headers, body, redact)
+    trouble.status = _STATUS_OF_KIND.get(trouble.kind, status)
+    if trouble.kind not in _WITHOUT_REASON:
+        trouble.reason = _sentence(_error_in(body), redact)
     return trouble
 
 
-def _refusal(
+def _error_in(body: object) -> object:
+    """Returns the error in a body, which may be the whole body."""
+    if isinstance(body, dict):
+        return body.get("error") or body
+    return body
+
+
+def _trouble_of_status(
     status: int,
     headers: Mapping[str, str],
     body: object,
-    redacted: Callable[[str], str],
+    redact: Callable[[str], str],
 ) -> Trouble:
-    error = body.get("error") or body if isinstance(body, dict) else body
+    """Returns the Trouble of a status, without its `status` and `reason`."""
+    error = _error_in(body)
     text = json.dumps(error) if isinstance(error, dict) else str(error)
     text = text[:5000].lower()
     if status == 402 or (status in (403, 429) and _QUOTA.search(text)):
         return Trouble("spent", "the account has no quota or credit left. Add some, then resume")
     if status in (404, 410) or (status == 403 and _lacks_model(text)):
-        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redacted)))
+        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redact)))
     if status in (401, 403) or (status in _BAD_REQUEST and _KEY_REFUSED.search(text)):
         return Trouble(
             "hopeless",
             f"the server doesn't accept the key ({status}). Check the key and its permissions",
         )
-    if (status in _EARLY or status >= 500) and is_loading(text, body):
-        wait = asked_wait(headers) or _estimated_time(body) or _LOADING_WAIT
+    if (status in _LOADING_STATUSES or status >= 500) and is_loading(text, body):
+        wait = asked_wait(headers) or _estimated_time(body) or _LOADING_SECONDS
         return Trouble("loading", "the model is still loading", wait)
     if status == 429:
         return Trouble("busy", "the server's rate limit is reached (429)", asked_wait(headers))
     if status in (408, 409, 425) or status >= 500:
         return Trouble("again", f"the server has an error ({status})", asked_wait(headers))
     if status in _BAD_REQUEST:
-        return _bad_request(status, text, error, redacted)
+        return _bad_request(status, text, error, redact)
     return Trouble(
         "hopeless",
         f"the server answered {status}, which isn't a chat completion. Check the address",
@@ -231,31 +245,33 @@ def _estimated_time(body: object) -> float | None:
     seconds = body.get("estimated_time") if isinstance(body, dict) else None
     if not isinstance(seconds, int | float) or isinstance(seconds, bool):
         return None
-    return float(seconds) if 0 <= seconds < _MOST_SECONDS else None
+    return float(seconds) if 0 <= seconds < _MOST_ESTIMATE else None
 
 
-def _bad_request(status: int, text: str, error: object, redacted: Callable[[str], str]) -> Trouble:
+def _bad_request(status: int, text: str, error: object, redact: Callable[[str], str]) -> Trouble:
     """Distinguishes a request that is wrong for every prompt from one that is wrong for this prompt only."""
     field = error.get("param") if isinstance(error, dict) else None
-    fields = _FIELDS & set(_WORD.findall(text))
+    fields = _REQUEST_FIELDS & set(_WORD.findall(text))
     if _NO_PROVIDER.search(text):
-        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redacted)))
+        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redact)))
     if _POLICY.search(text):
         return Trouble("refused", "the server's content policy refuses this prompt")
-    if status == 413 or _LENGTH.search(text):
+    if status == 413 or _TOO_LONG.search(text):
         return Trouble("too big", "the prompt is too long for the model", fields=fields)
-    if field in _FIELDS or _FIELD.search(text):
-        name = field if isinstance(field, str) and field in _FIELDS else "a field of the request"
+    if field in _REQUEST_FIELDS or _FIELD_REFUSED.search(text):
+        name = field if field in _REQUEST_FIELDS else "a field of the request"
         return Trouble("field", f"the model doesn't accept {name}", fields=fields)
     if _lacks_model(text) and not fields:
-        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redacted)))
+        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redact)))
     return Trouble("refused", f"the server refuses this prompt ({status})", fields=fields)
 
 
 def _lacks_model(text: str) -> bool:
     """Returns whether an error says that the server has no such model, no longer has it, or not for this key."""
-    gone = _RETIRED.search(text) or _NO_ACCESS.search(text)
-    return bool(_MODEL.search(text) or (gone and _IS_ABOUT_MODEL.search(text)))
+    if _NO_MODEL.search(text):
+        return True
+    is_gone = _RETIRED.search(text) or _NO_ACCESS.search(text)
+    return bool(is_gone and _ABOUT_MODEL.search(text))
 
 
 def _unknown_model(status: int, text: str, sentence: str) -> str:
@@ -263,27 +279,27 @@ def _unknown_model(status: int, text: str, sentence: str) -> str:
 
     `text` is its whole error in lower case.
     """
-    about_model = _IS_ABOUT_MODEL.search(text)
-    words = f"the server doesn't know this model or address ({status}). Check their spelling"
-    if about_model and _RETIRED.search(text):
+    if not _ABOUT_MODEL.search(text):
+        words = f"the server doesn't know this model or address ({status}). Check their spelling"
+    elif _RETIRED.search(text):
         words = f"the server no longer offers this model ({status}). Choose another"
-    elif about_model and _NO_ACCESS.search(text):
+    elif _NO_ACCESS.search(text):
         words = (
             f"this key has no access to the model ({status}). Check its spelling, or choose another"
         )
-    elif about_model:
+    else:
         words = (
             f"the server doesn't know this model ({status}). Check its spelling, or choose another"
         )
     return f"{words}. The server says: {sentence!r}" if sentence else words
 
 
-def _sentence(error: object, redacted: Callable[[str], str]) -> str:
-    """Returns the sentence of a server's error, shortened and without possible secrets; "" for a page."""
+def _sentence(error: object, redact: Callable[[str], str]) -> str:
+    """Returns the sentence of a server's error, shortened and without possible secrets; "" for an HTML page."""
     text = _first_text(error)
-    if _PAGE.match(text):
+    if _PAGE_START.match(text):
         return ""
-    plain = " ".join(storable(redacted(text[:_MOST_READ])).split())
+    plain = " ".join(storable(redact(text[:_MOST_SOURCE])).split())
     hidden = _SECRET.sub("[hidden]", plain)
     return hidden if len(hidden) <= _MOST_SENTENCE else f"{hidden[:_MOST_SENTENCE]}..."
 
@@ -298,10 +314,12 @@ def _first_text(error: object, depth: int = 0) -> str:
         return _first_of(error[:10], depth)
     if not isinstance(error, dict):
         return ""
-    text = _first_of([error.get(name) for name in _WORDS], depth)
+    text = _first_of([error.get(name) for name in _SENTENCE_FIELDS], depth)
     metadata = error.get("metadata")
-    raw = metadata.get("raw") if isinstance(metadata, dict) else None
-    return f"{text}: {raw}" if isinstance(raw, str) and raw else text
+    own_server_text = metadata.get("raw") if isinstance(metadata, dict) else None
+    if isinstance(own_server_text, str) and own_server_text:
+        return f"{text}: {own_server_text}"
+    return text
 
 
 def _first_of(parts: Sequence[object], depth: int) -> str:
@@ -313,42 +331,55 @@ def _first_of(parts: Sequence[object], depth: int) -> str:
 
 
 def asked_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Returns the seconds that headers ask to wait: `retry-after` (RFC 9110 10.2.3), or the reset of used-up limits."""
+    """Returns the seconds that headers ask to wait: `retry-after` (RFC 9110 10.2.3), or the reset of used-up limits.
+
+    None if they don't ask. `now` is the Unix time; by default the clock's.
+    """
+    if now is None:
+        now = time.time()
     for name, unit in (("retry-after-ms", "ms"), ("retry-after", "s")):
-        if (seconds := _seconds(headers.get(name, ""), unit, now)) is not None:
+        if (seconds := _header_seconds(headers.get(name, ""), unit, now)) is not None:
             return seconds
-    spent = [
+    used_up = [
         name
         for name in ("requests", "tokens")
         if headers.get(f"x-ratelimit-remaining-{name}") == "0"
     ]
-    resets = [_seconds(headers.get(f"x-ratelimit-reset-{name}", ""), "s", now) for name in spent]
+    resets = [
+        _header_seconds(headers.get(f"x-ratelimit-reset-{name}", ""), "s", now) for name in used_up
+    ]
     return max((seconds for seconds in resets if seconds is not None), default=None)
 
 
-def _seconds(text: str, unit: str, now: float | None) -> float | None:
-    """Returns the seconds in a header: a number of units, a duration as in 6m0s, or a date."""
+def _header_seconds(text: str, unit: str, now: float) -> float | None:
+    """Returns the seconds in a header: a number of units, a duration as in 6m0s, or a date. None for anything else."""
     try:
         seconds = float(text) * _UNITS[unit]
     except ValueError:
         if parts := _DURATION.findall(text):
             return sum(float(amount) * _UNITS[name] for amount, name in parts)
-        try:
-            seconds = parsedate_to_datetime(text).timestamp() - (
-                time.time() if now is None else now
-            )
-        except (ValueError, OverflowError):  # No date, or one with an impossible year.
-            return None
-    return max(seconds, 0.0) if math.isfinite(seconds) else None
+        seconds = _seconds_to_date(text, now)
+    if seconds is None or not math.isfinite(seconds):
+        return None
+    return max(seconds, 0.0)
 
 
-def counted(usage: object) -> Tokens | None:
+def _seconds_to_date(text: str, now: float) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp() - now
+    except (ValueError, OverflowError):  # No date, or one with an impossible year.
+        return None
+
+
+def token_counts(usage: object) -> Tokens | None:
     """Returns the token counts of a reply's `usage`; a prompt of 0 tokens is no count."""
     if not isinstance(usage, Mapping):
         return None
     prompt = _token_count(usage.get("prompt_tokens"))
     completion = _token_count(usage.get("completion_tokens"))
-    return Tokens(prompt, completion) if prompt and completion is not None else None
+    if not prompt or completion is None:
+        return None
+    return Tokens(prompt, completion)
 
 
 def _token_count(value: object) -> int | None:

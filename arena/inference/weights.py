@@ -14,7 +14,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
@@ -29,33 +29,35 @@ from arena.templates import plural
 from arena.types import ModelCard, ModelError
 
 _LOG = logging.getLogger(__name__)
-_PATTERNS = ("*.json", "*.txt", "*.jinja", "*.model", "*.safetensors")
+_MODEL_FILES = ("*.json", "*.txt", "*.jinja", "*.model", "*.safetensors")
 """The files that a model is loaded from; files in folders belong to other programs."""
-_ELSEWHERE = frozenset("/\\:")
-"""Signs in a name that lead to another folder, or on Windows to another drive."""
+_FOLDER_SIGNS = frozenset("/\\:")
+"""Signs in a file's name that lead to another folder, or on Windows to another drive."""
 _WEIGHTS = "*.safetensors"
 _INDEX = "model.safetensors.index.json"
 _LIST_SECONDS = 5.0
+"""The longest wait for the Hub's list of a model's files."""
 _TIMEOUT = httpx2.Timeout(15.0, connect=5.0)
-_TRIES = 4
+_MOST_TRIES = 4
 """The tries in a row without progress that end a download."""
 _PAUSE_SECONDS = 0.5
+"""Half the pause after a try without progress; it doubles with each further one."""
 _SPARE_BYTES = 100_000_000
 """The bytes that a download leaves free on the disk."""
-_AGAIN_SECONDS = 60.0
+_RETRY_SECONDS = 60.0
 """The shortest time before another try of a model that failed to load, or arrived damaged."""
-_SURE_SECONDS = 3.0
+_ESTIMATE_SECONDS = 3.0
 """The seconds of a download before its end is estimated."""
 
-Trouble: TypeAlias = Literal["offline", "switched off", "no room", "failed"]
+WeightsTrouble: TypeAlias = Literal["offline", "switched off", "no room", "failed"]
 
 
 class WeightsError(RuntimeError):
     """Weights are missing; the message tells the operator why and what to do."""
 
-    def __init__(self, trouble: Trouble, text: str) -> None:
+    def __init__(self, trouble: WeightsTrouble, text: str) -> None:
         super().__init__(text)
-        self.trouble: Trouble = trouble
+        self.trouble: WeightsTrouble = trouble
 
 
 class WeightsStanding(NamedTuple):
@@ -72,6 +74,7 @@ class Progress(NamedTuple):
     """The progress of all downloads."""
 
     done: int
+    """The downloaded bytes, of `total`."""
     total: int
     seconds: float | None
     """The estimated seconds to their end; None without an estimate."""
@@ -95,11 +98,13 @@ class Repository:
         self.folder = Path(constants.HF_HUB_CACHE) / f"models--{card.model.replace('/', '--')}"
         self.snapshot = self.folder / "snapshots" / card.revision
         self._address = f"{constants.ENDPOINT}/{card.model}/resolve/{card.revision}"
-        self._list = f"{constants.ENDPOINT}/api/models/{card.model}/revision/{card.revision}"
+        self._list_address = (
+            f"{constants.ENDPOINT}/api/models/{card.model}/revision/{card.revision}"
+        )
 
     @property
-    def is_here(self) -> bool:
-        """Whether all weights are in the cache; they come last, so the other files are there too."""
+    def is_downloaded(self) -> bool:
+        """Whether all weights are in the cache; they are downloaded last, so the other files are there too."""
         needed = {"config.json", "model.safetensors"}
         try:
             if (self.snapshot / _INDEX).is_file():
@@ -109,8 +114,8 @@ class Repository:
         except (OSError, ValueError, LookupError, AttributeError, TypeError):
             return False
 
-    def files(self, client: httpx2.Client) -> tuple[HubFile, ...]:
-        """Asks the Hub for the list of files, once. Raises WeightsError."""
+    def list_files(self, client: httpx2.Client) -> tuple[HubFile, ...]:
+        """Asks the Hub for the files that a model is loaded from, weights last. Raises WeightsError."""
         if constants.HF_HUB_OFFLINE:
             raise WeightsError(
                 "switched off",
@@ -118,12 +123,14 @@ class Repository:
                 "Unset it, or copy the weights there.",
             )
         try:
-            answer = client.get(self._list, params={"blobs": "true"}, timeout=_LIST_SECONDS)
+            response = client.get(
+                self._list_address, params={"blobs": "true"}, timeout=_LIST_SECONDS
+            )
         except httpx2.HTTPError as error:
             raise _no_connection(error) from error
-        self._check(answer)
+        self._check_status(response)
         try:
-            files = [_hub_file(entry) for entry in answer.json()["siblings"]]
+            files = [_hub_file(entry) for entry in response.json()["siblings"]]
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise WeightsError(
                 "failed", f"{host()} sent no list of files for {self.card.model}. Try again later."
@@ -131,18 +138,19 @@ class Repository:
         wanted = [
             file
             for file in files
-            if not _ELSEWHERE.intersection(file.name)
-            and any(fnmatch(file.name, pattern) for pattern in _PATTERNS)
+            if not _FOLDER_SIGNS.intersection(file.name)
+            and any(fnmatch(file.name, pattern) for pattern in _MODEL_FILES)
         ]
         if not any(fnmatch(file.name, _WEIGHTS) for file in wanted):
             raise WeightsError(
                 "failed",
                 f"{self.card.model} has no .safetensors files, the only weights that are read. Choose another model.",
             )
-        return tuple(sorted(wanted, key=lambda file: (fnmatch(file.name, _WEIGHTS), file.name)))
+        by_name = sorted(wanted, key=lambda file: file.name)
+        return tuple(sorted(by_name, key=lambda file: fnmatch(file.name, _WEIGHTS)))
 
     @contextmanager
-    def alone(self, stop: threading.Event) -> Iterator[None]:
+    def lock(self, stop: threading.Event) -> Iterator[None]:
         """Holds the model's place in the cache, once no other server does. Raises WeightsError, OSError."""
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.folder / "download.lock")
@@ -154,32 +162,33 @@ class Repository:
             except Timeout:
                 _check_stop(stop)
 
-    def bytes_of(self, file: HubFile) -> int:
+    def downloaded_bytes(self, file: HubFile) -> int:
         """Returns the number of downloaded bytes of a file."""
         blob = self._blob(file)
         if blob.is_file():
             return file.size
-        part = _part(blob)
+        part = _part_path(blob)
         return min(part.stat().st_size, file.size) if part.is_file() else 0
 
-    def fetch(
+    def download_file(
         self,
         client: httpx2.Client,
         file: HubFile,
-        tell: Callable[[int], None],
+        on_bytes: Callable[[int], None],
         stop: threading.Event,
     ) -> None:
         """Downloads the missing part of a file, checks it, and puts it into the snapshot.
 
-        `tell` gets the number of bytes of each step, negative when they were wrong. Raises WeightsError, OSError.
+        `on_bytes` gets the number of bytes of each step, negative for bytes that are thrown away.
+        Raises WeightsError, OSError.
         """
         blob = self._blob(file)
         blob.parent.mkdir(parents=True, exist_ok=True)
         if not blob.is_file():
-            part = _part(blob)
-            self._fill(client, file, part, tell, stop)
-            if _digest(part, file) != file.digest:
-                tell(-file.size)
+            part = _part_path(blob)
+            self._complete(client, file, part, on_bytes, stop)
+            if _file_digest(part, file) != file.digest:
+                on_bytes(-file.size)
                 part.unlink()
                 raise WeightsError(
                     "failed",
@@ -194,68 +203,69 @@ class Repository:
         except OSError:  # Windows, for most users
             shutil.copyfile(blob, link)
 
-    def _fill(
+    def _complete(
         self,
         client: httpx2.Client,
         file: HubFile,
         part: Path,
-        tell: Callable[[int], None],
+        on_bytes: Callable[[int], None],
         stop: threading.Event,
     ) -> None:
+        """Downloads until a part has the file's size. Raises WeightsError, OSError."""
         tries = 0
         part.touch()
-        while (here := part.stat().st_size) != file.size:
-            if here > file.size:
-                tell(-file.size)
+        while (part_size := part.stat().st_size) != file.size:
+            if part_size > file.size:
+                on_bytes(-file.size)
                 part.unlink()
                 part.touch()
                 continue
+            error = None
             try:
-                self._go_on(client, file, part, tell, stop)
-                error = None
-            except httpx2.HTTPError as broken:
-                error = broken
+                self._append_rest(client, file, part, on_bytes, stop)
+            except httpx2.HTTPError as connection_error:
+                error = connection_error
             _check_stop(stop)
-            tries = 0 if part.stat().st_size > here else tries + 1
-            if tries == _TRIES:
+            tries = 0 if part.stat().st_size > part_size else tries + 1
+            if tries == _MOST_TRIES:
                 raise _no_connection(error)
             if tries:
                 stop.wait(_PAUSE_SECONDS * 2**tries)
 
-    def _go_on(
+    def _append_rest(
         self,
         client: httpx2.Client,
         file: HubFile,
         part: Path,
-        tell: Callable[[int], None],
+        on_bytes: Callable[[int], None],
         stop: threading.Event,
     ) -> None:
-        """Appends the reply to a part of a file. Raises HTTPError when the connection breaks off."""
-        here = part.stat().st_size
-        headers = {"range": f"bytes={here}-", "accept-encoding": "identity"}
+        """Appends the missing bytes of a file to its part. Raises HTTPError when the connection breaks off."""
+        part_size = part.stat().st_size
+        headers = {"range": f"bytes={part_size}-", "accept-encoding": "identity"}
         address = f"{self._address}/{file.name}"
-        with client.stream("GET", address, headers=headers) as answer:
-            if answer.status_code == 429 or answer.status_code >= 500:
-                answer.raise_for_status()
-            self._check(answer)
-            is_rest = answer.status_code == 206
-            if not is_rest:
-                tell(-here)
+        with client.stream("GET", address, headers=headers) as response:
+            if response.status_code == 429 or response.status_code >= 500:
+                response.raise_for_status()
+            self._check_status(response)
+            is_rest = response.status_code == 206
+            if not is_rest:  # The server ignores ranges, so the file begins again.
+                on_bytes(-part_size)
             with part.open("ab" if is_rest else "wb") as out:
-                for chunk in answer.iter_raw():
+                for chunk in response.iter_raw():
                     if out.tell() + len(chunk) > file.size:
                         raise WeightsError(
                             "failed",
                             f"{file.name} of {self.card.model} is larger than {host()} lists it. Try again later.",
                         )
                     out.write(chunk)
-                    tell(len(chunk))
+                    on_bytes(len(chunk))
                     if stop.is_set():
                         return
 
-    def _check(self, answer: httpx2.Response) -> None:
+    def _check_status(self, response: httpx2.Response) -> None:
         """Raises WeightsError for an answer without the model."""
-        status = answer.status_code
+        status = response.status_code
         name = self.card.model
         if status in (401, 403):
             raise WeightsError(
@@ -280,7 +290,7 @@ def weights_folder(card: ModelCard) -> Path | None:
     if card.revision is None:
         return None
     repository = Repository(card)
-    return repository.snapshot if repository.is_here else None
+    return repository.snapshot if repository.is_downloaded else None
 
 
 def host() -> str:
@@ -292,18 +302,19 @@ def _hub_file(entry: dict[str, Any]) -> HubFile:
     large = entry.get("lfs")
     digest = str(large["sha256"] if large else entry["blobId"])
     size = int(entry["size"])
+    # The digest becomes a file's name, and comes from a server.
     if not digest.isalnum() or size < 0:
         raise ValueError("no digest or no size")
     return HubFile(str(entry["rfilename"]), size, digest)
 
 
-def _part(blob: Path) -> Path:
+def _part_path(blob: Path) -> Path:
     return blob.with_name(f"{blob.name}.part")
 
 
-def _digest(path: Path, file: HubFile) -> str:
+def _file_digest(path: Path, file: HubFile) -> str:
     """Returns the digest by which the Hub names a file: git's for a small one."""
-    is_large = len(file.digest) == 64
+    is_large = len(file.digest) == 64  # SHA-256
     digest = hashlib.sha256() if is_large else hashlib.sha1(f"blob {file.size}\0".encode())
     with path.open("rb") as content:
         while chunk := content.read(1 << 20):
@@ -348,8 +359,9 @@ class Downloads:
         self._loaders: list[threading.Thread] = []
         self._failed_at: dict[ModelCard, float] = {}
         """The times when a model failed to load, or arrived damaged."""
-        self._begun = 0.0
-        self._came = 0
+        self._begun_at = 0.0
+        """The monotonic time of the first byte's request."""
+        self._new_bytes = 0
         """The bytes since then; negative if more had to be thrown away."""
 
     def standing(self, card: ModelCard) -> WeightsStanding:
@@ -361,10 +373,10 @@ class Downloads:
         standings = tuple(self._standings.values())
         done = sum(standing.done for standing in standings)
         total = sum(standing.total for standing in standings)
-        passed = time.monotonic() - self._begun
+        passed_seconds = time.monotonic() - self._begun_at
         seconds = None
-        if self._came > 0 and passed > _SURE_SECONDS:
-            seconds = (total - done) * passed / self._came
+        if self._new_bytes > 0 and passed_seconds > _ESTIMATE_SECONDS:
+            seconds = (total - done) * passed_seconds / self._new_bytes
         return Progress(done, total, seconds)
 
     def start(self) -> None:
@@ -391,13 +403,15 @@ class Downloads:
 
     def _has_just_failed(self, card: ModelCard) -> bool:
         failed_at = self._failed_at.get(card)
-        return failed_at is not None and time.monotonic() - failed_at < _AGAIN_SECONDS
+        return failed_at is not None and time.monotonic() - failed_at < _RETRY_SECONDS
 
     def _run(self, repositories: Sequence[Repository]) -> None:
-        missing = [repository for repository in repositories if not repository.is_here]
+        missing = []
         for repository in repositories:
-            if repository not in missing:
-                self._ready(repository)
+            if repository.is_downloaded:
+                self._start_loading(repository)
+            else:
+                missing.append(repository)
         if missing:
             with httpx2.Client(follow_redirects=True, timeout=_TIMEOUT) as client:
                 self._download(client, missing)
@@ -405,56 +419,64 @@ class Downloads:
             loader.join()
         self._loaders.clear()
 
-    def _download(self, client: httpx2.Client, repositories: Sequence[Repository]) -> None:
-        lists: dict[Repository, tuple[HubFile, ...]] = {}
+    def _list_files(
+        self, client: httpx2.Client, repositories: Sequence[Repository]
+    ) -> dict[Repository, tuple[HubFile, ...]]:
+        """Returns the files of each model that can be downloaded, and marks the others as failed."""
+        files_of: dict[Repository, tuple[HubFile, ...]] = {}
         for repository in repositories:
             try:
-                files = repository.files(client)
-                done = sum(map(repository.bytes_of, files))
+                files = repository.list_files(client)
+                done = sum(map(repository.downloaded_bytes, files))
             except WeightsError as error:
-                self._failed(repository, error)
+                self._mark_failed(repository, error)
                 if error.trouble in ("offline", "switched off"):
-                    self._all_failed(repositories, error)
-                    return
+                    self._mark_all_failed(repositories, error)
+                    return {}
                 continue
             except OSError as error:
-                self._failed(repository, _disk_error(error))
+                self._mark_failed(repository, _disk_error(error))
                 continue
-            lists[repository] = files
+            files_of[repository] = files
             total = sum(file.size for file in files)
             self._standings[repository.card] = WeightsStanding("loading", done, total)
-        done, total, _ = self.progress
-        if not lists or not self._has_room(lists, total - done):
+        return files_of
+
+    def _download(self, client: httpx2.Client, repositories: Sequence[Repository]) -> None:
+        files_of = self._list_files(client, repositories)
+        progress = self.progress
+        missing_bytes = progress.total - progress.done
+        if not files_of or not self._has_room(files_of, missing_bytes):
             return
         _LOG.warning(
             "Downloading %s from %s to %s: %s MB",
-            plural(len(lists), "model"),
+            plural(len(files_of), "model"),
             host(),
             constants.HF_HUB_CACHE,
-            f"{(total - done) / 1e6:,.0f}",
+            f"{missing_bytes / 1e6:,.0f}",
         )
-        self._begun = time.monotonic()
-        self._came = 0
+        self._begun_at = time.monotonic()
+        self._new_bytes = 0
         with tqdm(
-            total=total,
-            initial=done,
+            total=progress.total,
+            initial=progress.done,
             unit="B",
             unit_scale=True,
             desc="models",
             file=sys.__stderr__,
-            disable=None,
+            disable=None,  # disabled unless it's a terminal
         ) as bar:
-            for repository, files in lists.items():
-                self._get(client, repository, files, bar)
+            for repository, files in files_of.items():
+                self._download_model(client, repository, files, bar)
 
-    def _has_room(self, lists: dict[Repository, tuple[HubFile, ...]], needed: int) -> bool:
+    def _has_room(self, repositories: Collection[Repository], needed: int) -> bool:
         """Returns whether the disk has room for this many bytes; otherwise marks all as failed."""
         folder = Path(constants.HF_HUB_CACHE)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(folder).free
         except OSError as error:
-            self._all_failed(tuple(lists), _disk_error(error))
+            self._mark_all_failed(repositories, _disk_error(error))
             return False
         if needed + _SPARE_BYTES <= free:
             return True
@@ -462,67 +484,69 @@ class Downloads:
             f"The models need {needed / 1e9:.1f} GB more in {folder}, which has {free / 1e9:.1f} GB free. "
             "Free some space, or set HF_HOME to a larger disk."
         )
-        self._all_failed(tuple(lists), WeightsError("no room", text))
+        self._mark_all_failed(repositories, WeightsError("no room", text))
         return False
 
-    def _get(
+    def _download_model(
         self,
         client: httpx2.Client,
         repository: Repository,
         files: Sequence[HubFile],
         bar: tqdm,
     ) -> None:
-        def tell(count: int) -> None:
+        """Downloads one model, then starts loading it, or marks it as failed."""
+
+        def on_bytes(count: int) -> None:
             standing = self._standings[repository.card]
             self._standings[repository.card] = standing._replace(done=standing.done + count)
-            self._came += count
+            self._new_bytes += count
             bar.update(count)
 
         try:
-            with repository.alone(self._stop):
+            with repository.lock(self._stop):
                 for file in files:
-                    repository.fetch(client, file, tell, self._stop)
+                    repository.download_file(client, file, on_bytes, self._stop)
         except WeightsError as error:
-            self._failed(repository, error)
+            self._mark_failed(repository, error)
         except OSError as error:
-            self._failed(repository, _disk_error(error))
+            self._mark_failed(repository, _disk_error(error))
         else:
-            if repository.is_here:
-                self._ready(repository)
+            if repository.is_downloaded:
+                self._start_loading(repository)
             else:
                 text = (
                     f"{repository.card.model} has no model.safetensors, and no {_INDEX} that names its weights. "
                     "Choose another model."
                 )
-                self._failed(repository, WeightsError("failed", text))
+                self._mark_failed(repository, WeightsError("failed", text))
 
-    def _ready(self, repository: Repository) -> None:
+    def _start_loading(self, repository: Repository) -> None:
         """Starts loading a model with its weights in the cache; it is ready once that succeeds."""
-        loader = threading.Thread(target=self._loaded, args=(repository,), daemon=True)
+        loader = threading.Thread(target=self._load_model, args=(repository,), daemon=True)
         self._loaders.append(loader)
         loader.start()
 
-    def _loaded(self, repository: Repository) -> None:
+    def _load_model(self, repository: Repository) -> None:
         try:
             self._load(repository.card)
         except ModelError as error:
-            self._failed(repository, WeightsError("failed", str(error)))
+            self._mark_failed(repository, WeightsError("failed", str(error)))
             return
         except OSError as error:
             text = f"The process of the model can't be started ({error.strerror})."
-            self._failed(repository, WeightsError("failed", text))
+            self._mark_failed(repository, WeightsError("failed", text))
             return
         self._standings[repository.card] = WeightsStanding("ready")
         _LOG.info("%s is ready", repository.card.name)
 
-    def _failed(self, repository: Repository, error: WeightsError) -> None:
+    def _mark_failed(self, repository: Repository, error: WeightsError) -> None:
         self._standings[repository.card] = WeightsStanding("failed", error=error)
         if error.trouble == "failed":
             self._failed_at[repository.card] = time.monotonic()
         if not self._stop.is_set():
             _LOG.warning("%s is not ready: %s", repository.card.name, error)
 
-    def _all_failed(self, repositories: Sequence[Repository], error: WeightsError) -> None:
+    def _mark_all_failed(self, repositories: Collection[Repository], error: WeightsError) -> None:
         for repository in repositories:
             if self._standings[repository.card].state == "loading":
-                self._failed(repository, error)
+                self._mark_failed(repository, error)

@@ -24,18 +24,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None
+from arena.io.bounded_reader import bound_process
 
 T = TypeVar("T")
 
 _ROOT = Path(__file__).parents[2]
-_NICE = 15
+_NICENESS = 15
+"""Lowered priority of the processes; 19 is the lowest."""
 _LOOK_SECONDS = 0.2
 """Seconds between two checks of whether a process has ended and whether its caller still waits."""
 _LENGTH = struct.Struct("!Q")
+"""The length of a message in bytes, sent before it."""
 _still_waits: ContextVar[Callable[[], bool]] = ContextVar("still_waits", default=lambda: True)
 
 
@@ -60,16 +59,15 @@ class ProcessBounds(NamedTuple):
 
 BOUNDS = ProcessBounds()
 
-
 _TOO_LARGE = "This file takes too much time or memory to read here. Split it, or score it on the command line."
 _BUSY = "Too many files are being read right now. Try again in a minute."
 _LEFT = "Nobody is waiting for this file any more. Choose it again."
 
 
 @contextmanager
-def while_waited(waits: Callable[[], bool]) -> Iterator[None]:
-    """Stops calls of `Aside.run` in this block as soon as `waits` returns False."""
-    token = _still_waits.set(waits)
+def while_waited(still_waits: Callable[[], bool]) -> Iterator[None]:
+    """Stops calls of `Aside.run` in this block as soon as `still_waits` returns False."""
+    token = _still_waits.set(still_waits)
     try:
         yield
     finally:
@@ -95,42 +93,44 @@ class Aside:
         """
         if not hasattr(os, "fork"):
             return function(*arguments)
-        waits = _still_waits.get()
+        still_waits = _still_waits.get()
         with ExitStack() as stack:
-            stack.enter_context(self._counted(network))
+            stack.enter_context(self._count_caller(network))
             while not self._turns.acquire(timeout=_LOOK_SECONDS):
-                if not waits():
+                if not still_waits():
                     raise AsideError(_LEFT)
             stack.callback(self._turns.release)
-            ours = stack.enter_context(self._hired())
-            _send(ours, (function, arguments, self._bounds))
+            line = stack.enter_context(self._start_process())
+            _send(line, (function, arguments, self._bounds))
             poll = select.poll()
-            poll.register(ours, select.POLLIN)
+            poll.register(line, select.POLLIN)
             while not poll.poll(1_000 * _LOOK_SECONDS):
-                if not waits():
+                if not still_waits():
                     raise AsideError(_LEFT)
             try:
-                failed, result = _received(ours)
+                has_failed, result = _receive(line)
             except (EOFError, ConnectionError) as error:
                 raise AsideError(_TOO_LARGE) from error
-        if failed:
+        if has_failed:
             raise result
         return result
 
     def stop(self) -> None:
         """Ends the helper, and with it all running calls."""
         with self._lock:
-            helper, self._helper = self._helper, None
+            helper = self._helper
+            self._helper = None
             if helper is not None and self._control is not None:
                 self._control.close()
                 helper.wait()
 
     @contextmanager
-    def _counted(self, network: str | None) -> Iterator[None]:
+    def _count_caller(self, network: str | None) -> Iterator[None]:
+        """Counts a caller during the block. Raises AsideError if there are too many, in all or from one network."""
         with self._lock:
-            of_network = self._callers[network] if network else 0
+            network_callers = self._callers[network] if network else 0
             is_full = self._callers.total() >= self._bounds.waiting
-            if is_full or of_network >= self._bounds.of_network:
+            if is_full or network_callers >= self._bounds.of_network:
                 raise AsideError(_BUSY)
             self._callers[network] += 1
         try:
@@ -141,8 +141,11 @@ class Aside:
                 if not self._callers[network]:
                     del self._callers[network]
 
-    def _hired(self) -> socket.socket:
-        """Returns our end of a connection to a newly forked process; closing it ends the process."""
+    def _start_process(self) -> socket.socket:
+        """Lets the helper fork a process; returns our end of the connection to it, whose closing ends the process.
+
+        Raises AsideError if the helper is gone.
+        """
         ours, theirs = socket.socketpair()
         with theirs, self._lock:
             if self._helper is None or self._helper.poll() is not None:
@@ -156,6 +159,7 @@ class Aside:
         return ours
 
     def _start(self) -> None:
+        """Starts the helper."""
         self._control, theirs = socket.socketpair()
         command = [sys.executable, "-m", "arena.io.aside", str(theirs.fileno()), *self._modules]
         with theirs:
@@ -170,11 +174,14 @@ def _send(line: socket.socket, message: object) -> None:
     line.sendall(data)
 
 
-def _received(line: socket.socket) -> Any:
+def _receive(line: socket.socket) -> Any:
     """Returns the next message. Raises EOFError if there is none."""
     with line.makefile("rb") as file:
         head = file.read(_LENGTH.size)
-        data = file.read(*_LENGTH.unpack(head)) if len(head) == _LENGTH.size else b""
+        if len(head) < _LENGTH.size:
+            raise EOFError
+        (length,) = _LENGTH.unpack(head)
+        data = file.read(length)
     if not data:
         raise EOFError
     return pickle.loads(data)
@@ -185,36 +192,39 @@ def help_out(control: socket.socket) -> None:
     """Forks a process for each connection handed over, kills those whose caller hung up, and ends with the server."""
     control.setblocking(False)
     lines: dict[int, socket.socket] = {}
-    handed: list[int] | None = None
-    while handed != []:
-        handed = _awaited(control, lines)
-        for number in handed or ():
-            line = socket.socket(fileno=number)
-            lines[_forked(line, [control, *lines.values()])] = line
-        _bury(lines)
+    """The connections of running processes, by the process's id."""
+    while True:
+        _wait(control, lines)
+        _remove_ended(lines)
+        try:
+            _data, numbers, *_others = socket.recv_fds(control, 1, 1)
+        except BlockingIOError:  # no new connection
+            continue
+        if not numbers:  # the server has ended
+            break
+        line = socket.socket(fileno=numbers[0])
+        pid = _fork(line, [control, *lines.values()])
+        lines[pid] = line
     for pid in lines:
         _kill(pid)
 
 
-def _awaited(control: socket.socket, lines: Mapping[int, socket.socket]) -> list[int] | None:
-    """Waits a moment for a connection and returns its file descriptor; [] after the server ended, None if none came."""
-    of_line = {line.fileno(): pid for pid, line in lines.items()}
+def _wait(control: socket.socket, lines: Mapping[int, socket.socket]) -> None:
+    """Waits a moment for a connection, or long if no process runs; kills processes whose callers hang up meanwhile."""
+    pids = {line.fileno(): pid for pid, line in lines.items()}
     poll = select.poll()
     poll.register(control, select.POLLIN)
-    for number in of_line:
-        poll.register(number, 0)
-    for number, _ in poll.poll(1_000 * _LOOK_SECONDS if lines else None):
-        if number in of_line:
-            _kill(of_line[number])
-    try:
-        return socket.recv_fds(control, 1, 1)[1]
-    except BlockingIOError:
-        return None
+    for number in pids:
+        poll.register(number, 0)  # a hang-up alone
+    for number, _event in poll.poll(1_000 * _LOOK_SECONDS if lines else None):
+        if number in pids:
+            _kill(pids[number])
 
 
-def _bury(lines: dict[int, socket.socket]) -> None:
-    for pid in [*lines]:
-        if os.waitpid(pid, os.WNOHANG)[0]:
+def _remove_ended(lines: dict[int, socket.socket]) -> None:
+    for pid in list(lines):
+        ended_pid, _status = os.waitpid(pid, os.WNOHANG)
+        if ended_pid:
             _kill(pid)  # the processes that it started
             lines.pop(pid).close()
 
@@ -224,7 +234,8 @@ def _kill(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _forked(line: socket.socket, others: Sequence[socket.socket]) -> int:
+def _fork(line: socket.socket, others: Sequence[socket.socket]) -> int:
+    """Forks a process that answers one call; returns its id. The process never returns, and closes the others."""
     pid = os.fork()
     if pid:
         with suppress(OSError):  # the child does the same, and one of both is first
@@ -234,7 +245,7 @@ def _forked(line: socket.socket, others: Sequence[socket.socket]) -> int:
     try:
         with suppress(OSError):
             os.setpgid(0, 0)
-        os.nice(_NICE)
+        os.nice(_NICENESS)
         for other in others:
             other.close()
         _work(line)
@@ -244,32 +255,32 @@ def _forked(line: socket.socket, others: Sequence[socket.socket]) -> int:
 
 
 def _work(line: socket.socket) -> None:
-    function, arguments, bounds = _received(line)
-    if resource is not None:
-        for kind, bound in (
-            (resource.RLIMIT_AS, bounds.memory),
-            (resource.RLIMIT_CPU, bounds.seconds),
-            (resource.RLIMIT_CORE, 0),
-        ):
-            with suppress(ValueError, OSError):  # macOS does not bound address space
-                resource.setrlimit(kind, (bound, bound))
+    """Answers one call with whether it failed, and its result or exception; with nothing if memory does not suffice.
+
+    The answer is a plain tuple: a class of this file would be pickled as one of `__main__`, which the server lacks.
+    """
+    function, arguments, bounds = _receive(line)
+    bound_process(bounds.memory, bounds.seconds)
     try:
-        message: tuple[bool, object] = False, function(*arguments)
+        has_failed = False
+        result = function(*arguments)
     except MemoryError:
         return
     except Exception as error:  # noqa: BLE001  the caller raises it
         error.add_note(traceback.format_exc())
-        message = True, error
-    _send(line, message)
+        has_failed = True
+        result = error
+    _send(line, (has_failed, result))
 
 
 def main(number: str, *modules: str) -> None:
+    """Runs the helper; `number` is the file descriptor of its connection to the server."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server's own end ends it
     for module in modules:
         warm = getattr(import_module(module), "warm", None)
         if warm is not None:
             warm()
-    gc.freeze()
+    gc.freeze()  # forked processes share what is loaded, which a collection would copy
     help_out(socket.socket(fileno=int(number)))
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
-_AT_ONCE = 256
-"""Rows of a batch."""
-_LONG = 50_000_000
+_BATCH_ROWS = 256
+_MOST_DIGESTED = 50_000_000
 """Bytes above which a digested column is left out."""
 
 
@@ -24,41 +23,19 @@ class ParquetError(ValueError):
 
 
 def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields the rows, from 1, without skipped columns, pictures and bytes that are not text. Raises ParquetError."""
+    """Yields each row's number, from 1, and its cells, without skipped columns, pictures and bytes that are no text.
+
+    `order` is that of `bounded_reader.py`. Raises ParquetError.
+    """
     try:
         with pyarrow.parquet.ParquetFile(sys.stdin.buffer) as file:
-            if (count := file.metadata.num_rows) > (order["rows"] or math.inf):
-                raise ParquetError(
-                    f"The file has {count:,} records, more than {order['rows']:,}. Split it."
-                )
-            names = [part.name for part in file.schema_arrow]
-            if double := [name for name in names if names.count(name) > 1]:
-                raise ParquetError("Two columns have this name. Rename one.", 1, double[0])
-            included = [
-                part.name
-                for part in file.schema_arrow
-                if part.name not in order["skip"]
-                and not _has_pictures(part)
-                and not (part.name in order["digested"] and _is_long(file.metadata, part.name))
-            ]
-            batches = file.iter_batches(_AT_ONCE, columns=included, use_threads=False)
-            for number, row in enumerate(
-                (row for batch in batches for row in batch.to_pylist()), start=1
-            ):
-                values = {
-                    column: order["digest"](value)
-                    if column in order["digested"]
-                    else _plain(value, number, column)
-                    for column, value in row.items()
-                }
-                yield (
-                    number,
-                    {
-                        column: value
-                        for column, value in values.items()
-                        if not isinstance(value, bytes)
-                    },
-                )
+            _check(file, order["rows"])
+            columns = _included_columns(file, order)
+            number = 0
+            for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, _cells(row, number, order)
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         if isinstance(error, ParquetError):
             raise
@@ -67,33 +44,75 @@ def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
         ) from error
 
 
+def _check(file: pyarrow.parquet.ParquetFile, most_rows: int | None) -> None:
+    """Raises ParquetError for too many rows and for two columns of one name."""
+    count = file.metadata.num_rows
+    if most_rows is not None and count > most_rows:
+        raise ParquetError(f"The file has {count:,} records, more than {most_rows:,}. Split it.")
+    names = [field.name for field in file.schema_arrow]
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise ParquetError("Two columns have this name. Rename one.", 1, repeated[0])
+
+
+def _included_columns(file: pyarrow.parquet.ParquetFile, order: dict[str, Any]) -> list[str]:
+    columns = []
+    for field in file.schema_arrow:
+        is_skipped = field.name in order["skip"] or _has_pictures(field)
+        is_digested = field.name in order["digested"]
+        if is_skipped or (is_digested and _is_long(file.metadata, field.name)):
+            continue
+        columns.append(field.name)
+    return columns
+
+
+def _cells(row: dict[str, Any], number: int, order: dict[str, Any]) -> dict[str, Any]:
+    """Returns a row's cells by column, without bytes that are no text."""
+    cells = {}
+    for column, value in row.items():
+        is_digested = column in order["digested"]
+        cell = order["digest"](value) if is_digested else _plain_value(value, number, column)
+        if not isinstance(cell, bytes):
+            cells[column] = cell
+    return cells
+
+
 def _is_long(metadata: Any, name: str) -> bool:
     """Returns whether a column is too large to be read into memory for its digest."""
-    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-    columns = (group.column(place) for group in groups for place in range(group.num_columns))
-    sizes = (column.total_uncompressed_size for column in columns if column.path_in_schema == name)
-    return sum(sizes) > _LONG
+    size = 0
+    for group_number in range(metadata.num_row_groups):
+        group = metadata.row_group(group_number)
+        for column_number in range(group.num_columns):
+            column = group.column(column_number)
+            if column.path_in_schema == name:
+                size += column.total_uncompressed_size
+    return size > _MOST_DIGESTED
 
 
-def _has_pictures(part: Any) -> bool:
+def _has_pictures(field: Any) -> bool:
     """Returns whether a column holds pictures as `datasets` writes them: bytes with a path, alone or in a list."""
-    kind = part.type
+    kind = field.type
     while hasattr(kind, "value_type"):
         kind = kind.value_type
     return pyarrow.types.is_struct(kind) and "bytes" in [inner.name for inner in kind]
 
 
-def _plain(value: Any, row: int, column: str) -> Any:
-    """Returns a value with None for NaN, and UTF-8 bytes as text. Raises ParquetError for an infinite number."""
+def _plain_value(value: Any, row: int, column: str) -> Any:
+    """Returns a value with None for NaN, and UTF-8 bytes as text; other bytes stay as they are.
+
+    Raises ParquetError for an infinite number.
+    """
     if isinstance(value, list):
-        return [_plain(inner, row, column) for inner in value]
+        return [_plain_value(inner, row, column) for inner in value]
     if isinstance(value, dict):
-        return {key: _plain(inner, row, column) for key, inner in value.items()}
+        return {key: _plain_value(inner, row, column) for key, inner in value.items()}
     if isinstance(value, bytes):
         with contextlib.suppress(UnicodeDecodeError):
             return value.decode("utf-8")
-    if isinstance(value, float) and math.isinf(value):
-        raise ParquetError(
-            "Expected a finite number, found an infinite one. Write null.", row, column
-        )
-    return None if isinstance(value, float) and math.isnan(value) else value
+    if isinstance(value, float):
+        if math.isinf(value):
+            problem = "Expected a finite number, found an infinite one. Write null."
+            raise ParquetError(problem, row, column)
+        if math.isnan(value):
+            return None
+    return value

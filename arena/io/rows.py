@@ -28,26 +28,35 @@ _CUT = 80
 _LISTED = 20
 """Most columns that an error lists."""
 _DIGITS = "Write it in digits."
-_EXPECTED: Mapping[str, tuple[str, str]] = {
-    "bool_parsing": ("yes or no", "Write one of them."),
-    "finite_number": ("a number", _DIGITS),
-    "float_parsing": ("a number", _DIGITS),
-    "float_type": ("a number", _DIGITS),
-    "greater_than": ("a number above {gt}", "Change it."),
-    "greater_than_equal": ("a number of at least {ge}", "Change it."),
-    "int_parsing": ("a whole number", _DIGITS),
-    "int_parsing_size": ("a shorter number", "Shorten it."),
-    "int_type": ("a whole number", _DIGITS),
-    "less_than": ("a number below {lt}", "Change it."),
-    "less_than_equal": ("a number of at most {le}", "Change it."),
-    "literal_error": ("{expected}", "Change it."),
-    "string_too_long": ("at most {max_length} characters", "Shorten it."),
-    "string_too_short": ("a text", "Write one."),
-    "string_type": ("a text", "Write one."),
-    "told": ("{expected}", "{mend}"),
+_CELL_ERROR = "cell"
+
+
+class _Expectation(NamedTuple):
+    expected: str
+    mend: str
+    """How to fix it."""
+
+
+_EXPECTATIONS: Mapping[str, _Expectation] = {
+    "bool_parsing": _Expectation("yes or no", "Write one of them."),
+    "finite_number": _Expectation("a number", _DIGITS),
+    "float_parsing": _Expectation("a number", _DIGITS),
+    "float_type": _Expectation("a number", _DIGITS),
+    "greater_than": _Expectation("a number above {gt}", "Change it."),
+    "greater_than_equal": _Expectation("a number of at least {ge}", "Change it."),
+    "int_parsing": _Expectation("a whole number", _DIGITS),
+    "int_parsing_size": _Expectation("a shorter number", "Shorten it."),
+    "int_type": _Expectation("a whole number", _DIGITS),
+    "less_than": _Expectation("a number below {lt}", "Change it."),
+    "less_than_equal": _Expectation("a number of at most {le}", "Change it."),
+    "literal_error": _Expectation("{expected}", "Change it."),
+    "string_too_long": _Expectation("at most {max_length} characters", "Shorten it."),
+    "string_too_short": _Expectation("a text", "Write one."),
+    "string_type": _Expectation("a text", "Write one."),
+    _CELL_ERROR: _Expectation("{expected}", "{mend}"),
 }
-"""For each type of pydantic's errors, what was expected and how to fix it; "told" is raised by `cell`."""
-_ANOTHER = ("another value", "Change it.")
+"""For each type of pydantic's errors, what was expected and how to fix it; `_CELL_ERROR` is raised by `cell`."""
+_OTHER_EXPECTATION = _Expectation("another value", "Change it.")
 
 
 class FileRow(BaseModel):
@@ -76,13 +85,17 @@ class Heading:
 def cell(
     expected: str, mend: str = "Change it.", holds: Callable[[Any], object] = lambda _: True
 ) -> WrapValidator:
-    """Returns a validator for `Annotated` with its error text; `holds` must be true of the parsed value."""
+    """Returns a validator for `Annotated`: `holds` must be true of the parsed value.
 
-    def check(value: Any, read: Callable[[Any], Any]) -> Any:
+    The error says what was expected, and how to fix it (`mend`).
+    """
+
+    def check(value: Any, parse: Callable[[Any], Any]) -> Any:
         with suppress(ValueError):
-            if holds(parsed := read(value)):
+            parsed = parse(value)
+            if holds(parsed):
                 return parsed
-        raise PydanticCustomError("told", "{expected}", {"expected": expected, "mend": mend})
+        raise PydanticCustomError(_CELL_ERROR, "{expected}", {"expected": expected, "mend": mend})
 
     return WrapValidator(check)
 
@@ -92,11 +105,18 @@ Name = Annotated[str, cell("a text", "Write one.", str.strip)]
 T = TypeVar("T", bound=FileRow)
 
 
+class NumberedRow(NamedTuple, Generic[T]):
+    """A row and its number in the file, from 1."""
+
+    number: int
+    row: T
+
+
 @dataclass(frozen=True)
 class SoundRows(Generic[T]):
-    """Valid rows, with their numbers, and a message for each problem of the others."""
+    """Valid rows, and a message for each problem of the others."""
 
-    rows: tuple[tuple[int, T], ...]
+    rows: tuple[NumberedRow[T], ...]
     problems: tuple[str, ...]
 
 
@@ -106,7 +126,7 @@ def read_rows(
     key: Sequence[str] = (),
     limits: FileLimits = PAGE,
     name: str | None = None,
-) -> Iterator[tuple[int, T]]:
+) -> Iterator[NumberedRow[T]]:
     """Yields the rows of a file with their numbers; no two rows may have equal values in the fields of `key`.
 
     `name` is the uploader's name for the file. Raises RowsError, maybe after some rows.
@@ -117,20 +137,20 @@ def read_rows(
 
 def rows_of(
     records: Iterable[Record], kind: type[T], key: Sequence[str] = ()
-) -> Iterator[tuple[int, T]]:
+) -> Iterator[NumberedRow[T]]:
     """Yields the rows of records with their numbers, as `read_rows` does."""
     reader = _Reader(kind)
-    first: dict[tuple[object, ...], int] = {}
+    first_rows: dict[tuple[object, ...], int] = {}
     for record in records:
         row = reader.row(record)
         if isinstance(row, _WrongRow):
             raise row.error(record.row)
         if key:
-            values = _values(row, key)
-            if values in first:
-                raise _repeated_key(reader, key, values, first[values], record.row)
-            first[values] = record.row
-        yield record.row, row
+            values = _key_values(row, key)
+            if values in first_rows:
+                raise _repeated_key(reader, key, values, first_rows[values], record.row)
+            first_rows[values] = record.row
+        yield NumberedRow(record.row, row)
 
 
 def sound_rows(
@@ -145,32 +165,42 @@ def sound_rows(
     Raises RowsError for a missing column, and for a file that cannot be read.
     """
     reader = _Reader(kind)
-    wrong: dict[str, list[tuple[int, str]]] = {}
-    rows: list[tuple[int, T]] = []
+    wrong_cells: dict[str, list[_WrongCell]] = {}
+    rows: list[NumberedRow[T]] = []
     keys: set[tuple[object, ...]] = set()
     for record in records:
         row = reader.row(record)
         if isinstance(row, _WrongRow):
-            wrong.setdefault(row.text(), []).append((record.row, row.quoted_cell))
+            cell = _WrongCell(record.row, row.quoted_cell)
+            wrong_cells.setdefault(row.text(), []).append(cell)
             continue
-        values = _values(row, key)
-        problem = check(row) or (twice if key and values in keys else "")
+        values = _key_values(row, key)
+        problem = check(row)
+        if not problem and key and values in keys:
+            problem = twice
         if problem:
-            wrong.setdefault(problem, []).append((record.row, ""))
+            wrong_cells.setdefault(problem, []).append(_WrongCell(record.row, quoted=""))
             continue
         keys.add(values)
-        rows.append((record.row, row))
-    return SoundRows(
-        tuple(rows), tuple(_left_out(problem, cells) for problem, cells in wrong.items())
-    )
+        rows.append(NumberedRow(record.row, row))
+    messages = [_left_out_message(problem, cells) for problem, cells in wrong_cells.items()]
+    return SoundRows(tuple(rows), tuple(messages))
 
 
-def _left_out(problem: str, wrong: Sequence[tuple[int, str]]) -> str:
-    """Returns the message for the rows of one problem, each with its cell; it quotes the first cell."""
-    first = wrong[0][1]
-    others = " and others" if any(cell != first for _, cell in wrong) else ""
-    example = f", found {first}{others}" if first else ""
-    return left_out_rows(problem + example, [number for number, _ in wrong])
+class _WrongCell(NamedTuple):
+    """The number of a wrong row, and its wrong cell as quoted in a message; "" if the problem is not one cell's."""
+
+    row: int
+    quoted: str
+
+
+def _left_out_message(problem: str, cells: Sequence[_WrongCell]) -> str:
+    """Returns the message for the rows of one problem; it quotes the first wrong cell."""
+    first = cells[0].quoted
+    if first:
+        are_different = any(cell.quoted != first for cell in cells)
+        problem += f", found {first} and others" if are_different else f", found {first}"
+    return left_out_rows(problem, [cell.row for cell in cells])
 
 
 def column_named(columns: Iterable[str], wanted: Sequence[str]) -> str | None:
@@ -180,8 +210,9 @@ def column_named(columns: Iterable[str], wanted: Sequence[str]) -> str | None:
         spelled.setdefault(without_signs(column), []).append(column)
     matches = next((spelled[name] for name in wanted if name in spelled), [])
     if len(matches) > 1:
+        names = " and ".join(_quoted(name) for name in matches[:_LISTED])
         raise RowsError(
-            f"Expected one such column, found {' and '.join(_quoted(name) for name in matches[:_LISTED])}. Delete one.",
+            f"Expected one such column, found {names}. Delete one.",
             column=matches[0],
         )
     return matches[0] if matches else None
@@ -200,13 +231,14 @@ class _WrongRow(NamedTuple):
     quoted_cell: str = ""
     """The cell as quoted in the error; empty for an error that the model itself raised."""
     mend: str = ""
+    """How to fix it."""
 
     def error(self, row: int) -> RowsError:
-        problem = (
-            f"{self.problem[0].upper()}{self.problem[1:]}, found {self.quoted_cell}. {self.mend}"
-            if self.quoted_cell
-            else self.problem
-        )
+        """Returns the error of the row with this number."""
+        problem = self.problem
+        if self.quoted_cell:
+            sentence = problem[0].upper() + problem[1:]
+            problem = f"{sentence}, found {self.quoted_cell}. {self.mend}"
         return RowsError(problem, row=row, column=self.column)
 
     def text(self) -> str:
@@ -214,11 +246,11 @@ class _WrongRow(NamedTuple):
         return f"{self.column}: {self.problem}" if self.quoted_cell else self.problem
 
 
-class _Place(NamedTuple):
+class _Field(NamedTuple):
     """A field of a row model, and how its cells are read."""
 
-    field: str
-    column: Heading
+    name: str
+    heading: Heading
     is_text: bool
     is_required: bool
 
@@ -228,16 +260,13 @@ class _Reader(Generic[T]):
 
     def __init__(self, kind: type[T]) -> None:
         self._kind = kind
-        self._only = kind.model_config.get("extra") == "forbid"
-        self._places = [
-            _Place(
-                name,
-                next((part for part in field.metadata if isinstance(part, Heading)), Heading()),
-                field.annotation is str,
-                field.is_required(),
-            )
-            for name, field in kind.model_fields.items()
-        ]
+        self._forbids_others = kind.model_config.get("extra") == "forbid"
+        self._fields = []
+        for name, field in kind.model_fields.items():
+            headings = [rule for rule in field.metadata if isinstance(rule, Heading)]
+            heading = headings[0] if headings else Heading()
+            is_text = field.annotation is str
+            self._fields.append(_Field(name, heading, is_text, field.is_required()))
         self._header: list[str] = []
         self.columns: dict[str, str] = {}
         """Columns of the last record by field."""
@@ -250,77 +279,88 @@ class _Reader(Generic[T]):
                 self.columns = self._columns_of(header)
             self._header = header
         cells: dict[str, object] = {}
-        for place in self._places:
-            if place.field in self.columns:
-                value = self._cell(record.values[self.columns[place.field]], place)
-                is_empty = value is None or (value == "" and not place.is_text)
-                if place.is_required or not is_empty:
-                    cells[place.field] = value
+        for field in self._fields:
+            if field.name in self.columns:
+                value = self._cell(record.values[self.columns[field.name]], field)
+                is_empty = value is None or (value == "" and not field.is_text)
+                if field.is_required or not is_empty:
+                    cells[field.name] = value
         try:
             return self._kind.model_validate(cells)
         except ValidationError as error:
-            return self._wrong(error.errors(include_url=False)[0])
+            first_error = error.errors(include_url=False)[0]
+            return self._wrong_row(first_error)
 
-    def _cell(self, value: JSON, place: _Place) -> JSON:
+    def _cell(self, value: JSON, field: _Field) -> JSON:
         """Returns a cell as text; a list or an object as it is."""
         if isinstance(value, list | dict):
             return value
-        if place.column.as_written:
+        if field.heading.as_written:
             return None if value is None else str(value)
         text = "" if value is None else str(value)
         return plain_cell(text.strip() if self._kind.strips else text)
 
     def _columns_of(self, header: Sequence[str]) -> dict[str, str]:
+        """Returns the columns of a table by field. Raises RowsError for missing or unknown columns."""
         columns: dict[str, str] = {}
-        for place in self._places:
-            spellings = place.column.spellings
-            own = place.field if place.field in header else None
-            column = column_named(header, spellings) if spellings else own
+        for field in self._fields:
+            heading = field.heading
+            if heading.spellings:
+                column = column_named(header, heading.spellings)
+            else:
+                column = field.name if field.name in header else None
             if column is not None:
-                columns[place.field] = column
-            elif place.is_required:
+                columns[field.name] = column
+            elif field.is_required:
                 raise RowsError(
-                    f"Expected {place.column.expected}, found {_listed(header)}. {place.column.mend}",
-                    column=None if spellings else place.field,
+                    f"Expected {heading.expected}, found {_listed(header)}. {heading.mend}",
+                    column=None if heading.spellings else field.name,
                 )
         unknown = [column for column in header if column not in columns.values()]
-        if self._only and unknown:
-            known = ", ".join(repr(place.field) for place in self._places)
+        if self._forbids_others and unknown:
+            known = ", ".join(repr(field.name) for field in self._fields)
             raise RowsError(
                 f"Expected only the columns {known}. Rename or delete this one.", column=unknown[0]
             )
         return columns
 
-    def _wrong(self, error: ErrorDetails) -> _WrongRow:
-        place = error["loc"]
+    def _wrong_row(self, error: ErrorDetails) -> _WrongRow:
+        location = error["loc"]
         context = error.get("ctx", {})
-        column = self.columns.get(str(place[0])) if place else None
+        column = self.columns.get(str(location[0])) if location else None
         if error["type"] in ("value_error", "assertion_error"):  # the model's own sentence
             return _WrongRow(str(context["error"]), column)
-        expected, mend = _EXPECTED.get(error["type"], _ANOTHER)
+        expectation = _EXPECTATIONS.get(error["type"], _OTHER_EXPECTATION)
         value = error["input"]
-        quoted = "an empty cell" if value in ("", None) else _quoted(str(value))
-        expected = expected.format_map(context)
-        return _WrongRow(f"expected {expected}", column, quoted, mend.format_map(context))
+        is_empty = value is None or value == ""
+        return _WrongRow(
+            problem=f"expected {expectation.expected.format_map(context)}",
+            column=column,
+            quoted_cell="an empty cell" if is_empty else _quoted(str(value)),
+            mend=expectation.mend.format_map(context),
+        )
 
 
-def _values(row: FileRow, key: Sequence[str]) -> tuple[object, ...]:
+def _key_values(row: FileRow, key: Sequence[str]) -> tuple[object, ...]:
     return tuple(getattr(row, name) for name in key)
 
 
 def _repeated_key(
-    reader: _Reader[Any], key: Sequence[str], values: Sequence[object], before: int, row: int
+    reader: _Reader[Any], key: Sequence[str], values: Sequence[object], first_row: int, row: int
 ) -> RowsError:
-    """Returns the error for a repeated key; for a key of several fields it names each field's column."""
+    """Returns the error for a row that repeats the first row's key.
+
+    For a key of several fields it names each field's column.
+    """
     if len(key) == 1:
-        problem = f"{_quoted(str(values[0]))} is in row {before} too. Delete one of them."
+        problem = f"{_quoted(str(values[0]))} is in row {first_row} too. Delete one of them."
         return RowsError(problem, row=row, column=reader.columns.get(key[0]))
     *others, last = (
         f"{reader.columns.get(name, name)} {_quoted(str(value))}"
         for name, value in zip(key, values, strict=True)
     )
     return RowsError(
-        f"{', '.join(others)} and {last} are in row {before} too. Delete one of them.", row=row
+        f"{', '.join(others)} and {last} are in row {first_row} too. Delete one of them.", row=row
     )
 
 
@@ -329,5 +369,9 @@ def _quoted(text: str) -> str:
 
 
 def _listed(columns: Sequence[str]) -> str:
-    more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
-    return (", ".join(_quoted(column) for column in columns[:_LISTED]) or "none") + more
+    if not columns:
+        return "none"
+    names = ", ".join(_quoted(column) for column in columns[:_LISTED])
+    if len(columns) > _LISTED:
+        names += f" and {len(columns) - _LISTED} more"
+    return names

@@ -25,9 +25,11 @@ MOST_HEIGHT = 3
 MOST_KEPT = 300_000_000
 """Most bytes of the folder; the oldest files are deleted first."""
 AT_ONCE = 2
+"""Pictures that are scaled at the same time."""
 PATIENCE_SECONDS = 5.0
-"""Pictures that are scaled at the same time, and how long a further one waits."""
+"""How long a further picture waits for its turn."""
 _QUALITIES = (82, 70, 58, 46, 34)
+"""WebP's qualities, of 100, tried in turn until a picture is small enough."""
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 log = logging.getLogger(__name__)
@@ -50,13 +52,13 @@ class ScaledPictures:
 
     def _size(self, sha256: str) -> tuple[int, int] | None:
         path = self._original(sha256)
-        return None if path is None else _opened(path.read_bytes()).size
+        return None if path is None else _open_picture(path.read_bytes()).size
 
     def path(self, sha256: str, width: int) -> Path | None:
-        """Returns the file of a picture at one of the widths, made if needed; None if there is no such picture or
-        width.
+        """Returns the file of a picture at one of the widths, made if needed.
 
-        Returns the original where too many others are being scaled, or the file cannot be written.
+        None if there is no such picture or width; the original if too many others are being scaled, or the file cannot
+        be written.
         """
         original = self._original(sha256)
         if original is None or width not in MOST_BYTES:
@@ -67,13 +69,12 @@ class ScaledPictures:
         if not self._turns.acquire(timeout=PATIENCE_SECONDS):
             return original
         try:
-            if scaled.is_file() or self._write(
-                scaled, scaled_picture(original.read_bytes(), width)
-            ):
+            if scaled.is_file():  # another request has made it meanwhile
                 return scaled
+            is_written = self._write(scaled, scaled_picture(original.read_bytes(), width))
+            return scaled if is_written else original
         finally:
             self._turns.release()
-        return original
 
     def _original(self, sha256: str) -> Path | None:
         if not _SHA256.fullmatch(sha256):
@@ -81,10 +82,10 @@ class ScaledPictures:
         return self._store.path(f"{sha256}.jpg") or self._store.path(f"{sha256}.png")
 
     def _write(self, scaled: Path, data: bytes) -> bool:
-        """Writes a file whole or not at all; returns whether that worked."""
+        """Writes a file whole or not at all, after making room for it; returns whether that worked."""
         self._bytes += len(data)
         if self._bytes > MOST_KEPT:
-            self._tidy()
+            self._delete_oldest()
         try:
             handle, part = tempfile.mkstemp(prefix=".part-", dir=self._folder)
             try:
@@ -98,23 +99,23 @@ class ScaledPictures:
             return False
         return True
 
-    def _tidy(self) -> None:
+    def _delete_oldest(self) -> None:
         """Deletes the oldest files until the folder has half of its most bytes."""
-        files = sorted(
-            (file.stat().st_mtime, file.stat().st_size, file) for file in self._folder.iterdir()
-        )
-        self._bytes = sum(size for _, size, _ in files)
-        for _, size, file in files:
+        stats = {file: file.stat() for file in self._folder.iterdir()}
+        self._bytes = sum(stat.st_size for stat in stats.values())
+        for file in sorted(stats, key=lambda file: stats[file].st_mtime):
             if self._bytes <= MOST_KEPT // 2:
                 break
             file.unlink(missing_ok=True)
-            self._bytes -= size
+            self._bytes -= stats[file].st_size
 
 
 def scaled_picture(original: bytes, width: int) -> bytes:
     """Returns a picture of `images.read_picture` as WebP, at most of this width and of the bytes allowed for it."""
-    picture = _opened(original)
-    picture.draft("RGB", (width, width))
+    picture = _open_picture(original)
+    picture.draft(
+        "RGB", (width, width)
+    )  # a JPEG is decoded at a fraction of its size, which is faster
     image = picture.convert("RGB")
     while True:
         image.thumbnail((width, MOST_HEIGHT * width), Image.Resampling.LANCZOS)
@@ -126,6 +127,6 @@ def scaled_picture(original: bytes, width: int) -> bytes:
         image = image.resize((image.width * 3 // 4, image.height * 3 // 4))
 
 
-def _opened(data: bytes) -> JpegImageFile | PngImageFile:
+def _open_picture(data: bytes) -> JpegImageFile | PngImageFile:
     kind = JpegImageFile if data.startswith(b"\xff\xd8") else PngImageFile
     return kind(io.BytesIO(data))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from arena.io.data_urls import without_data_urls
 
@@ -32,12 +32,15 @@ class FileLimits:
     depth: int = 64
     """Nesting of JSON brackets."""
     members: int = 50
-    """Files inside an .xlsx, which is a zip; `unpacked` limits their bytes after unpacking, `ratio` their growth."""
+    """Files inside an .xlsx, which is a zip."""
     unpacked: int = 200_000_000
+    """Bytes of these files after unpacking."""
     ratio: int = 100
+    """How many times larger one of these files may get by unpacking."""
     memory: int = 512_000_000
-    """Address space of the process that reads an .xlsx; enforced, as `seconds` of CPU time, where the system can."""
+    """Bytes of address space of the process that reads an .xlsx or .parquet, where the system can enforce them."""
     seconds: int = 60
+    """CPU time of that process, likewise."""
 
 
 PAGE = FileLimits(bytes=100_000_000, rows=60_000, values=3_000_000)
@@ -54,6 +57,7 @@ class RowsError(ValueError):
         row: int | None = None,
         column: str | None = None,
     ):
+        """`row` is counted from 1, as an editor counts lines."""
         self.problem = without_data_urls(problem)
         super().__init__(self.problem)
         self.file = file
@@ -103,16 +107,18 @@ def check_strings(value: JSON, limits: FileLimits) -> None:
                 f"The cell has {len(value):,} characters, more than {limits.cell:,}. Shorten it."
             )
         _check_storable(value)
-    elif isinstance(value, list | dict):
-        for inner in value.values() if isinstance(value, dict) else value:
-            check_strings(inner, limits)
+    elif isinstance(value, dict):
+        for member in value.values():
+            check_strings(member, limits)
+    elif isinstance(value, list):
+        for element in value:
+            check_strings(element, limits)
 
 
 def storable(text: str) -> str:
     """Returns a text with NUL and lone surrogates replaced, which no database stores; surrogate pairs are joined."""
-    return (
-        text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
+    utf_16 = text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass")
+    return utf_16.decode("utf-16", "replace")
 
 
 def _check_storable(text: str) -> None:
@@ -133,7 +139,7 @@ _BRACKET = re.compile(rf'[^"\[\]{{}}]*+(?:{_STRING}[^"\[\]{{}}]*+)*+([\[\]{{}}])
 _TOKEN = re.compile(rf'({_STRING}|[\[\]{{}}]|[^\s",:\[\]{{}}]++)(\s*+:)?+')
 
 
-def _integer(literal: str) -> int:
+def _parse_integer(literal: str) -> int:
     if len(literal) <= 20 and -(2**63) <= int(literal) < 2**63:
         return int(literal)
     raise RowsError(
@@ -141,20 +147,22 @@ def _integer(literal: str) -> int:
     )
 
 
-def _real(literal: str) -> float:
-    if math.isfinite(float(literal)):
-        return float(literal)
+def _parse_real(literal: str) -> float:
+    number = float(literal)
+    if math.isfinite(number):
+        return number
     raise RowsError(f"Expected a finite number, found {literal[:24]}. Write null or a string.")
 
 
-def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+def _make_object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     members: dict[str, JSON] = {}
     for key, value in pairs:
-        _add(members, key, value)
+        _add_member(members, key, value)
     return members
 
 
-def _add(members: dict[str, JSON], key: str, value: JSON = None) -> None:
+def _add_member(members: dict[str, JSON], key: str, value: JSON = None) -> None:
+    """Adds a member to an object. Raises RowsError if its key is there already or cannot be stored."""
     _check_storable(key)
     if key in members:
         raise RowsError("An object has this key twice. Delete one.", column=key)
@@ -162,17 +170,20 @@ def _add(members: dict[str, JSON], key: str, value: JSON = None) -> None:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_real
+    object_pairs_hook=_make_object,
+    parse_int=_parse_integer,
+    parse_float=_parse_real,
+    parse_constant=_parse_real,
 )
 
 
 def decode(text: str, limits: FileLimits) -> JSON:
     """Returns the value of a JSON text without checking its strings. Raises RowsError with its line in the text."""
-    for place, depth in _opening_brackets(text):
-        if depth > limits.depth:
+    for bracket in _opening_brackets(text):
+        if bracket.depth > limits.depth:
             raise RowsError(
                 f"The brackets are nested more than {limits.depth} deep. Flatten them.",
-                row=_row_of(text, place),
+                row=_row_of(text, bracket.place),
             )
     try:
         return _DECODER.decode(text.rstrip())
@@ -180,13 +191,15 @@ def decode(text: str, limits: FileLimits) -> JSON:
         is_cut = error.msg.startswith("Unterminated string")  # it holds no line break
         place = len(text.rstrip()) if is_cut else error.pos
         character = place - text.rfind("\n", 0, place)
-        raise RowsError(_not_json(text[place:].strip(), character), row=error.lineno) from error
+        problem = _syntax_problem(text[place:].strip(), character)
+        raise RowsError(problem, row=error.lineno) from error
     except RowsError:
-        _name_fault(text)
+        _raise_with_row(text)
         raise
 
 
-def _not_json(rest: str, character: int) -> str:
+def _syntax_problem(rest: str, character: int) -> str:
+    """Returns what is wrong at a character of a line, counted from 1; `rest` is the text from there on."""
     if not rest:
         return (
             f"The JSON ends in the middle (character {character:,}). Save it again and upload it."
@@ -203,45 +216,64 @@ def places(value: JSON, text: str, member: str | None = None) -> Iterator[int]:
     With `member`, which names a list in the object, yields the positions of the objects in that list.
     """
     if not isinstance(value, dict):
-        yield from (place for place, depth in _opening_brackets(text) if depth == 2)
-        return
-    if member is not None:
-        starts = [*places(value, text), len(text)]
-        number = list(value).index(member)
-        inside = range(starts[number], starts[number + 1])
-        yield from (
-            place for place, depth in _opening_brackets(text) if depth == 3 and place in inside
-        )
-        return
+        yield from (bracket.place for bracket in _opening_brackets(text) if bracket.depth == 2)
+    elif member is None:
+        yield from _member_places(text)
+    else:
+        starts = [*_member_places(text), len(text)]
+        index = list(value).index(member)
+        span = range(starts[index], starts[index + 1])
+        for bracket in _opening_brackets(text):
+            if bracket.depth == 3 and bracket.place in span:
+                yield bracket.place
+
+
+def _member_places(text: str) -> Iterator[int]:
     depth = 0
     for token in _TOKEN.finditer(text):
-        depth += (token[1] in "[{") - (token[1] in "]}")
-        if depth == 1 and token[2]:
+        is_key = token[2] is not None
+        if token[1] in "[{":
+            depth += 1
+        elif token[1] in "]}":
+            depth -= 1
+        elif is_key and depth == 1:
             yield token.start()
 
 
-def _opening_brackets(text: str) -> Iterator[tuple[int, int]]:
-    """Yields position and depth of each opening bracket outside of strings."""
+class _OpeningBracket(NamedTuple):
+    place: int
+    """Its position in the text."""
+    depth: int
+    """1 for an outermost bracket."""
+
+
+def _opening_brackets(text: str) -> Iterator[_OpeningBracket]:
+    """Yields the opening brackets outside of strings."""
     depth = 0
     bracket = _BRACKET.match(text)
     while bracket:
-        depth += 1 if bracket[1] in "[{" else -1
         if bracket[1] in "[{":
-            yield bracket.start(1), depth
+            depth += 1
+            yield _OpeningBracket(bracket.start(1), depth)
+        else:
+            depth -= 1
         bracket = _BRACKET.match(text, bracket.end())
 
 
-def _name_fault(text: str) -> None:
-    """Raises the first error of `_integer`, `_real` or `_object` with its row, in a text well-formed up to there."""
-    keys: list[dict[str, JSON]] = []
+def _raise_with_row(text: str) -> None:
+    """Raises the first error of a number or a key with its row, in a text well-formed up to there.
+
+    The decoder's functions for them don't learn where they are, so the text is read again token by token.
+    """
+    open_objects: list[dict[str, JSON]] = []
     for token in _TOKEN.finditer(text):
         try:
             if token[1] in "[{":
-                keys.append({})
+                open_objects.append({})
             elif token[1] in "]}":
-                keys.pop()
+                open_objects.pop()
             elif token[2]:
-                _add(keys[-1], json.loads(token[1]))
+                _add_member(open_objects[-1], json.loads(token[1]))
             else:
                 _DECODER.decode(token[1])
         except RowsError as error:

@@ -7,7 +7,8 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import IO, Any
+from functools import partial
+from typing import IO, Any, NamedTuple
 from xml.parsers import expat
 
 import openpyxl
@@ -25,9 +26,11 @@ SMALL_PART = 1_000_000
 """Bytes up to which a part may unpack at any ratio; real sheets of model outputs shrink 4 to 12 times."""
 
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_REFERS = re.compile(r"[A-Z]\$?[0-9]|[A-Za-z_.][0-9]*\(")
+"""A character as a workbook writes those that XML cannot hold."""
+_REFERENCE = re.compile(r"[A-Z]\$?[0-9]|[A-Za-z_.][0-9]*\(")
+"""The name of a cell, or the call of a function."""
 _ROW_TAG = f"{SHEET_MAIN_NS} row"
-_CONTENT = frozenset(f"{SHEET_MAIN_NS} {name}" for name in ("v", "is", "f"))
+_CONTENT_TAGS = frozenset(f"{SHEET_MAIN_NS} {name}" for name in ("v", "is", "f"))
 """Elements of a cell with content."""
 _STRING_TAG = f"{{{SHEET_MAIN_NS}}}si"
 
@@ -51,13 +54,14 @@ class Workbook(ExcelReader):
         self.read_manifest()
         self.read_workbook()
         apply_stylesheet(self.archive, self.wb)
-        self._parts = {
+        self._part_of = {
             sheet.name: rel.target
             for sheet, rel in self.parser.find_sheets()
             if rel.target in self.valid_files and "chartsheet" not in rel.Type
         }
 
     def read_strings(self) -> None:
+        """Reads the texts that cells share."""
         part = self.package.find(SHARED_STRINGS)
         if part is None:
             return
@@ -70,21 +74,23 @@ class Workbook(ExcelReader):
 
     def refuse_more(self, order: dict[str, Any]) -> None:
         """Raises SpreadsheetError for sheets that certainly hold too much, after a count without checks."""
-        for part in self._parts.values():
+        for part in self._part_of.values():
             with self.archive.open(part) as source:
                 _refuse_more(source, order)
 
     def sheets(self) -> dict[str, Callable[[], "Worksheet"]]:
         """Returns functions that open the sheets, by name."""
+        return {name: partial(self._open_sheet, part) for name, part in self._part_of.items()}
+
+    def _open_sheet(self, part: str) -> "Worksheet":
         book: Any = self.wb
-        names = ("epoch", "_date_formats", "_timedelta_formats")
-        formats = {name.removeprefix("_"): getattr(book, name) for name in names}
-        return {
-            name: lambda part=part: Worksheet(
-                self.archive.open(part), self.shared_strings, **formats
-            )
-            for name, part in self._parts.items()
-        }
+        return Worksheet(
+            self.archive.open(part),
+            self.shared_strings,
+            epoch=book.epoch,
+            date_formats=book._date_formats,
+            timedelta_formats=book._timedelta_formats,
+        )
 
 
 class Worksheet(WorkSheetParser):
@@ -97,38 +103,44 @@ class Worksheet(WorkSheetParser):
         four). A formula counts as text if it has no computed value, names no cell and calls no function.
         """
         formula = element.find(FORMULA_TAG)
-        computed = element.get("t") is not None or element.findtext(VALUE_TAG) not in (
-            None,
-            "",
-            "0",
-        )
-        if computed or formula.attrib or not formula.text or _REFERS.search(formula.text):
+        has_type = element.get("t") is not None
+        has_value = element.findtext(VALUE_TAG) not in (None, "", "0")
+        if has_type or has_value or formula.attrib or not formula.text:
             return None
-        return f"={formula.text}"
+        return None if _REFERENCE.search(formula.text) else f"={formula.text}"
+
+
+class FilledRow(NamedTuple):
+    """A row with content: its number, from 1, and its cells by column number, as openpyxl's parser gives them."""
+
+    number: int
+    cells: dict[int, dict[str, Any]]
 
 
 def _refuse_more(sheet: IO[bytes], order: dict[str, Any]) -> None:
     parser = expat.ParserCreate(namespace_separator=" ")
-    most = math.inf if order["rows"] is None else order["rows"] + 1
-    room = math.inf if order["values"] is None else order["values"]
+    most_rows = math.inf if order["rows"] is None else order["rows"] + 1  # with the header
+    most_values = math.inf if order["values"] is None else order["values"]
+    omitted_columns = len(order["skip"]) + len(order["digested"])
     rows = 0
     values = 0
-    is_new = False
+    is_new_row = False
 
     def begin(name: str, attributes: dict[str, str]) -> None:
-        nonlocal rows, values, is_new
-        if name in _CONTENT:
-            if is_new and rows == 1:
-                values = 0  # the header has none
+        nonlocal rows, values, is_new_row
+        if name == _ROW_TAG:
+            is_new_row = True
+        elif name in _CONTENT_TAGS:
+            if is_new_row:
+                if rows == 1:
+                    values = 0  # those of the header don't count
+                rows += 1
+                is_new_row = False
             values += 1
-            rows += is_new
-            is_new = False
-        elif name == _ROW_TAG:
-            is_new = True
-        if rows > most:
+        if rows > most_rows:
             problem = f"The file has over {order['rows']:,} records. Split it."
             raise SpreadsheetError(problem, row=rows)
-        if values > room + rows * (len(order["skip"]) + len(order["digested"])):
+        if values > most_values + rows * omitted_columns:
             problem = (
                 f"The file has over {order['values']:,} values. Leave out columns or split it."
             )
@@ -155,40 +167,47 @@ def check_archive(order: dict[str, Any]) -> None:
             f"The workbook has over {order['members']} parts. Keep only one sheet."
         )
     unpacked = sum(part.file_size for part in parts)
-    swollen = any(
+    has_swollen_part = any(
         part.file_size > max(SMALL_PART, order["ratio"] * part.compress_size) for part in parts
     )
-    if swollen or unpacked > order["unpacked"]:
+    if has_swollen_part or unpacked > order["unpacked"]:
         raise SpreadsheetError(
             f"The file unpacks to {unpacked:,} bytes, which is too much. Save it as .csv or .jsonl."
         )
 
 
-def filled_rows(sheet: Worksheet) -> Iterator[tuple[int, dict[int, dict[str, Any]]]]:
-    """Yields the rows with content, with their cells by column number. Raises SpreadsheetError."""
-    for row, cells in sheet.parse():
+def filled_rows(sheet: Worksheet) -> Iterator[FilledRow]:
+    """Yields the rows with content. Raises SpreadsheetError."""
+    for number, cells in sheet.parse():
         columns = [cell["column"] for cell in cells]
         if columns != sorted(set(columns)):
             raise SpreadsheetError(
-                "The cells of this row aren't in order. Save the workbook again.", row=row
+                "The cells of this row aren't in order. Save the workbook again.", row=number
             )
-        filled = {
-            c["column"]: c for c in cells if c["value"] not in (None, "") or c["data_type"] == "f"
-        }
+        filled = {}
+        for cell in cells:
+            is_formula = cell["data_type"] == "f"
+            if is_formula or cell["value"] not in (None, ""):
+                filled[cell["column"]] = cell
         if filled:
-            yield row, filled
+            yield FilledRow(number, filled)
 
 
-def data_sheet(workbook: Workbook) -> Iterator[tuple[int, dict[int, dict[str, Any]]]]:
+def data_sheet(workbook: Workbook) -> Iterator[FilledRow]:
     """Returns the filled rows of the one sheet with content. Raises SpreadsheetError."""
     sheets = workbook.sheets()
-    filled = [name for name, opened in sheets.items() if next(filled_rows(opened()), None)]
-    if len(filled) != 1:
-        names = ", ".join(map(repr, filled)) or "none"
+    filled_sheets = [name for name, open_sheet in sheets.items() if _has_content(open_sheet())]
+    if len(filled_sheets) != 1:
+        names = ", ".join(map(repr, filled_sheets)) or "none"
         raise SpreadsheetError(
             f"Expected one sheet with data, found {names}. Delete the other sheets."
         )
-    return filled_rows(sheets[filled[0]]())
+    open_data_sheet = sheets[filled_sheets[0]]
+    return filled_rows(open_data_sheet())
+
+
+def _has_content(sheet: Worksheet) -> bool:
+    return next(filled_rows(sheet), None) is not None
 
 
 def table(workbook: Workbook, order: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
@@ -196,24 +215,28 @@ def table(workbook: Workbook, order: dict[str, Any]) -> Iterator[tuple[int, list
     skip = set(order["skip"])
     digested = set(order["digested"])
     header: list[str] = []
-    for expected, (row, cells) in enumerate(data_sheet(workbook), start=1):
-        if row != expected:
-            raise SpreadsheetError(f"Rows are empty above row {row}. Delete them.", row=expected)
-        width = len(header) or max(cells)
-        if max(cells) > width:
-            column = get_column_letter(max(cells))
-            title = "" if width > 1 else "If row 1 is a title, delete it. "
-            problem = f"The header has {width} cells. {title}Clear this cell or name its column."
-            raise SpreadsheetError(problem, row, column)
+    for expected_number, (number, cells) in enumerate(data_sheet(workbook), start=1):
+        if number != expected_number:
+            problem = f"Rows are empty above row {number}. Delete them."
+            raise SpreadsheetError(problem, row=expected_number)
+        last_column = max(cells)
+        width = len(header) or last_column
+        if last_column > width:
+            advice = "" if width > 1 else "If row 1 is a title, delete it. "
+            problem = f"The header has {width} cells. {advice}Clear this cell or name its column."
+            raise SpreadsheetError(problem, number, get_column_letter(last_column))
         texts = [""] * width
         for column, cell in cells.items():
-            name = header[column - 1] if header else get_column_letter(column)
-            if header and name in digested:
+            if not header:
+                texts[column - 1] = cell_text(cell, number, get_column_letter(column))
+                continue
+            name = header[column - 1]
+            if name in digested:
                 texts[column - 1] = order["digest"](cell["value"])
-            elif not header or name not in skip:
-                texts[column - 1] = cell_text(cell, row, name)
+            elif name not in skip:
+                texts[column - 1] = cell_text(cell, number, name)
         header = header or texts
-        yield row, texts
+        yield number, texts
 
 
 def cell_text(cell: dict[str, Any], row: int, column: str) -> str:
@@ -232,26 +255,33 @@ def cell_text(cell: dict[str, Any], row: int, column: str) -> str:
         )
     if isinstance(value, float) and not math.isfinite(value):
         raise SpreadsheetError("Expected a finite number. Correct or clear the cell.", row, column)
-    text = (
-        _ESCAPE.sub(lambda code: chr(int(code[1], 16)), value)
-        if isinstance(value, str)
-        else _written(value)
-    )
-    if CELL_LIMIT in (len(text), len(text.encode("utf-16-le", "surrogatepass")) // 2):
-        cut = f"The text was cut at Excel's limit of {CELL_LIMIT:,} characters"
-        raise SpreadsheetError(f"{cut}. Save it as .csv or .jsonl.", row, column)
+    text = _value_text(value)
+    # some writers count characters, others units of UTF-16
+    utf_16_units = len(text.encode("utf-16-le", "surrogatepass")) // 2
+    if CELL_LIMIT in (len(text), utf_16_units):
+        problem = f"The text was cut at Excel's limit of {CELL_LIMIT:,} characters"
+        raise SpreadsheetError(f"{problem}. Save it as .csv or .jsonl.", row, column)
     return text
 
 
-def _written(value: Any) -> str:
-    """Returns the text of a value: a whole number without a point, another number shortest, a date as ISO 8601."""
+def _value_text(value: Any) -> str:
+    """Returns a text without its escapes, and any other value as text.
+
+    A whole number has no point, another number is as short as possible, and a date is in ISO 8601.
+    """
+    if isinstance(value, str):
+        return _ESCAPE.sub(lambda code: chr(int(code[1], 16)), value)
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
-    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        is_exact_integer = value.is_integer() and abs(value) < 2**53
+        return str(int(value)) if is_exact_integer else repr(value)
+    is_midnight = isinstance(value, datetime.datetime) and value.time() == datetime.time()
+    if is_midnight:
         return value.date().isoformat()
-    return value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return str(value)
 
 
 def rows(order: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:

@@ -7,15 +7,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import SEEK_END, FileIO
 from pathlib import Path
+from typing import NamedTuple
 
 ZIP = ".zip"
 MOST_MEMBERS = 8
+"""Most files in a zip."""
 _LARGEST_READ = 70_000
 """Most bytes of one read: enough for the end of a zip, too few for a long list of members."""
-_AT_A_TIME = 65_536
+_PART_BYTES = 65_536
+"""Most bytes of a part of a file's content."""
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Accepted compressions; others can unpack a few bytes to any number at once."""
-_IS_LOCKED = 1
+_LOCKED_FLAG = 1
+"""Bit of a file's flags that says that it has a password."""
 _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -43,7 +47,7 @@ class _ShortReads(FileIO):
     """A file whose single reads have a bounded length."""
 
     def read(self, size: int | None = -1) -> bytes:
-        if size is None or size < 0:
+        if size is None or size < 0:  # all that is left
             place = self.tell()
             size = self.seek(0, SEEK_END) - place
             self.seek(place)
@@ -52,29 +56,41 @@ class _ShortReads(FileIO):
         return super().read(size)
 
 
-def zip_files(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Yields name and content, in parts, of each file in a zip, whatever folders they are in.
+class ZippedFile(NamedTuple):
+    """A file in a zip."""
+
+    name: str
+    content: Iterator[bytes]
+    """Its bytes in parts, which must be read before the next file's."""
+
+
+def zip_files(path: Path) -> Iterator[ZippedFile]:
+    """Yields the files in a zip, whatever folders they are in.
 
     Files whose name begins with a dot, which macOS adds, are left out. Raises ZipFileError.
     """
     with _ShortReads(path) as file:
         with _zip_errors():
             archive = zipfile.ZipFile(file)
-        entries = [(plain_name(info.filename), info) for info in archive.infolist()]
-        members = [(name, info) for name, info in entries if name and not name.startswith(".")]
+        members = []
+        for info in archive.infolist():
+            name = plain_name(info.filename)
+            if name and not name.startswith("."):
+                members.append(info)
         _check_members(members)
-        for name, info in members:
-            yield name, _content(archive, info)
+        for info in members:
+            yield ZippedFile(plain_name(info.filename), _content(archive, info))
 
 
-def _check_members(members: Sequence[tuple[str, zipfile.ZipInfo]]) -> None:
+def _check_members(members: Sequence[zipfile.ZipInfo]) -> None:
+    """Raises ZipFileError for no files, too many, and those that cannot be unpacked safely."""
     if not members:
         raise ZipFileError("has no files. Put your answers into it.")
     if len(members) > MOST_MEMBERS:
-        text = f"has {len(members)} files. Keep {MOST_MEMBERS} at most."
-        raise ZipFileError(text)
-    for name, info in members:
-        if info.flag_bits & _IS_LOCKED:
+        raise ZipFileError(f"has {len(members)} files. Keep {MOST_MEMBERS} at most.")
+    for info in members:
+        name = plain_name(info.filename)
+        if info.flag_bits & _LOCKED_FLAG:
             raise ZipFileError(f"is locked with a password ({name}). Pack it without one.")
         if Path(name).suffix.lower() == ZIP:
             raise ZipFileError(f"has another zip in it ({name}). Put all files into one zip.")
@@ -84,12 +100,13 @@ def _check_members(members: Sequence[tuple[str, zipfile.ZipInfo]]) -> None:
 
 def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
     with _zip_errors(), archive.open(info) as member:
-        while part := member.read(_AT_A_TIME):
+        while part := member.read(_PART_BYTES):
             yield part
 
 
 @contextmanager
 def _zip_errors() -> Iterator[None]:
+    """Raises the errors of a damaged zip as ZipFileError."""
     try:
         yield
     except ZipFileError:

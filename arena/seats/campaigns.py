@@ -24,9 +24,11 @@ class Campaign:
     task: str
     spec: CampaignSpec
     key: bytes = field(repr=False)
+    """Signs its links and the addresses of its seats."""
     created_at: datetime
     ended_at: datetime | None
     why_ended: str
+    """The reason; empty while it is running."""
 
     @property
     def name(self) -> str:
@@ -44,7 +46,7 @@ class CampaignStore:
     def create(
         self, task: str, spec: CampaignSpec, note: Note | None = None, ended: str = ""
     ) -> Campaign:
-        """Makes a campaign, with a key of its own; `ended`: the reason if it ends at once.
+        """Makes a campaign, with a key of its own. `ended`: the reason if it ends at once.
 
         Raises CampaignError if the name is taken.
         """
@@ -55,26 +57,27 @@ class CampaignStore:
             "key": secrets.token_hex(32),
         }
         with self._database.write() as connection:
-            fresh = (
+            insert = (
                 self._database.insert(CAMPAIGN)
                 .values(**values, created_at=now())
                 .on_conflict_do_nothing()
             )
-            made = connection.scalar(fresh.returning(CAMPAIGN.c.id))
-            if made is None:
+            campaign_id = connection.scalar(insert.returning(CAMPAIGN.c.id))
+            if campaign_id is None:
                 raise CampaignError(
                     f"There's already a campaign named {spec.name!r}. Choose another name."
                 )
             if ended:
-                self._end(connection, made, ended)
+                self._end(connection, campaign_id, ended)
             if note:
                 note(connection)
         return self.get(spec.name)
 
     def find(self, name: str) -> Campaign | None:
+        """Returns the campaign of this name, if any."""
         with self._database.read() as connection:
             row = connection.execute(self._select.where(CAMPAIGN.c.name == name)).one_or_none()
-        return None if row is None else self._of(row)
+        return None if row is None else self._campaign(row)
 
     def has(self, name: str) -> bool:
         return self.find(name) is not None
@@ -83,39 +86,39 @@ class CampaignStore:
         """Returns the campaign of this name. Raises CampaignError."""
         campaign = self.find(name)
         if campaign is None:
-            there = ", ".join(other.name for other in self.all()[:20]) or "none yet"
-            raise CampaignError(f"There's no campaign named {name[:80]!r}. Campaigns: {there}.")
+            names = ", ".join(other.name for other in self.all()[:20]) or "none yet"
+            raise CampaignError(f"There's no campaign named {name[:80]!r}. Campaigns: {names}.")
         return campaign
 
     def all(self) -> list[Campaign]:
         """Returns every campaign, the newest first."""
         with self._database.read() as connection:
             rows = connection.execute(self._select.order_by(CAMPAIGN.c.id.desc())).all()
-        return [self._of(row) for row in rows]
+        return [self._campaign(row) for row in rows]
 
     def end(self, campaign: Campaign, reason: str, note: Note | None = None) -> bool:
-        """Ends a campaign; work in progress still counts and is paid. False if it has ended already."""
+        """Ends a campaign; work in progress still counts and is paid. Returns False if it has ended already."""
         with self._database.write() as connection:
             ended = self._end(connection, campaign.id, reason)
             if ended and note:
                 note(connection)
         return ended
 
-    def _end(self, connection: Connection, campaign: int, reason: str) -> bool:
-        values = {"campaign_id": campaign, "reason": reason, "ended_at": now()}
-        fresh = self._database.insert(CAMPAIGN_END).values(values).on_conflict_do_nothing()
-        return connection.scalar(fresh.returning(CAMPAIGN_END.c.campaign_id)) is not None
+    def _end(self, connection: Connection, campaign_id: int, reason: str) -> bool:
+        values = {"campaign_id": campaign_id, "reason": reason, "ended_at": now()}
+        insert = self._database.insert(CAMPAIGN_END).values(values).on_conflict_do_nothing()
+        return connection.scalar(insert.returning(CAMPAIGN_END.c.campaign_id)) is not None
 
-    def _of(self, row: Row) -> Campaign:
+    def _campaign(self, row: Row) -> Campaign:
         spec = stored_spec(self._kinds[row.task], row.spec)
         return Campaign(
-            row.id,
-            row.task,
-            spec,
-            key_bytes(row.key),
-            row.created_at,
-            row.ended_at,
-            row.reason or "",
+            id=row.id,
+            task=row.task,
+            spec=spec,
+            key=key_bytes(row.key),
+            created_at=row.created_at,
+            ended_at=row.ended_at,
+            why_ended=row.reason or "",
         )
 
 

@@ -2,8 +2,8 @@
 
 Prolific: *Download demographic data* of a study, with `Submission id`, `Participant id` and `Status`. MTurk: a batch's
 results, with `AssignmentId`, `WorkerId` and `AssignmentStatus`. Any other table with `worker` and, if there are such,
-`status` and `session`. Being in it confirms a worker, whose votes count from then on; who gave the work back, was
-rejected or is not in it is rejected.
+`status` and `session`. Being in it confirms a worker, whose votes count from then on. Workers who gave the work back,
+were rejected or aren't in it are rejected.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,8 +18,9 @@ from arena.seats.worker_names import tidy_name
 from arena.types import Confirmation, grouped
 
 GIVEN_BACK = frozenset({"returned", "timedout", "rejected", "screenedout"})
-"""Statuses, without signs and blanks, of who is not waiting to be paid: Prolific's and MTurk's."""
+"""Statuses (Prolific's and MTurk's, without signs and blanks) of workers who don't wait to be paid."""
 AT_WORK = frozenset({"active", "reserved"})
+"""Statuses of workers who haven't handed in."""
 _HANDED_IN = frozenset({"submitted", "awaitingreview", "approved", "partiallyapproved"})
 
 
@@ -52,23 +53,23 @@ class _Participant(FileRow):
     session: Annotated[str, Heading(("submissionid", "assignmentid", "session"))] = ""
 
 
-def listed_participants(records: Iterable[Record]) -> dict[str, str]:
+def participant_statuses(records: Iterable[Record]) -> dict[str, str]:
     """Returns the status of each person in a platform's list, "" in a list without statuses. Raises RowsError.
 
     If a person has several rows, one that was handed in counts, or else one at work.
     """
     statuses: dict[str, str] = {}
     for _, row in rows_of(records, _Participant):
-        before = statuses.get(row.person)
-        if before is None or _progress(row.status) >= _progress(before):
+        earlier = statuses.get(row.person)
+        if earlier is None or _progress(row.status) >= _progress(earlier):
             statuses[row.person] = row.status
     if not statuses:
         raise RowsError("The list has a header but no workers. Download it again.")
     return statuses
 
 
-def listed_sessions(records: Iterable[Record]) -> dict[str, list[str]]:
-    """Returns the sittings in a person's rows, by person; "" for a row without one. Raises RowsError."""
+def participant_sessions(records: Iterable[Record]) -> dict[str, list[str]]:
+    """Returns the session in each row of a person, by person; "" for a row without one. Raises RowsError."""
     return grouped((row.person, row.session) for _, row in rows_of(records, _Participant))
 
 
@@ -82,18 +83,23 @@ def _progress(status: str) -> int:
     plain = plain_status(status)
     if plain in GIVEN_BACK:
         return 0
-    return 1 if plain in AT_WORK else 2
+    if plain in AT_WORK:
+        return 1
+    return 2
 
 
 def confirmation_of(
     person: str, known: Confirmation, has_ended: bool, platform: str, listed: Mapping[str, str]
 ) -> Confirmation:
-    """Returns the confirmation of a seat's worker by a platform's list; `known` is the one before.
+    """Returns the confirmation of a seat's worker by a platform's list.
 
-    MTurk's list only has workers who have handed in, so it says nothing about others at work.
+    `known`: the one before; `has_ended`: whether the seat has ended; `listed`: the statuses by person.
     """
     if person not in listed:
-        return known if platform == "mturk" and not has_ended else "rejected"
+        # MTurk's list only has workers who have handed in, so it says nothing about others at work.
+        if platform == "mturk" and not has_ended:
+            return known
+        return "rejected"
     status = plain_status(listed[person])
     if status in AT_WORK:
         return "pending"

@@ -2,8 +2,8 @@
 
 The platforms require it: a failed comprehension check needs two tries and is no ground for a rejection. The questions
 of a try are the same whenever the page is opened, and each is answered once. The next try has other questions if there
-are enough, since feedback reveals the earlier answers. An answer without a known one waits for an operator, and so does
-its try, unless the other answers decide."""
+are enough, since feedback reveals the earlier answers. A caption of a sample without known words waits for an operator,
+and so does its try, unless the other answers decide."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,8 +23,8 @@ from arena.seats.spec import QualifySpec
 from arena.seats.tables import CAMPAIGN_END, SEAT_ENTRY, SEAT_EVENT, SEAT_TRY
 from arena.types import grouped
 
-Tries = Mapping[int, Sequence[bool | None]]
-"""Whether each answer was right, by try; None: unread."""
+Attempts = Mapping[int, Sequence[bool | None]]
+"""Whether each answer was right, by the number of the try; None: unread."""
 
 
 class QualificationError(VoterError):
@@ -36,16 +36,19 @@ class ExamStanding:
     """A worker's progress in the qualification."""
 
     attempt: int
+    """The number of the try, from 1."""
     number: int
     """The number of the next question, from 1; beyond the last one while answers wait for an operator."""
     right: int
     """The right answers in this try."""
     asked: int
+    """The questions of a try."""
     last: int | None = None
     """The right answers in the failed try before."""
 
     @property
     def is_waiting(self) -> bool:
+        """Whether answers wait for an operator."""
         return self.number > self.asked
 
 
@@ -73,31 +76,31 @@ class Qualification:
 
     def standing(self, seat: Seat) -> ExamStanding | None:
         """Returns the worker's progress; None once a try is passed or all are used up."""
-        return _standing(_spec(seat.campaign), self._tries(seat))
+        return _standing(_spec(seat.campaign), self._attempts(seat))
 
     def has_passed(self, seat: Seat) -> bool:
         """Returns whether a worker without remaining questions has passed."""
-        right = [answers.count(True) for answers in self._tries(seat).values()]
+        right = [answers.count(True) for answers in self._attempts(seat).values()]
         return max(right, default=0) >= _spec(seat.campaign).passed
 
     def is_waiting(self, seat: Seat) -> bool:
         """Returns whether a worker has to wait until an operator has read an answer."""
-        stands = self.standing(seat) if seat.must_qualify else None
-        return stands is not None and stands.is_waiting
+        standing = self.standing(seat) if seat.must_qualify else None
+        return standing is not None and standing.is_waiting
 
-    def last(self, seat: Seat) -> datetime | None:
+    def last_answer_at(self, seat: Seat) -> datetime | None:
         """Returns the time of the last answer."""
         with self._database.read() as connection:
             return connection.scalar(
                 select(func.max(SEAT_TRY.c.at)).where(SEAT_TRY.c.seat_id == seat.id)
             )
 
-    def _tries(self, seat: Seat) -> dict[int, list[bool | None]]:
+    def _attempts(self, seat: Seat) -> dict[int, list[bool | None]]:
         query = select(SEAT_TRY.c.attempt, SEAT_TRY.c.is_right).where(SEAT_TRY.c.seat_id == seat.id)
         with self._database.read() as connection:
             return grouped(connection.execute(query))
 
-    def question(
+    def question_name(
         self,
         seat: Seat,
         names: Sequence[str],
@@ -105,7 +108,7 @@ class Qualification:
         number: int,
         samples: Sequence[str] = (),
     ) -> str:
-        """Returns the name of a question: first from the source's `names`, then from `samples`.
+        """Returns the name of a try's question: first from the source's `names`, then from `samples`.
 
         Raises QualificationError if a source has too few.
         """
@@ -117,33 +120,41 @@ class Qualification:
                 spec.items,
                 len(names),
             )
+        # Each try goes on in the seat's order where the one before ended.
         if number <= spec.choices:
-            return _drawn(seat, "exam", names, (attempt - 1) * spec.choices + number - 1)
-        place = number - spec.choices
-        return _drawn(seat, "samples", samples, (attempt - 1) * spec.samples + place - 1)
+            place = (attempt - 1) * spec.choices + number - 1
+            return _draw_name(seat, "exam", names, place)
+        sample_number = number - spec.choices
+        place = (attempt - 1) * spec.samples + sample_number - 1
+        return _draw_name(seat, "samples", samples, place)
 
     def answer(
-        self, seat: Seat, stands: ExamStanding, question: str, answer: str, is_right: bool | None
+        self, seat: Seat, standing: ExamStanding, question: str, answer: str, is_right: bool | None
     ) -> None:
         """Stores the answer to a worker's current question; the first one stays.
 
         Raises QualificationError once the seat or its campaign has ended.
         """
-        ends = select(CAMPAIGN_END.c.campaign_id).where(
+        campaign_end = select(CAMPAIGN_END.c.campaign_id).where(
             CAMPAIGN_END.c.campaign_id == seat.campaign.id
         )
-        events = select(SEAT_EVENT.c.kind).where(SEAT_EVENT.c.seat_id == seat.id)
+        # Any event comes after the qualification, or ends the seat.
+        seat_event = select(SEAT_EVENT.c.kind).where(SEAT_EVENT.c.seat_id == seat.id)
         with self._database.write() as connection:
             lock(connection, seat.voter)
-            if connection.scalar(ends) is not None or connection.scalar(events) is not None:
+            has_ended = connection.scalar(campaign_end) is not None
+            has_event = connection.scalar(seat_event) is not None
+            if has_ended or has_event:
                 raise QualificationError("The practice is over. You can't send anything more.")
             values = {
                 "seat_id": seat.id,
-                "attempt": stands.attempt,
-                "number": stands.number,
+                "attempt": standing.attempt,
+                "number": standing.number,
                 "question": question,
+                "answer": answer,
+                "is_right": is_right,
+                "at": now(),
             }
-            values |= {"answer": answer, "is_right": is_right, "at": now()}
             connection.execute(
                 self._database.insert(SEAT_TRY).values(values).on_conflict_do_nothing()
             )
@@ -168,23 +179,24 @@ class Qualification:
         is_of_campaign = (SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id) & (
             SEAT_ENTRY.c.campaign_id == campaign.id
         )
-        marks = select(SEAT_TRY.c.seat_id, SEAT_TRY.c.attempt, SEAT_TRY.c.is_right).where(
-            is_of_campaign
-        )
+        answers = select(SEAT_TRY.c.seat_id, SEAT_TRY.c.attempt, SEAT_TRY.c.is_right)
         unread = select(SEAT_TRY).where(is_of_campaign, SEAT_TRY.c.is_right.is_(None))
         with self._database.read() as connection:
-            marks_of = grouped((row.seat_id, row[1:]) for row in connection.execute(marks))
+            answers_of_seats = grouped(
+                (row.seat_id, (row.attempt, row.is_right))
+                for row in connection.execute(answers.where(is_of_campaign))
+            )
             rows = connection.execute(unread.order_by(SEAT_TRY.c.at)).all()
-        attempts = {}
+        current_attempts: dict[int, int] = {}
         for seat in seats:
-            attempts[seat.id] = None
             if seat.must_qualify:
-                stands = _standing(spec, grouped(marks_of.get(seat.id, ())))
-                attempts[seat.id] = stands.attempt if stands else None
+                standing = _standing(spec, grouped(answers_of_seats.get(seat.id, ())))
+                if standing is not None:
+                    current_attempts[seat.id] = standing.attempt
         return [
             UnreadAnswer(row.seat_id, row.attempt, row.number, row.question, row.answer, row.at)
             for row in rows
-            if attempts.get(row.seat_id) == row.attempt
+            if current_attempts.get(row.seat_id) == row.attempt
         ]
 
     def judge(self, answer: UnreadAnswer, is_right: bool, note: Note) -> bool:
@@ -196,10 +208,11 @@ class Qualification:
             & SEAT_TRY.c.is_right.is_(None)
         )
         with self._database.write() as connection:
-            judged = connection.execute(update(SEAT_TRY).where(is_answer).values(is_right=is_right))
-            if judged.rowcount:
+            result = connection.execute(update(SEAT_TRY).where(is_answer).values(is_right=is_right))
+            is_judged = result.rowcount > 0
+            if is_judged:
                 note(connection)
-        return bool(judged.rowcount)
+        return is_judged
 
     def last_answers(self, campaign: Campaign) -> dict[int, datetime]:
         """Returns the time of each seat's last answer."""
@@ -212,22 +225,25 @@ class Qualification:
             return {row.seat_id: row.at for row in rows}
 
 
-def _standing(spec: QualifySpec, tries: Tries) -> ExamStanding | None:
+def _standing(spec: QualifySpec, attempts: Attempts) -> ExamStanding | None:
+    """Returns the progress of a worker with these answers; None once a try is passed or all are used up."""
     last = None
     for attempt in range(1, spec.tries + 1):
-        answers = tries.get(attempt, ())
+        answers = attempts.get(attempt, ())
         right = answers.count(True)
-        if len(answers) < spec.total:
-            return ExamStanding(attempt, len(answers) + 1, right, spec.total, last)
+        next_number = len(answers) + 1
+        if next_number <= spec.total:
+            return ExamStanding(attempt, next_number, right, spec.total, last)
         if right >= spec.passed:
             return None
-        if right + answers.count(None) >= spec.passed:
-            return ExamStanding(attempt, spec.total + 1, right, spec.total, last)
+        may_pass = right + answers.count(None) >= spec.passed
+        if may_pass:
+            return ExamStanding(attempt, next_number, right, spec.total, last)
         last = right
     return None
 
 
-def _drawn(seat: Seat, purpose: str, names: Sequence[str], place: int) -> str:
+def _draw_name(seat: Seat, purpose: str, names: Sequence[str], place: int) -> str:
     """Returns the name at a place of the seat's own order, which repeats."""
     coin = random.Random(signature(seat.campaign.key, purpose, seat.id))
     order = coin.sample(list(names), len(names))

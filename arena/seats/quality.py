@@ -11,20 +11,22 @@ from arena.seats.spec import ChecksSpec
 
 
 def is_overlap(campaign: str, share: float, member: Hashable) -> bool:
-    """Returns whether a tuple is judged several times: always the same tuples, in any order of draws."""
+    """Returns whether several workers judge a tuple. It's the same `share` of tuples in any order of draws."""
     return lot(campaign, member) < share * 2**64
 
 
 def lot(draw: str, member: Hashable) -> int:
-    """Returns the number of a member, below 2**64, in the draw of this name."""
+    """Returns a pseudorandom number below 2**64, always the same for a member in the draw of this name."""
     return int.from_bytes(hashlib.sha256(f"{draw}\n{member}".encode()).digest()[:8])
 
 
 class RestAgreement(NamedTuple):
-    """The number of others' answers to a worker's tuples that agree, and of all."""
+    """Others' answers to a worker's tuples."""
 
     agreed: int = 0
+    """The number of those that agree with the worker's."""
     others: int = 0
+    """The number of all."""
 
 
 def agreement_with_rest(
@@ -32,29 +34,36 @@ def agreement_with_rest(
 ) -> dict[int, RestAgreement]:
     """Returns the agreement of others with each worker; `answers` are (worker, answer) by tuple."""
     agreement: dict[int, RestAgreement] = {}
-    for judged in answers.values():
-        for place, (worker, answer) in enumerate(judged):
-            others = [answer for other, (_, answer) in enumerate(judged) if other != place]
+    for tuple_answers in answers.values():
+        counts = Counter(answer for _, answer in tuple_answers)
+        for worker, answer in tuple_answers:
             before = agreement.get(worker, RestAgreement())
+            # Without the worker's own answer.
             agreement[worker] = RestAgreement(
-                agreed=before.agreed + others.count(answer), others=before.others + len(others)
+                agreed=before.agreed + counts[answer] - 1,
+                others=before.others + len(tuple_answers) - 1,
             )
     return agreement
 
 
 def pairwise_agreement(answers: Iterable[Sequence[tuple[int, str]]]) -> float | None:
-    """Returns the share of pairs of answers to one tuple that agree; None if no tuple was judged twice."""
-    same = pairs = 0
-    for judged in answers:
-        counts = Counter(answer for _, answer in judged)
-        pairs += counts.total() * (counts.total() - 1) // 2
-        same += sum(count * (count - 1) // 2 for count in counts.values())
-    return same / pairs if pairs else None
+    """Returns the share of pairs of answers to one tuple that agree; None if no tuple was judged twice.
+
+    `answers` are the (worker, answer) of each tuple.
+    """
+    agreeing_pairs = 0
+    pairs = 0
+    for tuple_answers in answers:
+        counts = Counter(answer for _, answer in tuple_answers)
+        pairs += math.comb(len(tuple_answers), 2)
+        agreeing_pairs += sum(math.comb(count, 2) for count in counts.values())
+    return agreeing_pairs / pairs if pairs else None
 
 
-def wanted_checks(spec: ChecksSpec, votes: int, there_are: int) -> int:
-    """Returns the number of checks for a seat with this quota, outside of it: at least one if there are any."""
-    return min(there_are, max(1, math.ceil(spec.share * votes)))
+def wanted_checks(spec: ChecksSpec, votes: int, available: int) -> int:
+    """Returns the number of checks for a seat with this quota, outside of it: at least one if any are available."""
+    share = math.ceil(spec.share * votes)
+    return min(available, max(1, share))
 
 
 def is_check_due(votes_left: int, checks_left: int, coin: random.Random) -> bool:

@@ -25,9 +25,10 @@ from arena.seats.worker_names import is_erased
 from arena.types import Confirmation
 
 SeatEvent = Literal["qualified", "failed", "done", "full", "withdrew"]
-"""qualified, failed: the qualification's result; done: all work given; full: the campaign ended before; withdrew:
-consent was withdrawn."""
+"""qualified, failed: the qualification's result; done: all work given; full: the campaign ended, or had no more work,
+before that; withdrew: consent was withdrawn."""
 ENDS: tuple[SeatEvent, ...] = ("failed", "done", "full", "withdrew")
+"""The events that end a seat."""
 _TOKEN = re.compile(r"([1-9][0-9]{0,8})\.([0-9a-f]{32})", re.ASCII)
 
 
@@ -39,8 +40,11 @@ class Seat:
     campaign: Campaign
     voter: int
     person: str
+    """The platform's id of the worker."""
     session: str
+    """The platform's id of this sitting."""
     reply_to: str
+    """The address to which a worker of MTurk hands in."""
     code: str
     """The code shown at the end if the platform has none of its own."""
     arrived_at: datetime
@@ -51,11 +55,14 @@ class Seat:
 
     @property
     def token(self) -> str:
+        """The seat's part of its address."""
         return f"{self.id}.{signature(self.campaign.key, 'seat', self.id)}"
 
     @property
     def must_qualify(self) -> bool:
-        return self.campaign.spec.qualify is not None and not self.is_qualified and self.end is None
+        if self.campaign.spec.qualify is None or self.end is not None:
+            return False
+        return not self.is_qualified
 
     @property
     def end_code(self) -> str:
@@ -81,12 +88,12 @@ class SeatStore:
         if match is None or not is_signed(campaign.key, match[2], "seat", int(match[1])):
             return None
         with self._database.read() as connection:
-            return self._one(connection, campaign, SEAT.c.id == int(match[1]))
+            return self._find_seat(connection, campaign, SEAT.c.id == int(match[1]))
 
-    def of(self, campaign: Campaign, arrival: Arrival) -> Seat | None:
-        """Returns the existing seat of a person, if any."""
+    def find_by_person(self, campaign: Campaign, arrival: Arrival) -> Seat | None:
+        """Returns the seat of the person who arrives, if any."""
         with self._database.read() as connection:
-            return self._one(connection, campaign, SEAT_ENTRY.c.person == arrival.person)
+            return self._find_seat(connection, campaign, SEAT_ENTRY.c.person == arrival.person)
 
     def enter(self, campaign: Campaign, arrival: Arrival, network: str | None) -> Seat:
         """Returns the person's seat: a new one, or the existing one with the new session if it has not ended.
@@ -96,22 +103,22 @@ class SeatStore:
         with self._database.write() as connection:
             voter = self._voter(connection, campaign.spec.platform.kind, arrival.person)
             lock(connection, voter)
-            known = self._one(connection, campaign, SEAT_ENTRY.c.person == arrival.person)
-            if known is None:
-                return self._take(connection, campaign, arrival, voter, network)
-            if known.session != arrival.session:
-                if known.end is not None:
+            seat = self._find_seat(connection, campaign, SEAT_ENTRY.c.person == arrival.person)
+            if seat is None:
+                return self._make_seat(connection, campaign, arrival, voter, network)
+            if seat.session != arrival.session:
+                if seat.end is not None:
                     raise CampaignLinkError(
                         "You've already done this campaign, and each person can do it only "
                         "once. Please return this one."
                     )
-                sitting = {"session": arrival.session, "reply_to": arrival.reply_to}
+                session = {"session": arrival.session, "reply_to": arrival.reply_to}
                 connection.execute(
-                    update(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == known.id).values(sitting)
+                    update(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat.id).values(session)
                 )
-            return _seats(connection, campaign, SEAT.c.id == known.id)[0]
+            return _load_seats(connection, campaign, SEAT.c.id == seat.id)[0]
 
-    def _take(
+    def _make_seat(
         self,
         connection: Connection,
         campaign: Campaign,
@@ -119,17 +126,18 @@ class SeatStore:
         voter: int,
         network: str | None,
     ) -> Seat:
+        """Stores a new seat. Raises CampaignLinkError."""
         check_open(campaign)
         most = campaign.spec.platform.most_of_network
-        taken = 0
         if network and most is not None:
             taken = self._days.count_one(connection, network, "seats", campaign=str(campaign.id))
-        if most is not None and taken > most:
-            raise CampaignLinkError(
-                "Your network has opened {} links to this campaign today, which is the "
-                "limit. Continue with a link you opened before, or come back tomorrow.",
-                most,
-            )
+            if taken > most:
+                raise CampaignLinkError(
+                    "Your network has opened {} links to this campaign today, which is the "
+                    "limit. Continue with a link you opened before, or come back tomorrow.",
+                    most,
+                )
+        # One after the other with new lists of participants, which confirm seats.
         take_turn(connection, PARTICIPANT)
         values = {
             "campaign": campaign.name,
@@ -137,39 +145,35 @@ class SeatStore:
             "code": secrets.token_hex(5).upper(),
             "confirmation": _first_confirmation(connection, campaign, arrival.person),
         }
-        seat = connection.execute(insert(SEAT).values(values).returning(SEAT.c.id)).scalar_one()
+        seat_id = connection.execute(insert(SEAT).values(values).returning(SEAT.c.id)).scalar_one()
         entry = {
-            "seat_id": seat,
+            "seat_id": seat_id,
             "campaign_id": campaign.id,
             "person": arrival.person,
+            "session": arrival.session,
+            "reply_to": arrival.reply_to,
             "arrived_at": now(),
         }
-        entry |= {"session": arrival.session, "reply_to": arrival.reply_to}
         connection.execute(insert(SEAT_ENTRY).values(entry))
-        return _seats(connection, campaign, SEAT.c.id == seat)[0]
+        return _load_seats(connection, campaign, SEAT.c.id == seat_id)[0]
 
     def _voter(self, connection: Connection, platform: str, person: str) -> int:
-        """Returns the voter of a platform's worker, in every campaign, even after a restore; no cookie has such a
-        hash.
-        """
+        """Returns the voter of a platform's worker, who is the same in every campaign."""
+        # The seats know the voter even after a restore, which brings another key.
         seats = select(SEAT.c.voter_id, CAMPAIGN.c.spec).where(SEAT_ENTRY.c.person == person)
         joined = seats.join(SEAT_ENTRY, SEAT_ENTRY.c.seat_id == SEAT.c.id).join(CAMPAIGN)
         for row in connection.execute(joined.order_by(SEAT.c.id)):
             if json.loads(row.spec)["platform"]["kind"] == platform:
                 return row.voter_id
+        # No cookie has such a hash.
         name = f"worker:{signature(self._key, platform, person)}"
-        fresh = (
-            self._database.insert(VOTER)
-            .values(cookie_hash=name, since=now())
-            .on_conflict_do_nothing()
-        )
-        connection.execute(fresh)
-        return connection.execute(
-            select(VOTER.c.id).where(VOTER.c.cookie_hash == name)
-        ).scalar_one()
+        insert_voter = self._database.insert(VOTER).values(cookie_hash=name, since=now())
+        connection.execute(insert_voter.on_conflict_do_nothing())
+        query = select(VOTER.c.id).where(VOTER.c.cookie_hash == name)
+        return connection.execute(query).scalar_one()
 
-    def note(self, seat: Seat, kind: SeatEvent) -> Seat:
-        """Adds an event to a seat, once; a seat that has ended doesn't change.
+    def add_event(self, seat: Seat, kind: SeatEvent) -> Seat:
+        """Adds an event to a seat, once, and returns the seat; a seat that has ended doesn't change.
 
         After consent is withdrawn, the seat's work counts nowhere.
         """
@@ -187,12 +191,12 @@ class SeatStore:
                     update_seat = update(SEAT).where(SEAT.c.id == seat.id)
                     connection.execute(update_seat.values(confirmation="rejected"))
                     bump_counter(connection, CONFIRMATIONS)
-            return _seats(connection, seat.campaign, SEAT.c.id == seat.id)[0]
+            return _load_seats(connection, seat.campaign, SEAT.c.id == seat.id)[0]
 
     def all(self, campaign: Campaign) -> list[Seat]:
         """Returns a campaign's seats in order of arrival."""
         with self._database.read() as connection:
-            return _seats(connection, campaign)
+            return _load_seats(connection, campaign)
 
     def participants(self, campaign: Campaign) -> dict[str, str]:
         """Returns the platform's own list of participants, with the status of each."""
@@ -207,11 +211,11 @@ class SeatStore:
         campaign: Campaign,
         listed: dict[str, str],
         note: Note | None = None,
-        taken_back: Note | None = None,
+        loss_note: Note | None = None,
     ) -> None:
         """Replaces the platform's list, which confirms and rejects seats.
 
-        `taken_back` stores more if confirmed seats lose their confirmation.
+        `listed`: the statuses by person; `loss_note`: stores more if confirmed seats lose their confirmation.
         """
         with self._database.write() as connection:
             take_turn(connection, PARTICIPANT)
@@ -223,42 +227,49 @@ class SeatStore:
             if rows:
                 connection.execute(insert(PARTICIPANT), rows)
             is_loss = False
-            for seat in _seats(connection, campaign):
-                confirmation = _confirmation(seat, listed)
+            for seat in _load_seats(connection, campaign):
+                confirmation = _confirmation_by_list(seat, listed)
                 if confirmation != seat.confirmation:
                     changed = update(SEAT).where(SEAT.c.id == seat.id)
                     connection.execute(changed.values(confirmation=confirmation))
-                    is_loss |= seat.confirmation == "confirmed"
+                    if seat.confirmation == "confirmed":
+                        is_loss = True
             bump_counter(connection, CONFIRMATIONS)
-            if taken_back and is_loss:
-                taken_back(connection)
+            if loss_note and is_loss:
+                loss_note(connection)
             if note:
                 note(connection)
 
     @staticmethod
-    def _one(connection: Connection, campaign: Campaign, where: ColumnElement[bool]) -> Seat | None:
-        return next(iter(_seats(connection, campaign, where)), None)
+    def _find_seat(
+        connection: Connection, campaign: Campaign, where: ColumnElement[bool]
+    ) -> Seat | None:
+        seats = _load_seats(connection, campaign, where)
+        return seats[0] if seats else None
 
 
-def _confirmation(seat: Seat, listed: Mapping[str, str]) -> Confirmation:
+def _confirmation_by_list(seat: Seat, listed: Mapping[str, str]) -> Confirmation:
     """Returns a seat's confirmation by a platform's list; unchanged if its worker was forgotten."""
     if seat.end == "withdrew":
         return "rejected"
     if is_erased(seat.person):
         return seat.confirmation
     platform = seat.campaign.spec.platform.kind
-    return confirmation_of(seat.person, seat.confirmation, seat.end is not None, platform, listed)
+    has_ended = seat.end is not None
+    return confirmation_of(seat.person, seat.confirmation, has_ended, platform, listed)
 
 
 def _first_confirmation(connection: Connection, campaign: Campaign, person: str) -> Confirmation:
-    """Returns the confirmation of an arriving worker; a missing row in an existing list means nothing yet."""
+    """Returns the confirmation of an arriving worker."""
     platform = campaign.spec.platform
     is_participant = (PARTICIPANT.c.campaign_id == campaign.id) & (PARTICIPANT.c.person == person)
     status = connection.scalar(select(PARTICIPANT.c.status).where(is_participant))
     known: Confirmation = "pending" if platform.must_confirm else "confirmed"
+    # A list that was uploaded before the arrival doesn't have the worker yet.
     if status is None:
         return known
-    return confirmation_of(person, known, False, platform.kind, {person: status})
+    has_ended = False
+    return confirmation_of(person, known, has_ended, platform.kind, {person: status})
 
 
 def check_open(campaign: Campaign) -> None:
@@ -269,9 +280,10 @@ def check_open(campaign: Campaign) -> None:
         )
 
 
-def _seats(
+def _load_seats(
     connection: Connection, campaign: Campaign, where: ColumnElement[bool] | None = None
 ) -> list[Seat]:
+    """Returns a campaign's seats, or those of them with a condition, in order of arrival."""
     wanted = SEAT_ENTRY.c.campaign_id == campaign.id
     if where is not None:
         wanted &= where
@@ -285,6 +297,7 @@ def _seats(
 
 
 def _seat(row: Row, campaign: Campaign, events: dict[str, datetime]) -> Seat:
+    # At most one: after it, `add_event` adds none.
     end: SeatEvent | None = next((kind for kind in ENDS if kind in events), None)
     return Seat(
         id=row.id,

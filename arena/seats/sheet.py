@@ -44,6 +44,13 @@ class SeatWork(NamedTuple):
     """Answers, including those to checks, that came faster than anybody reads."""
 
 
+class _ReasonedProposal(NamedTuple):
+    """A proposal and its reason."""
+
+    proposal: Proposal
+    why: str
+
+
 class SheetRow(NamedTuple):
     """A row of the sheet; its fields are the file's columns."""
 
@@ -70,12 +77,16 @@ class SheetRow(NamedTuple):
     why: str
 
 
-def state_of(seat: Seat, last: datetime | None, at: datetime) -> SeatState:
-    """Returns the state of a seat; an *abandoned* one had no answer for the seat's minutes, but may still come back."""
+def seat_state(seat: Seat, last: datetime | None, at: datetime) -> SeatState:
+    """Returns the state of a seat at a time; `last`: the time of its last answer.
+
+    An *abandoned* one had no answer for the seat's minutes, but may still come back.
+    """
     if seat.end is not None:
         return seat.end if seat.end != "qualified" else "working"
-    idle = at - max(filter(None, (seat.arrived_at, last)))
-    return "abandoned" if idle > timedelta(minutes=seat.campaign.spec.seat.minutes) else "working"
+    active_at = seat.arrived_at if last is None else max(seat.arrived_at, last)
+    limit = timedelta(minutes=seat.campaign.spec.seat.minutes)
+    return "abandoned" if at - active_at > limit else "working"
 
 
 def pay_sheet(rows: Iterable[SheetRow]) -> Sheet:
@@ -90,11 +101,12 @@ def pay_rows(
     at: datetime,
 ) -> list[SheetRow]:
     """Returns the rows of a campaign's sheet; `listed`: the status of each person in the platform's list, if any."""
-    rows = [_row(seat, work.get(seat.id, SeatWork()), listed, at) for seat in seats]
+    rows = [_seat_row(seat, work.get(seat.id, SeatWork()), listed, at) for seat in seats]
     came = {seat.person for seat in seats}
-    return rows + [
-        _absent(campaign.spec, person, listed[person]) for person in listed if person not in came
-    ]
+    for person, status in listed.items():
+        if person not in came:
+            rows.append(_absent_row(campaign.spec, person, status))
+    return rows
 
 
 def _in_list(person: str, listed: Mapping[str, str]) -> Literal["yes", "no", "not uploaded"]:
@@ -103,9 +115,9 @@ def _in_list(person: str, listed: Mapping[str, str]) -> Literal["yes", "no", "no
     return "yes" if person in listed else "no"
 
 
-def _row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) -> SheetRow:
+def _seat_row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) -> SheetRow:
     spec = seat.campaign.spec
-    state = state_of(seat, work.last, at)
+    state = seat_state(seat, work.last, at)
     status = listed.get(seat.person, "")
     proposal, why = _proposal(seat, state, work, listed)
     end = seat.ended_at or work.last
@@ -139,25 +151,28 @@ def _row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) ->
 
 def _proposal(
     seat: Seat, state: SeatState, work: SeatWork, listed: Mapping[str, str]
-) -> tuple[Proposal, str]:
+) -> _ReasonedProposal:
     if listed and seat.person not in listed:
-        return (
-            "unknown to the platform: don't pay",
-            "not on the platform's list",
-        )
+        return _ReasonedProposal("unknown to the platform: don't pay", "not on the platform's list")
     spec = seat.campaign.spec
     status = listed.get(seat.person, "")
     if plain_status(status) in GIVEN_BACK:
-        return "none", f"{status.lower()} at the platform"
+        return _ReasonedProposal("none", f"{status.lower()} at the platform")
     if state in ("working", "abandoned", "withdrew"):
-        return _unfinished(seat, state, work, status)
+        return _unfinished_proposal(seat, state, work, status)
     if spec.platform.must_confirm and not listed:
-        return "look", "upload the platform's list first: it says whom the platform pays"
+        return _ReasonedProposal(
+            "look", "upload the platform's list first: it says whom the platform pays"
+        )
     if state == "failed":
-        reason = "didn't pass the qualification, which is no reason to reject"
-        return _AFTER_FAILURE.get(spec.platform.kind, "approve"), reason
-    reasons = _doubts(spec, seat, work)
-    return ("look", "; ".join(reasons)) if reasons else ("approve", _given(seat, work))
+        proposal = _AFTER_FAILURE.get(spec.platform.kind, "approve")
+        return _ReasonedProposal(
+            proposal, "didn't pass the qualification, which is no reason to reject"
+        )
+    doubts = _doubts(spec, seat, work)
+    if doubts:
+        return _ReasonedProposal("look", "; ".join(doubts))
+    return _ReasonedProposal("approve", _work_in_words(seat, work))
 
 
 def _doubts(spec: CampaignSpec, seat: Seat, work: SeatWork) -> list[str]:
@@ -166,36 +181,41 @@ def _doubts(spec: CampaignSpec, seat: Seat, work: SeatWork) -> list[str]:
     # A short seat has only one check.
     if work.failed_checks and work.failed_checks >= min(spec.checks.fail, work.checks):
         reasons.append(f"failed {work.failed_checks} of {work.checks} checks")
-    if work.skipped_checks >= (spec.checks.fail if work.checks else 1):
+    suspicious_skips = spec.checks.fail if work.checks else 1
+    if work.skipped_checks >= suspicious_skips:
         reasons.append(f"skipped {plural(work.skipped_checks, 'check')}")
     if not work.votes:
-        reasons.append(_given(seat, work))
+        reasons.append(_work_in_words(seat, work))
     if 2 * work.hasty > work.votes + work.checks:
         reasons.append(f"gave {plural(work.hasty, 'answer')} faster than anyone can read")
     return [*reasons, *work.flags]
 
 
-def _unfinished(seat: Seat, state: SeatState, work: SeatWork, status: str) -> tuple[Proposal, str]:
-    work_in_words = _given(seat, work)
+def _unfinished_proposal(
+    seat: Seat, state: SeatState, work: SeatWork, status: str
+) -> _ReasonedProposal:
+    """Returns the proposal for a worker who isn't done. `status`: the platform's."""
+    work_in_words = _work_in_words(seat, work)
     if state == "withdrew":
-        return "ask to return", "withdrew consent"
+        return _ReasonedProposal("ask to return", "withdrew consent")
     if status and plain_status(status) not in AT_WORK:
-        return "look", f"{work_in_words}, but handed in"
-    return (
-        ("wait", f"{work_in_words} so far")
-        if state == "working"
-        else ("ask to return", f"{work_in_words} and stopped")
-    )
+        return _ReasonedProposal("look", f"{work_in_words}, but handed in")
+    if state == "working":
+        return _ReasonedProposal("wait", f"{work_in_words} so far")
+    return _ReasonedProposal("ask to return", f"{work_in_words} and stopped")
 
 
-def _given(seat: Seat, work: SeatWork) -> str:
+def _work_in_words(seat: Seat, work: SeatWork) -> str:
     return f"gave {work.votes} of {seat.campaign.spec.seat.votes} votes"
 
 
-def _absent(spec: CampaignSpec, person: str, status: str) -> SheetRow:
+def _absent_row(spec: CampaignSpec, person: str, status: str) -> SheetRow:
     """Returns the row of a listed worker without a seat, who may have handed in somebody else's code."""
-    gone = plain_status(status) in GIVEN_BACK | AT_WORK
-    proposal: Proposal = "none" if gone else "ask to return"
+    has_handed_in = plain_status(status) not in GIVEN_BACK | AT_WORK
+    if has_handed_in:
+        proposal = _ReasonedProposal("ask to return", "never opened a link to this campaign")
+    else:
+        proposal = _ReasonedProposal("none", f"{status.lower()} at the platform")
     return SheetRow(
         person=person,
         session="",
@@ -215,6 +235,6 @@ def _absent(spec: CampaignSpec, person: str, status: str) -> SheetRow:
         answers_of_others=0,
         flags="",
         code="",
-        proposal=proposal,
-        why=f"{status.lower()} at the platform" if gone else "never opened a link to this campaign",
+        proposal=proposal.proposal,
+        why=proposal.why,
     )

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -10,7 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from arena.validation import must_be, number, one_line, whole
 
 MOST_BYTES = 1_000_000
+"""The most bytes of a campaign's file."""
 NETWORK_SEATS = 10
+"""The most seats of a network in a day, unless a spec says otherwise."""
 PlatformKind = Literal["plain", "login", "prolific", "mturk"]
 """plain: a link for each worker; login: one link for all who log in here; others: a link that the platform
 completes."""
@@ -26,12 +28,13 @@ class SpecPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-def worded(expected: str, most: int = 200) -> Any:
-    """Returns the rule for a text that is not blank, for `Annotated`."""
-    return must_be(
-        f"{expected}, 1 to {most} characters long",
-        lambda text: 0 < len(text.strip()) <= most and "\0" not in text,
-    )
+def text_rule(expected: str, most: int = 200) -> Any:
+    """Returns the rule for a text that is not blank, for `Annotated`. `expected`: the text in words."""
+
+    def is_valid(text: str) -> bool:
+        return 0 < len(text.strip()) <= most and "\0" not in text
+
+    return must_be(f"{expected}, 1 to {most} characters long", is_valid)
 
 
 Share = Annotated[float, Field(strict=False), number(0, 1)]
@@ -61,8 +64,9 @@ class QualifySpec(SpecPart):
     """The qualification: questions with a known answer, sample tasks, or both, before the work."""
 
     items: str = ""
-    """The source of check items for `asked` questions; empty: no questions."""
+    """The source of check items for the questions; empty: no questions."""
     asked: Annotated[int, whole(1, 50)] = 6
+    """The number of questions, if there is a source."""
     samples: Annotated[int, whole(0, 20)] = 0
     """The number of a project's sample tasks after the questions."""
     passed: Annotated[int, Field(alias="pass"), whole(1, 70)] = 5
@@ -71,10 +75,12 @@ class QualifySpec(SpecPart):
 
     @property
     def choices(self) -> int:
+        """The number of questions with a known answer."""
         return self.asked if self.items else 0
 
     @property
     def total(self) -> int:
+        """The number of questions and samples in a try."""
         return self.choices + self.samples
 
 
@@ -98,6 +104,7 @@ class PlatformSpec(SpecPart):
     done: str = ""
     failed: str = ""
     full: str = ""
+    """`done`, `failed`, `full`: the completion codes, by the end of a worker's seat."""
     confirm_hours: Annotated[int, whole(1, 24 * 90)] = 24
     """The hours from the arrival that an unconfirmed worker holds places."""
     network_seats: Annotated[int, whole(1, 100_000)] | None = None
@@ -120,7 +127,7 @@ class CampaignSpec(SpecPart):
     """The settings of every campaign; a task's own spec adds its items and its stop."""
 
     name: Name
-    instructions: Annotated[str, worded("the text that workers read", 5000)] = (
+    instructions: Annotated[str, text_rule("the text that workers read", 5000)] = (
         "Choose the better answer to each question."
     )
     seat: SeatSpec
@@ -142,16 +149,16 @@ class CampaignSpec(SpecPart):
 
     def mistake(self) -> str:
         """Returns the contradiction between two settings; empty if there is none."""
-        mistake = self._mistake_of(self.qualify) if self.qualify else ""
-        if mistake:
-            return mistake
+        qualify_mistake = self._qualify_mistake(self.qualify) if self.qualify else ""
+        if qualify_mistake:
+            return qualify_mistake
         if self.platform.kind == "prolific":
             for name in ("study", "done", "failed", "full"):
                 if not getattr(self.platform, name):
                     return f"platform.{name} is missing. Copy it from the study's page on Prolific."
         return ""
 
-    def _mistake_of(self, qualify: QualifySpec) -> str:
+    def _qualify_mistake(self, qualify: QualifySpec) -> str:
         if not qualify.total:
             return "qualify has no questions. Set qualify.items to a source of check items."
         if qualify.samples > self.sample_count:
@@ -164,8 +171,10 @@ class CampaignSpec(SpecPart):
 AnySpec = TypeVar("AnySpec", bound=CampaignSpec)
 
 
-def read_spec(kind: type[AnySpec], content: bytes | Mapping[str, Any], **more: Any) -> AnySpec:
-    """Returns a spec from a TOML file's bytes or a form's values, and `more` values. Raises CampaignError."""
+def read_spec(
+    kind: type[AnySpec], content: bytes | Mapping[str, Any], **more_values: Any
+) -> AnySpec:
+    """Returns a spec from a TOML file's bytes or a form's values, and more values. Raises CampaignError."""
     if isinstance(content, bytes):
         if len(content) > MOST_BYTES:
             raise CampaignError(
@@ -177,21 +186,22 @@ def read_spec(kind: type[AnySpec], content: bytes | Mapping[str, Any], **more: A
             raise CampaignError(
                 f"The file isn't valid TOML in UTF-8: {str(error)[:200]}. Correct it."
             ) from None
-    return _checked(lambda: kind.model_validate({**content, **more}))
+    return _validated(kind, {**content, **more_values})
 
 
 def stored_spec(kind: type[AnySpec], text: str) -> AnySpec:
     """Returns a stored spec. Raises CampaignError."""
-    return _checked(lambda: kind.model_validate(json.loads(text)))
+    return _validated(kind, json.loads(text))
 
 
 def spec_text(spec: CampaignSpec) -> str:
+    """Returns a spec as JSON, for `stored_spec`."""
     return spec.model_dump_json(by_alias=True)
 
 
-def _checked(read: Callable[[], AnySpec]) -> AnySpec:
+def _validated(kind: type[AnySpec], values: Mapping[str, Any]) -> AnySpec:
     try:
-        spec = read()
+        spec = kind.model_validate(values)
     except ValidationError as error:
         raise CampaignError(one_line(error)) from None
     if mistake := spec.mistake():

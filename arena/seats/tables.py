@@ -45,7 +45,7 @@ SEAT_EVENT = Table(
     Column("kind", Text, primary_key=True),
     Column("at", Moment, nullable=False),
 )
-"""Events of a seat, each once: see `seats.SeatEvent`."""
+"""Events of a seat, each kind once: see `seats.SeatEvent`."""
 SEAT_TRY = Table(
     "seat_try",
     METADATA,

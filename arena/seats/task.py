@@ -13,7 +13,7 @@ from arena.locale import named
 from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 
-ENOUGH = 30
+FEWEST_TIMED = 30
 """The fewest answers for a median time."""
 FRESH_SECONDS = 60.0
 """Seconds until a time is measured again."""
@@ -29,13 +29,15 @@ class Piece:
     name: str
     """The part of the token that stays when an answer is taken back."""
     phase: Literal["open", "voted"]
-    said: str = ""
+    message: str = ""
+    """A sentence for the worker about the piece's state."""
     answer: str = ""
+    """The answer given, which can be taken back for `undo_seconds`."""
     undo_seconds: int = 0
 
 
 class SeatProgress(NamedTuple):
-    """A seat's progress: votes, or other pieces of work, and separately checks."""
+    """A seat's progress: votes (or other pieces of work) and, counted apart, checks."""
 
     votes: int = 0
     checks: int = 0
@@ -71,11 +73,11 @@ class ExamQuestion(Protocol):
     def dock(
         self, action: str, number: str, note: str, problem: str, typed: Mapping[str, str]
     ) -> str:
-        """Returns the form, which also sends `number`; `note` is shown above it."""
+        """Returns the HTML of the form, which also sends `number` to `action`; `note` is shown above it."""
         ...
 
     def result(self, action: str, answer: ExamAnswer) -> str:
-        """Returns the feedback on an answer, and the way on."""
+        """Returns the HTML of the feedback on an answer, with a button for the next question."""
         ...
 
 
@@ -94,6 +96,7 @@ class SeatTask(Protocol):
     def progress(self, seat: Seat) -> SeatProgress: ...
 
     def checks_wanted(self, seat: Seat) -> int:
+        """Returns the number of checks that a seat gets."""
         return 0
 
     def whole_seconds(self, campaign: Campaign) -> float | None:
@@ -117,15 +120,19 @@ class SeatTask(Protocol):
     def dock(
         self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:
-        """Returns the form under a piece, which is sent to `action`; its buttons are the possible answers.
+        """Returns the HTML of the form under a piece, which is sent to `action`; its buttons are the possible answers.
 
         `typed`: the fields of a refused form, which are not lost.
         """
         ...
 
-    def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None: ...
+    def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
+        """Stores the answer in a form."""
+        ...
 
-    def undo(self, seat: Seat, token: str) -> None: ...
+    def undo(self, seat: Seat, token: str) -> None:
+        """Takes an answer back."""
+        ...
 
     def finish(self, seat: Seat, token: str) -> None:
         """Makes an answer final, so that the next piece may be drawn."""
@@ -134,7 +141,7 @@ class SeatTask(Protocol):
     def skip(self, seat: Seat, token: str, reason: Any) -> None: ...
 
     def exam_names(self, source: str) -> Sequence[str]:
-        """Returns the names of a source's questions, in a stable order."""
+        """Returns the names of the qualification's questions from a source of check items, in a stable order."""
         return ()
 
     def sample_names(self, seat: Seat) -> Sequence[str]:
@@ -142,6 +149,7 @@ class SeatTask(Protocol):
         return ()
 
     def exam_question(self, seat: Seat, name: str) -> ExamQuestion | None:
+        """Returns the question of this name; None if it was removed."""
         return None
 
 

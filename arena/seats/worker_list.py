@@ -10,25 +10,25 @@ from arena.io.tables import read_lines, temporary_file
 from arena.seats.worker_names import listed_name
 from arena.types import grouped
 
-_COLUMNS = (
+_NAME_COLUMNS = (
     *("worker", "workers", "workerid", "workerids", "workername", "workernames"),
     *("participant", "participants", "participantid", "participantids", "participantname"),
     *("annotator", "annotators", "annotatorid", "person", "persons", "people"),
     *("name", "names", "fullname", "username", "id", "ids"),
 )
-"""The names of a column of workers, without case and signs; the first one here counts."""
-_SIGNS = ("\t", ";", ",")
+"""The names of a column of workers, without case and signs. If a table has several, the first one here counts."""
+_SEPARATORS = ("\t", ";", ",")
 _TEXT_TABLES = (".csv", ".tsv")
 _OTHER_TABLES = (".xlsx", ".parquet", ".json", ".jsonl", ".ndjson")
-_MOST_NAMED = 5
-"""The most names that an error lists."""
+_MOST_LISTED = 5
+"""The most names, and the most rows of each, that an error lists."""
 
 
 class _WorkerRow(FileRow):
     """A row of a table of workers."""
 
     worker: Annotated[
-        str, Heading(_COLUMNS, "a column 'worker'", "Write 'worker' above the names.")
+        str, Heading(_NAME_COLUMNS, "a column 'worker'", "Write 'worker' above the names.")
     ]
 
 
@@ -39,82 +39,99 @@ class ListedWorker(NamedTuple):
     name: str
 
 
+class _Line(NamedTuple):
+    """A line of a list that isn't empty, and its row in the list."""
+
+    row: int
+    text: str
+
+
 def read_workers(path: Path) -> list[ListedWorker]:
     """Returns the workers in a file: lines of text, or a table. Raises RowsError."""
     suffix = path.suffix.lower()
     if suffix in _OTHER_TABLES:
-        return _each_once(_of_table(path))
-    return listed_workers(read_lines(path), is_table=suffix in _TEXT_TABLES)
+        return _check_names(_table_workers(path))
+    return parse_workers(read_lines(path), is_table=suffix in _TEXT_TABLES)
 
 
-def listed_workers(lines: Sequence[str], is_table: bool = False) -> list[ListedWorker]:
+def parse_workers(lines: Sequence[str], is_table: bool = False) -> list[ListedWorker]:
     """Returns the workers on lines; the first line may be a header, also of CSV or TSV with more columns.
 
     Empty lines are ignored. `is_table`: a first line of several cells is a header, even of unknown columns. Raises
     RowsError.
     """
-    rows = [row for row, line in enumerate(lines, 1) if line.strip()]
-    header = lines[rows[0] - 1] if rows else ""
-    signs = [sign for sign in _SIGNS if sign in header]
-    known = [sign for sign in signs if _has_column(header.split(sign))]
-    if known or (is_table and signs and not _is_quoted(header)):
-        filled = [lines[row - 1] for row in rows]
-        suffix = ".tsv" if "\t" in (known or signs) else ".csv"
-        return _each_once(_of_text_table(filled, rows, suffix))
-    names = rows[1:] if _has_column([header]) else rows
-    return _each_once(ListedWorker(row, _unquoted(lines[row - 1])) for row in names)
+    filled = [_Line(row, line) for row, line in enumerate(lines, 1) if line.strip()]
+    header = filled[0].text if filled else ""
+    separators = [separator for separator in _SEPARATORS if separator in header]
+    # Separators that make the header one of known columns.
+    fitting = [separator for separator in separators if _has_column(header.split(separator))]
+    is_unknown_table = is_table and bool(separators) and not _is_quoted(header)
+    if fitting or is_unknown_table:
+        likely = fitting or separators
+        suffix = ".tsv" if "\t" in likely else ".csv"
+        return _check_names(_text_table_workers(filled, suffix))
+    if _has_column([header]):
+        filled = filled[1:]
+    return _check_names(ListedWorker(line.row, _unquoted(line.text)) for line in filled)
 
 
 def _has_column(cells: Iterable[str]) -> bool:
     """Returns whether a cell is the head of a column of workers; a name in another script is no header."""
-    return (
-        column_named(dict.fromkeys(cell for cell in cells if cell.isascii()), _COLUMNS) is not None
-    )
+    heads = dict.fromkeys(cell for cell in cells if cell.isascii())
+    return column_named(heads, _NAME_COLUMNS) is not None
 
 
 def _is_quoted(line: str) -> bool:
+    """Returns whether a line is a single cell in CSV's quotes."""
     cell = line.strip()
-    return len(cell) > 1 and cell[0] == cell[-1] == '"' and '"' not in cell[1:-1].replace('""', "")
+    if len(cell) < 2 or cell[0] != '"' or cell[-1] != '"':
+        return False
+    # Quotes within a cell are doubled.
+    return '"' not in cell[1:-1].replace('""', "")
 
 
 def _unquoted(line: str) -> str:
     """Returns a line without CSV's quotes around a cell."""
-    return line.strip()[1:-1].replace('""', '"') if _is_quoted(line) else line
+    if not _is_quoted(line):
+        return line
+    return line.strip()[1:-1].replace('""', '"')
 
 
-def _of_text_table(
-    lines: Sequence[str], rows: Sequence[int], suffix: str
-) -> Iterator[ListedWorker]:
-    """Yields the workers of CSV or TSV; `rows` are the lines' rows in the list."""
-    with temporary_file("\n".join(lines).encode(), f"list{suffix}") as path:
+def _text_table_workers(lines: Sequence[_Line], suffix: str) -> Iterator[ListedWorker]:
+    """Yields the workers of CSV or TSV."""
+    rows = [line.row for line in lines]
+    content = "\n".join(line.text for line in lines).encode()
+    with temporary_file(content, f"list{suffix}") as path:
+        # The table has rows of its own, without the list's empty lines.
         try:
-            for row, name in _of_table(path):
+            for row, name in _table_workers(path):
                 yield ListedWorker(rows[row - 1], name)
         except RowsError as error:
             row = rows[error.row - 1] if error.row else None
             raise RowsError(error.problem, row=row, column=error.column) from error
 
 
-def _of_table(path: Path) -> Iterator[ListedWorker]:
+def _table_workers(path: Path) -> Iterator[ListedWorker]:
     return (ListedWorker(number, row.worker) for number, row in read_rows(path, _WorkerRow))
 
 
-def _each_once(workers: Iterable[ListedWorker]) -> list[ListedWorker]:
+def _check_names(workers: Iterable[ListedWorker]) -> list[ListedWorker]:
     """Returns the workers with normalised names, without empty rows. Raises RowsError for none, and for duplicates."""
-    listed = [ListedWorker(row, listed_name(cell)) for row, cell in workers if cell.strip()]
-    if not listed:
+    named = [ListedWorker(row, listed_name(cell)) for row, cell in workers if cell.strip()]
+    if not named:
         raise RowsError(
             "Expected a worker's name on each line, found none. Write one on each line."
         )
-    twice = [
-        f"{name[:80]!r} on rows {' and '.join(map(str, rows[:_MOST_NAMED]))}"
-        for name, rows in grouped((name, row) for row, name in listed).items()
-        if len(rows) > 1
-    ]
-    if twice:
-        more = f" and {len(twice) - _MOST_NAMED} more" if len(twice) > _MOST_NAMED else ""
+    repeats = []
+    for name, rows in grouped((name, row) for row, name in named).items():
+        if len(rows) > 1:
+            row_list = " and ".join(str(row) for row in rows[:_MOST_LISTED])
+            repeats.append(f"{name[:80]!r} on rows {row_list}")
+    if repeats:
+        hidden = len(repeats) - _MOST_LISTED
+        more = f" and {hidden} more" if hidden > 0 else ""
         raise RowsError(
-            f"Expected each worker once, found {', '.join(twice[:_MOST_NAMED])}{more}. Delete the repeats, or "
+            f"Expected each worker once, found {', '.join(repeats[:_MOST_LISTED])}{more}. Delete the repeats, or "
             "give two people of one name different names."
         )
-    return listed
+    return named

@@ -19,7 +19,7 @@ from huggingface_hub.hf_api import ModelInfo
 from arena.database import now
 from arena.io.strict_json import storable
 from arena.items.fact_store import FactStore
-from arena.model_facts import MOST_LETTERS, ON_HUB, is_link, is_repository, stored
+from arena.model_facts import MOST_LETTERS, ON_HUB, fact_text, is_link, is_repository
 from arena.server.hub_requests import TIMEOUT_SECONDS, HubError, status_of
 
 EVERY = timedelta(days=7)
@@ -78,9 +78,9 @@ def _facts(repository: str, info: ModelInfo, original: ModelInfo) -> dict[str, s
     facts = {
         "organisation": _bounded_line(original.author) or _bounded_line(owner),
         **licence,
-        "parameters": stored(parameters) if parameters else "",
+        "parameters": fact_text(parameters) if parameters else "",
         "open": "yes" if info.safetensors or original.safetensors else "",
-        "gated": stored(original.gated in ("auto", "manual")),
+        "gated": fact_text(original.gated in ("auto", "manual")),
         ON_HUB: original.created_at.date().isoformat() if original.created_at else "",
         "link": f"https://huggingface.co/{repository}",
         "repository": repository,
@@ -119,7 +119,7 @@ def _bounded_line(value: object) -> str:
 
 def refresh(store: FactStore, hub: HfApi | None = None) -> None:
     """Reads the repositories that are due. If the Hub doesn't answer, a model's facts stay as they were."""
-    for model in store.unread(now() - EVERY):
+    for model in store.unread_models(now() - EVERY):
         try:
             store.keep_hub_facts(model, read_facts(model.repository, hub))
         except HubError as error:

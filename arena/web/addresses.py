@@ -1,4 +1,4 @@
-"""Addresses: the page that the first word of a path names, and the thing that it is about."""
+"""Addresses: the page in a path, and the item, board, model or battle that it is about."""
 
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qs, quote, unquote
@@ -17,22 +17,22 @@ DOORS = (
     (RESULTS, "pages.door_results"),
     (SCORE, "pages.door_score"),
 )
-"""Pages in the bar, with the keys of their names; who runs the server has one more."""
+"""Pages in the bar, with the keys of their names; an operator's bar has one more."""
 NAME = "Stereoscope"
-
+"""The app's name."""
 
 Kind = Literal["page", "item", "board", "model", "battle"]
 _PAGES: dict[str, Kind] = {VOTE: "item", OWN: "page", RESULTS: "board", SCORE: "page"}
-"""The kind of thing that a page's address may name, in its query or after `/results/`."""
+"""The kind of thing that a page's address may name: in its query, or after `/results/`. `page`: no thing."""
 _THINGS: dict[str, tuple[str, Kind]] = {
     "item": (VOTE, "item"),
     "model": (RESULTS, "model"),
     "battle": (RESULTS, "battle"),
 }
-"""The page and the kind of thing of a path, by the path's first word."""
-_QUERIED: dict[str, str] = {VOTE: "item", RESULTS: "source"}
+"""The page and the kind of thing of a path such as `/model/NAME`, by the path's first word."""
+_QUERY_PARAMETERS: dict[str, str] = {VOTE: "item", RESULTS: "source"}
 """The parameter of a page's query that names the thing."""
-_GRADIOS = frozenset({VOTE, OWN, SCORE})
+_GRADIO_PAGES = frozenset({VOTE, OWN, SCORE})
 """The pages that Gradio serves."""
 TAKES_FILES = frozenset({f"/{AGREEMENT}"})
 """Pages without Gradio that take a visitor's own file. They set a cookie, which makes the file the visitor's."""
@@ -41,8 +41,10 @@ MOST_NAME = 200
 
 
 def gradio_path(page: str, language: str) -> str:
-    """Returns the path of Gradio's page: one with labels made in Python is built once a language."""
-    return f"{page}-{language}" if page == SCORE and language != "en" else page
+    """Returns the path at which Gradio has a page: one with labels made in Python is built once a language."""
+    if page == SCORE and language != "en":
+        return f"{page}-{language}"
+    return page
 
 
 class Address(NamedTuple):
@@ -53,35 +55,39 @@ class Address(NamedTuple):
     name: str = ""
 
 
-def described(path: str, query: str = "") -> Address | None:
-    """Returns the address in a path; None for a wrong path."""
-    first, _, rest = path.strip("/").partition("/")
+def parse_address(path: str, query: str = "") -> Address | None:
+    """Returns the address in a quoted path and its query; None for a wrong path."""
+    first_word, _, rest = path.strip("/").partition("/")
     name = unquote(rest)[: MOST_NAME + 1]
-    if first in _THINGS:
-        return Address(*_THINGS[first], name) if name else None
-    if first not in _PAGES or (name and first != RESULTS):
+    if first_word in _THINGS:
+        page, kind = _THINGS[first_word]
+        return Address(page, kind, name) if name else None
+    if first_word not in _PAGES:
         return None
-    name = name or _queried(first, query)[: MOST_NAME + 1]
-    return Address(first, _PAGES[first], name) if name else Address(first)
+    if name and first_word != RESULTS:
+        return None
+    if not name:
+        name = _queried_name(first_word, query)[: MOST_NAME + 1]
+    return Address(first_word, _PAGES[first_word], name) if name else Address(first_word)
 
 
-def opened(path: str, query: str = "") -> Address | None:
+def gradio_address(path: str, query: str = "") -> Address | None:
     """Returns the address in a path to one of Gradio's pages; None for other paths."""
-    address = described(path, query)
-    return address if address and address.page in _GRADIOS else None
+    address = parse_address(path, query)
+    return address if address and address.page in _GRADIO_PAGES else None
 
 
-def _queried(page: str, query: str) -> str:
+def _queried_name(page: str, query: str) -> str:
     """Returns the name of the thing in a page's query; empty if there is none."""
-    if page not in _QUERIED:
+    if page not in _QUERY_PARAMETERS:
         return ""
-    values = parse_qs(query[:2000]).get(_QUERIED[page], [""])
+    values = parse_qs(query[:2000]).get(_QUERY_PARAMETERS[page], [""])
     return values[0]
 
 
-def plain(path: str) -> str:
-    """Returns a path in its usual form: its first word in lower case, without needless signs."""
-    first, slash, rest = path.strip("/").partition("/")
+def usual_path(path: str) -> str:
+    """Returns a path in its usual form: its first word in lower case, without needless slashes and escapes."""
+    first_word, slash, rest = path.strip("/").partition("/")
     if not rest:
         slash = ""
-    return f"/{quote(unquote(first).lower())}{slash}{rest}"
+    return f"/{quote(unquote(first_word).lower())}{slash}{rest}"

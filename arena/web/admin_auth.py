@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from arena.battles.voters import Voters
 from arena.web.addresses import RUN
-from arena.web.cookies import cookie_hash, new_cookie, sent_cookie
+from arena.web.cookies import cookie_hash, new_cookie_value, sent_cookie
 
 OPERATOR_COOKIE = "stereoscope_operator"
 DAY = 24 * 3600
@@ -46,7 +46,7 @@ class Operators:
         self._names = names
         self._voters = voters
         self._clock = clock
-        self._code = new_cookie() if by_link else None
+        self._code = new_cookie_value() if by_link else None
         self._until = clock() + DAY
         """The end of the link; once it was opened, that of its cookie."""
         self._bound: str | None = None
@@ -77,7 +77,7 @@ class Operators:
             minute = int(self._clock() // 60)
             self._refused = Counter({minute: self._refused[minute] + 1})
             raise LinkError(too_many=self._refused[minute] > MOST_REFUSED)
-        cookie = new_cookie()
+        cookie = new_cookie_value()
         self._code = None
         self._bound = cookie_hash(cookie)
         self._until = self._clock() + DAY

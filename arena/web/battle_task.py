@@ -40,7 +40,7 @@ class BattleTask(SeatTask):
 
     def piece(self, seat: Seat, network: str | None) -> Piece | None:
         battle = self.work.battle(seat, network)
-        return battle and self._piece(battle)
+        return self._piece(battle) if battle else None
 
     def _piece(self, battle: Battle) -> Piece:
         item = self.work.items.bank().items[battle.item]
@@ -48,12 +48,21 @@ class BattleTask(SeatTask):
         name = battle.token.partition(".")[0]
         html = HTML.pair(item, shown_images(item.images, self.scaled), texts)
         if battle.phase is not Phase.VOTED or battle.choice is None or battle.voted_at is None:
-            said = t("vote.taken_back") if battle.attempt == 2 else ""
-            return Piece(battle.token, html, name, "open", said)
+            message = t("vote.taken_back") if battle.attempt == 2 else ""
+            return Piece(battle.token, html, name, phase="open", message=message)
         seconds = undo_seconds(battle.attempt, battle.voted_at)
-        said = t("vote.chose", side=battle.choice.upper())
-        said = f"{said} {t('worker.final', seconds=seconds)}" if seconds else said
-        return Piece(battle.token, html, name, "voted", said, battle.choice, seconds)
+        message = t("vote.chose", side=battle.choice.upper())
+        if seconds:
+            message = f"{message} {t('worker.final', seconds=seconds)}"
+        return Piece(
+            battle.token,
+            html,
+            name,
+            phase="voted",
+            message=message,
+            answer=battle.choice,
+            undo_seconds=seconds,
+        )
 
     def is_full(self, campaign: Campaign) -> bool:
         return self.work.is_full(campaign)
@@ -69,7 +78,7 @@ class BattleTask(SeatTask):
             piece.token,
             piece.name,
             piece.phase,
-            piece.said,
+            piece.message,
             piece.undo_seconds,
             piece.answer,
             problem,
@@ -94,16 +103,17 @@ class BattleTask(SeatTask):
         return [item.key for item in self.work.check_items(source)]
 
     def exam_question(self, seat: Seat, name: str) -> ChoiceQuestion | None:
-        """A check item as a question, its sides by the seat, so that opening it again shows it alike."""
+        """Returns a check item as a question. Each seat has its own order of sides, the same at each opening."""
         item = self.work.items.bank().by_key(name)
         if item is None or len(item.contestants) != 2:
             return None
         coin = random.Random(signature(seat.campaign.key, "sides", seat.id, name))
         sides = dict(zip(SIDES, coin.sample(item.contestants, 2), strict=True))
-        right = next(
-            side for side, one in sides.items() if one.model != self.work.unrelated_model()
+        # The other side has the wrong answer, stored under a model of its own.
+        right_side = next(
+            side for side, answer in sides.items() if answer.model != self.work.unrelated_model()
         )
-        texts = self.work.items.shown_answers([one.answer for one in sides.values()])
-        shown = f"{seat.id}-{item.id}"
+        texts = self.work.items.shown_answers([answer.answer for answer in sides.values()])
+        battle_name = f"{seat.id}-{item.id}"
         html = HTML.pair(item, shown_images(item.images, self.scaled), texts)
-        return ChoiceQuestion(name, html, shown, right, SIDES)
+        return ChoiceQuestion(name, html, battle_name, right_side, SIDES)

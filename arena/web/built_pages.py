@@ -3,8 +3,8 @@
 The header, the footer and, on pages of battles, their frame are added around Gradio's own part.
 
 Gradio writes the address in a request into both. Here they hold `/`, which the browser resolves against its own
-address. So the same bytes serve everybody, behind any proxy, and hold nothing that a stranger sent. Addresses of the
-same page differ in their heads alone.
+address. So the same bytes serve everybody, behind any proxy, and hold nothing that a stranger sent. Two addresses of
+the same page differ only in their heads.
 """
 
 import asyncio
@@ -25,31 +25,33 @@ from arena.database import DatabaseError
 from arena.locale import LOCALES, Locale, current_locale, speaking
 from arena.markdown import visible_name
 from arena.templates import macros
-from arena.web.addresses import NAME, VOTE, Address, gradio_path, opened, plain
+from arena.web.addresses import NAME, VOTE, Address, gradio_address, gradio_path, usual_path
 from arena.web.heads import PAGES, Head, page_head
-from arena.web.layout import KEPT, PageLayout, etag_of, is_known
+from arena.web.layout import KEPT_HEADERS, PageLayout, etag_of, is_known
 from arena.web.static_files import Links
 
 _ROOT = "http://root.invalid"
-"""The address in our requests to Gradio."""
-_META = re.compile(r'<meta\s+(?:property|name)="(?:og|twitter):[^<>]*+>\s*')
+"""The host in our requests to Gradio, which it writes into its answers."""
+_PREVIEW_TAGS = re.compile(r'<meta\s+(?:property|name)="(?:og|twitter):[^<>]*+>\s*')
 """Gradio's own tags for previews of links."""
 _TITLE = f'"title":{json.dumps(NAME)}'
 """The page's title in its configuration, which Gradio's script shows in the browser's tab."""
 _CONFIG = "window.gradio_config = "
+"""The beginning of the script that holds Gradio's configuration."""
 _API_INFO = "window.gradio_api_info"
+"""The beginning of the script's statement after the configuration."""
 _EVERY_ADDRESS = (
     'for (const path of ["", ...Object.keys(gradio_config.page)]) '
     "gradio_config.page[path] = gradio_config.page[gradio_config.current_page];"
 )
 """Gradio's script finds the page that it was sent at any address: it doesn't know all of them, and in another language
 a page has another path."""
-_BEGINNING = re.compile(
+_SCRIPT_TAGS = re.compile(
     r'<link rel="manifest"[^<>]*>\s*<script type="module" crossorigin src="\./(assets/index-[\w-]+\.js)"></script>\s*'
     r'<link rel="stylesheet" crossorigin href="\./(assets/index-[\w-]+\.css)">'
 )
-"""The tags that start Gradio's script. On a page of battles, the battle is loaded first."""
-_GRADIOS = re.compile(
+"""The tags that load Gradio's script (group 1) and style (group 2)."""
+_GRADIO_PATH = re.compile(
     r"/(?:gradio_api|static|assets|svelte|login|logout)\b|/[^/]*\.(?:css|js|json|ico|txt|png|svg)$"
 )
 """Paths of Gradio's own routes and files."""
@@ -59,19 +61,40 @@ _MOST_DOCUMENTS = 60
 """The most documents in the cache: each item, board, model and battle has one."""
 
 
-class BuiltPage(NamedTuple):
+class EncodedPage(NamedTuple):
     """A page in one encoding."""
 
     body: bytes
     headers: dict[str, str]
-    """The headers of any answer, also of 304."""
-    described: dict[str, str]
-    """The headers of the body."""
+    """The headers of any response, also of 304."""
+    body_headers: dict[str, str]
 
-    def answer(self, headers: Headers) -> Response:
+    def response(self, headers: Headers) -> Response:
+        """Returns the response to a request with these headers."""
         if is_known(self.headers["etag"], headers):
             return Response(status_code=304, headers=self.headers)
-        return Response(self.body, headers=self.headers | self.described)
+        return Response(self.body, headers=self.headers | self.body_headers)
+
+
+class BuiltPage(NamedTuple):
+    """A page, plain and compressed."""
+
+    plain: EncodedPage
+    gzipped: EncodedPage
+
+    def response(self, headers: Headers) -> Response:
+        """Returns the response to a request with these headers, in an encoding that it accepts."""
+        codings = headers.get("accept-encoding", "").lower().split(",")
+        accepted = {coding.strip() for coding in codings}
+        page = self.gzipped if "gzip" in accepted else self.plain
+        return page.response(headers)
+
+
+class _GradioAnswer(NamedTuple):
+    """Gradio's answer with `/` in place of its address, and without its own tags."""
+
+    text: str
+    body_headers: Mapping[str, str]
 
 
 class BuiltPages:
@@ -85,7 +108,7 @@ class BuiltPages:
         links: Links,
         layout: PageLayout,
     ) -> None:
-        """`head` returns the head of an address. `frames` make the frames of pages of battles.
+        """`head` returns the head of an address. `frames` make the frames of pages of battles, by page.
 
         `layout` is that of the pages without Gradio, which have the same bar.
         """
@@ -94,59 +117,56 @@ class BuiltPages:
         self._frames = frames
         self._links = links
         self._layout = layout
-        config, described = asyncio.run(_gradio_answer(gradio, "/config"))
-        self._config = _built(config.encode(), described)
-        served = [page for page in PAGES if opened(f"/{page}")]
+        config = asyncio.run(_gradio_answer(gradio, "/config"))
+        self._config = _build(config.text, config.body_headers)
+        gradio_pages = [page for page in PAGES if gradio_address(f"/{page}")]
         paths = dict.fromkeys(
-            gradio_path(page, language) for page in served for language in LOCALES
+            gradio_path(page, language) for page in gradio_pages for language in LOCALES
         )
         self._pages = {path: asyncio.run(_gradio_answer(gradio, f"/{path}")) for path in paths}
-        self._documents: Cache[Mapping[bool, BuiltPage]] = Cache(_MOST_DOCUMENTS)
+        self._documents: Cache[BuiltPage] = Cache(_MOST_DOCUMENTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = None
+        response = None
         if scope["method"] in ("GET", "HEAD"):
-            answer = await self._answer(scope, Headers(scope=scope))
-        await (answer or self._gradio)(scope, receive, send)
+            response = await self._response(scope, Headers(scope=scope))
+        await (response or self._gradio)(scope, receive, send)
 
-    async def _answer(self, scope: Scope, headers: Headers) -> Response | None:
-        """Returns the answer to a path; None if Gradio should answer."""
+    async def _response(self, scope: Scope, headers: Headers) -> Response | None:
+        """Returns the response to a path; None if Gradio should answer."""
         path = scope["path"]
+        raw_path = scope["raw_path"].decode("latin-1")
         query = scope["query_string"].decode("latin-1")
-        sent = scope["raw_path"].decode("latin-1")
-        address = opened(sent, query)
-        if address is not None and address.page not in self._pages:
-            address = None
-        if address is None and path.rstrip("/") != "/config":
-            is_lost = "text/html" in headers.get("accept", "") and not _GRADIOS.match(path)
-            return self._sent_on(sent, query, Request(scope)) if is_lost else None
-        built = self._config
-        if address is not None:
-            built = await self._built_for(address, current_locale())
-        accepted = {
-            coding.strip() for coding in headers.get("accept-encoding", "").lower().split(",")
-        }
-        return built["gzip" in accepted].answer(headers)
+        if path.rstrip("/") == "/config":
+            return self._config.response(headers)
+        address = gradio_address(raw_path, query)
+        if address is not None and address.page in self._pages:
+            document = await self._document_of(address, current_locale())
+            return document.response(headers)
+        wants_page = "text/html" in headers.get("accept", "")
+        if wants_page and not _GRADIO_PATH.match(path):
+            return self._wrong_address(raw_path, query, Request(scope))
+        return None
 
-    async def _built_for(self, address: Address, locale: Locale) -> Mapping[bool, BuiltPage]:
+    async def _document_of(self, address: Address, locale: Locale) -> BuiltPage:
         if address.kind == "page":
             return self._document(address.page, page_head(address.page), locale)
         head = await asyncio.to_thread(self._head_of, address)
         return self._document(address.page, head, locale)
 
-    def _document(self, page: str, head: Head, locale: Locale) -> Mapping[bool, BuiltPage]:
-        def documented() -> Mapping[bool, BuiltPage]:
+    def _document(self, page: str, head: Head, locale: Locale) -> BuiltPage:
+        def build_document() -> BuiltPage:
             with speaking(locale):
-                return self._documented(page, head)
+                return self._build_document(page, head)
 
-        return self._documents.get((page, head, locale.language), documented)
+        return self._documents.get((page, head, locale.language), build_document)
 
-    def _sent_on(self, sent: str, query: str, request: Request) -> Response:
+    def _wrong_address(self, raw_path: str, query: str, request: Request) -> Response:
         """Redirects a wrong address to its usual form, or returns the page of wrong addresses."""
-        meant = plain(sent)
-        if meant != sent:
-            return RedirectResponse(f"{meant}{query and '?'}{query}")
-        return self._layout.nothing_here(request)
+        usual = usual_path(raw_path)
+        if usual == raw_path:
+            return self._layout.nothing_here(request)
+        return RedirectResponse(f"{usual}?{query}" if query else usual)
 
     def _head_of(self, address: Address) -> Head:
         try:
@@ -154,57 +174,56 @@ class BuiltPages:
         except DatabaseError:
             return page_head(address.page)
 
-    def _documented(self, page: str, head: Head) -> Mapping[bool, BuiltPage]:
+    def _build_document(self, page: str, head: Head) -> BuiltPage:
         locale = current_locale()
         html = macros("page.html")
-        document, described = self._pages[gradio_path(page, locale.language)]
+        answer = self._pages[gradio_path(page, locale.language)]
         frame = self._frames[page]() if page in self._frames else ""
         links = html.links(self._links.style, self._links.script, page == VOTE)
-        tags = html.described(head, self._layout.public) + links
+        tags = html.head_tags(head, self._layout.public) + links
         top = html.top(self._layout.doors, page, locale.table("scripts"))
         title = json.dumps(visible_name(head.title)).replace("<", "\\u003c")
-        if frame:
-            document = _later(document)
+        document = _with_battle_first(answer.text) if frame else answer.text
         document = document.replace('lang="en"', f'lang="{locale.language}"', 1)
         document = document.replace('<base href="./" />', f'<base href="/" />{tags}', 1)
         document = document.replace("<gradio-app", f"{top}{_CONTENT}{frame}<gradio-app", 1)
         foot = html.foot(list(LOCALES.values()), battles=bool(frame))
         document = document.replace("</gradio-app>", f"</gradio-app>{foot}", 1)
-        return _built(document.replace(_TITLE, f'"title":{title}', 1).encode(), described)
+        document = document.replace(_TITLE, f'"title":{title}', 1)
+        return _build(document, answer.body_headers)
 
 
-def _later(document: str) -> str:
-    """Returns a page of battles with its own styles and scripts, and with Gradio's script after them."""
-    before, begins, _ = document.partition(_CONFIG)
-    if begins:
-        start = len(before) + len(begins)
+def _with_battle_first(document: str) -> str:
+    """Returns a page of battles that loads the battle, with its own styles and scripts, before Gradio's script."""
+    before, marker, _ = document.partition(_CONFIG)
+    if marker:
+        start = len(before) + len(marker)
         config, length = json.JSONDecoder().raw_decode(document[start:])
         bare = {**config, "css": "", "head": ""}
         text = json.dumps(bare, separators=(",", ":")).replace("<", "\\u003c")
         document = document[:start] + text + document[start + length :]
-    later = macros("page.html").later
-    return _BEGINNING.sub(lambda begun: later(script=begun[1], style=begun[2]), document)
+    late_script = macros("page.html").late_script
+    return _SCRIPT_TAGS.sub(lambda tags: late_script(script=tags[1], style=tags[2]), document)
 
 
-async def _gradio_answer(gradio: ASGIApp, path: str) -> tuple[str, Mapping[str, str]]:
-    """Returns Gradio's answer with `/` in place of its address and without its own tags, and the body's headers."""
+async def _gradio_answer(gradio: ASGIApp, path: str) -> _GradioAnswer:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(gradio), base_url=_ROOT) as client:
         answer = await client.get(path, headers={"accept-encoding": "identity"})
     answer.raise_for_status()
     text = answer.text.replace(f"{_ROOT}/{path.strip('/')}", "/").replace(_ROOT, "/")
-    text = _META.sub("", text).replace(_API_INFO, _EVERY_ADDRESS + _API_INFO, 1)
-    return text, {"content-type": answer.headers["content-type"]}
+    text = _PREVIEW_TAGS.sub("", text).replace(_API_INFO, _EVERY_ADDRESS + _API_INFO, 1)
+    return _GradioAnswer(text, {"content-type": answer.headers["content-type"]})
 
 
-def _built(plain: bytes, described: Mapping[str, str]) -> Mapping[bool, BuiltPage]:
-    """Returns a page, plain (False) and compressed (True)."""
-    compressed = gzip.compress(plain, mtime=0)
-    return {
-        False: _page(plain, dict(described)),
-        True: _page(compressed, {"content-encoding": "gzip", **described}),
-    }
+def _build(text: str, body_headers: Mapping[str, str]) -> BuiltPage:
+    body = text.encode()
+    gzipped = gzip.compress(body, mtime=0)
+    return BuiltPage(
+        plain=_encoded_page(body, dict(body_headers)),
+        gzipped=_encoded_page(gzipped, {"content-encoding": "gzip", **body_headers}),
+    )
 
 
-def _page(body: bytes, described: dict[str, str]) -> BuiltPage:
-    # Private: an answer may set a cookie, which no shared cache may keep.
-    return BuiltPage(body, {**KEPT, "etag": etag_of(body)}, described)
+def _encoded_page(body: bytes, body_headers: dict[str, str]) -> EncodedPage:
+    # Private: a response may set a cookie, which no shared cache may keep.
+    return EncodedPage(body, {**KEPT_HEADERS, "etag": etag_of(body)}, body_headers)

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Request, Response
@@ -28,7 +29,7 @@ from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import Arrival, CampaignLinkError, LoginNeededError, account_arrival, arrival
 from arena.seats.qualification import ExamStanding, Qualification
 from arena.seats.seats import Seat, SeatStore, check_open
-from arena.seats.sheet import state_of
+from arena.seats.sheet import seat_state
 from arena.seats.spec import CampaignError, PlatformKind
 from arena.seats.task import ExamAnswer, ExamQuestion, Piece, SeatTask
 from arena.templates import macros
@@ -48,10 +49,12 @@ LINKS = Links(STYLE.address, SCRIPT.address)
 PLATFORMS: Mapping[PlatformKind, str] = {"prolific": "Prolific", "mturk": "MTurk"}
 """The names of the platforms to which a page links back."""
 PROLIFIC = "https://app.prolific.com/submissions/complete?"
+"""The address that takes a worker back to Prolific, without its query."""
 _REFUSALS = (VoterError, UnknownBattleError, CampaignError)
 _MOST_VALUE = 200
-Do = Callable[[Seat], str | None]
-"""A form's act. Returns the query of the next page; None for the same page as it was filled in."""
+"""The most characters of a value in a query or a form."""
+Act = Callable[[Seat], str | None]
+"""A form's act. Returns the query of the next page; None to show this page again with what was typed."""
 
 log = logging.getLogger(__name__)
 
@@ -78,22 +81,40 @@ class Visit:
     """The path and the query."""
 
 
+class _Entrance(NamedTuple):
+    """A campaign, and the person who opens its link."""
+
+    campaign: Campaign
+    worker: Arrival
+
+
+class _CurrentQuestion(NamedTuple):
+    """A worker's next practice question."""
+
+    standing: ExamStanding
+    question: ExamQuestion
+
+
 @dataclass(frozen=True)
 class CampaignPages:
-    """The pages of a database's campaigns. `tasks`: by name."""
+    """The pages of a database's campaigns."""
 
     campaigns: CampaignStore
     seats: SeatStore
     qualification: Qualification
     tasks: Mapping[str, SeatTask]
+    """By name."""
     voters: Voters
     networks: Networks
     mturk_hosts: Sequence[str]
 
     def open_link(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
-        """Returns the seat of a link's person, or the page of consent for a new person. Raises CampaignLinkError."""
-        campaign, worker = self._arrival(name, query, visit)
-        if not worker.is_preview and self.seats.of(campaign, worker):
+        """Returns the seat of a link's person, or the HTML of the page of consent for a new person.
+
+        Raises CampaignLinkError.
+        """
+        campaign, worker = self._entrance(name, query, visit)
+        if not worker.is_preview and self.seats.find_by_person(campaign, worker):
             return self.seats.enter(campaign, worker, visit.network)
         self._check_room(campaign)
         action = "" if worker.is_preview else f"/c/{campaign.name}?{urlencode(query)}"
@@ -104,10 +125,10 @@ class CampaignPages:
 
     def enter(self, name: str, query: Mapping[str, str], visit: Visit) -> Seat:
         """Takes a seat for a link's person, or returns to theirs. Raises CampaignLinkError."""
-        campaign, worker = self._arrival(name, query, visit)
+        campaign, worker = self._entrance(name, query, visit)
         if worker.is_preview:
             raise CampaignLinkError("This is a preview. Accept the HIT to begin.")
-        if not self.seats.of(campaign, worker):
+        if not self.seats.find_by_person(campaign, worker):
             self._check_room(campaign)
         return self.seats.enter(campaign, worker, visit.network)
 
@@ -117,9 +138,7 @@ class CampaignPages:
         if campaign.spec.platform.must_confirm and self.tasks[campaign.task].is_full(campaign):
             raise FullError
 
-    def _arrival(
-        self, name: str, query: Mapping[str, str], visit: Visit
-    ) -> tuple[Campaign, Arrival]:
+    def _entrance(self, name: str, query: Mapping[str, str], visit: Visit) -> _Entrance:
         campaign = self.campaigns.find(name)
         if campaign is None:
             raise CampaignLinkError(
@@ -129,20 +148,19 @@ class CampaignPages:
         if campaign.spec.platform.kind == "login":
             account = self.voters.account(visit.cookie)
             if account:
-                subject, user_name = account
-                logged_in = account_arrival(subject, user_name)
+                logged_in = account_arrival(account.subject_hash, account.name)
         worker = arrival(campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in)
-        return campaign, worker
+        return _Entrance(campaign, worker)
 
     def speaking_of(self, campaign: Campaign) -> AbstractContextManager[None]:
         """Makes the texts of the campaign's task the current ones, in the language of the request."""
-        return speaking(current_locale().of_tasks(*self.tasks[campaign.task].texts))
+        return speaking(current_locale().with_tasks(*self.tasks[campaign.task].texts))
 
     def seat(self, name: str, token: str) -> Seat:
         """Returns the seat of an address. Raises CampaignLinkError."""
         campaign = self.campaigns.find(name)
-        seat = campaign and self.seats.find(campaign, token)
-        if not seat:
+        seat = self.seats.find(campaign, token) if campaign else None
+        if seat is None:
             raise CampaignLinkError("This seat doesn't exist. Open the link exactly as you got it.")
         return seat
 
@@ -154,43 +172,45 @@ class CampaignPages:
         if seat.end is not None:
             raise CampaignLinkError("Your work here is done. You can't send anything more.")
         if act == "withdraw":
-            self.seats.note(seat, "withdrew")
+            self.seats.add_event(seat, "withdrew")
         elif seat.must_qualify:
             return self._answer_exam(seat, task, form)
         elif act == "undo":
             task.undo(seat, piece)
         elif act == "finish":
             task.finish(seat, piece)
-        elif (reason := form.get("skip")) is not None:
-            task.skip(seat, piece, reason)
+        elif "skip" in form:
+            task.skip(seat, piece, form["skip"])
         else:
             task.take(seat, piece, form)
         return ""
 
     def _answer_exam(self, seat: Seat, task: SeatTask, form: Mapping[str, str]) -> str:
-        number = form.get("number", "")
+        """Stores the answer to a practice question, and returns the query of the next page."""
         standing = self.qualification.standing(seat)
-        # There is no question left.
-        if seat.campaign.ended_at is not None or standing is None or standing.is_waiting:
+        has_question = standing is not None and not standing.is_waiting
+        if seat.campaign.ended_at is not None or not has_question:
             return ""
-        standing, question = self._exam(seat, task)
+        number = form.get("number", "")
+        standing, question = self._current_question(seat, task)
+        # Another tab answered this question already, or the form is forged.
         if number != f"{standing.attempt}.{standing.number}":
             return f"?after={number}" if number.replace(".", "").isdigit() else ""
         answer = question.read(form)
         self.qualification.answer(seat, standing, question.name, answer.text, answer.is_right)
         return f"?after={number}"
 
-    def _exam(self, seat: Seat, task: SeatTask) -> tuple[ExamStanding, ExamQuestion]:
+    def _current_question(self, seat: Seat, task: SeatTask) -> _CurrentQuestion:
         spec = seat.campaign.spec.qualify
         standing = self.qualification.standing(seat)
         assert spec is not None and standing is not None, (
             "a seat that must qualify has a question left"
         )
         names = task.exam_names(spec.items) if spec.items else ()
-        name = self.qualification.question(
+        name = self.qualification.question_name(
             seat, names, standing.attempt, standing.number, task.sample_names(seat)
         )
-        return standing, self._question(seat, task, name)
+        return _CurrentQuestion(standing, self._question(seat, task, name))
 
     @staticmethod
     def _question(seat: Seat, task: SeatTask, name: str) -> ExamQuestion:
@@ -209,9 +229,10 @@ class CampaignPages:
         error: Exception | None = None,
         typed: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
-        """Returns the current page of a seat. `after`: the practice question that was answered last.
+        """Returns the HTML of a seat's current page.
 
-        `typed`: the fields of a form that was refused with `error`.
+        `after`: the practice question that was answered last, as ATTEMPT.NUMBER, whose result is shown. `typed`: the
+        fields of a form that was refused with `error`.
         """
         with self.speaking_of(seat.campaign):
             return self._current_page(seat, visit, after, error, typed)
@@ -225,13 +246,12 @@ class CampaignPages:
         typed: Mapping[str, str],
     ) -> str:
         problem = translated(error) if error else ""
-        result = after and self._result_page(seat, after)
-        if result:
-            return result
+        result_page = self._result_page(seat, after) if after else ""
+        if result_page:
+            return result_page
         if seat.must_qualify and self.qualification.standing(seat) is None:
-            seat = self.seats.note(
-                seat, "qualified" if self.qualification.has_passed(seat) else "failed"
-            )
+            has_passed = self.qualification.has_passed(seat)
+            seat = self.seats.add_event(seat, "qualified" if has_passed else "failed")
         if seat.must_qualify and seat.campaign.ended_at is None:
             return self._exam_page(seat, problem, typed)
         if seat.end is None:
@@ -240,14 +260,15 @@ class CampaignPages:
             if piece is not None:
                 return self._work_page(seat, piece, problem, typed)
             if task.progress(seat).votes >= seat.campaign.spec.seat.votes:
-                seat = self.seats.note(seat, "done")
-            elif self._is_full(seat, task):
-                seat = self.seats.note(seat, "full")
+                seat = self.seats.add_event(seat, "done")
+            elif self._is_paid_early(seat, task):
+                seat = self.seats.add_event(seat, "full")
             else:
-                return self._without_code(seat)
+                return self._no_piece_page(seat)
         return self._end_page(seat)
 
-    def _without_code(self, seat: Seat) -> str:
+    def _no_piece_page(self, seat: Seat) -> str:
+        """Returns the page of a worker for whom there is no piece now, and who isn't paid for that."""
         campaign = seat.campaign
         must_confirm = campaign.spec.platform.must_confirm
         if campaign.ended_at is not None:
@@ -260,15 +281,15 @@ class CampaignPages:
             )
         return self._page(campaign, "message", message)
 
-    def _is_full(self, seat: Seat, task: SeatTask) -> bool:
+    def _is_paid_early(self, seat: Seat, task: SeatTask) -> bool:
         """Whether a seat without a piece is paid: its campaign ended during its work, or has no more work for it."""
         progress = task.progress(seat)
-        tried = self.qualification.last(seat)
-        last = max(filter(None, (progress.last, tried)), default=None)
-        if last is None:
+        last_exam = self.qualification.last_answer_at(seat)
+        answered_at = [moment for moment in (progress.last, last_exam) if moment is not None]
+        if not answered_at:
             return False
         if seat.campaign.ended_at is not None:
-            state = state_of(seat, last, seat.campaign.ended_at)
+            state = seat_state(seat, max(answered_at), seat.campaign.ended_at)
             return state == "working" or self.qualification.is_waiting(seat)
         has_skipped_rest = progress.votes + progress.skipped >= seat.campaign.spec.seat.votes
         return not has_skipped_rest and not task.waits(seat)
@@ -276,20 +297,24 @@ class CampaignPages:
     def _work_page(self, seat: Seat, piece: Piece, problem: str, typed: Mapping[str, str]) -> str:
         spec = seat.campaign.spec
         task = self.tasks[seat.campaign.task]
-        position = task.progress(seat)
+        progress = task.progress(seat)
         total = spec.seat.votes + task.checks_wanted(seat)
-        number = min(total, position.votes + position.checks + (piece.phase == "open"))
+        number = progress.votes + progress.checks
+        if piece.phase == "open":
+            number += 1
+        number = min(total, number)
         minutes = int((now() - seat.arrived_at).total_seconds() // 60)
-        progress = t("worker.progress", number=number, count=total)
-        lead = HTML.lead(progress, t("worker.took", minutes=minutes), number / total)
+        position = t("worker.progress", number=number, count=total)
+        lead = HTML.lead(position, t("worker.took", minutes=minutes), number / total)
         work = task.dock(seat, piece, path_of(seat), problem, typed)
         times = self._times(seat.campaign)
-        foot = HTML.foot(task.instructions(seat.campaign), times, path_of(seat), False)
+        foot = HTML.foot(task.instructions(seat.campaign), times, path_of(seat), open=False)
         return self._page(seat.campaign, "work", lead, piece.html, work, foot)
 
     def _times(self, campaign: Campaign) -> dict[str, str]:
         """Returns the time limit of a question and the usual time of all, as far as known, by their names."""
         times = {}
+        # A task's own texts may leave out the limit.
         if t("worker.limit"):
             times[t("worker.limit")] = _minutes(campaign.spec.seat.minutes)
         seconds = self.tasks[campaign.task].whole_seconds(campaign)
@@ -304,16 +329,17 @@ class CampaignPages:
             t("worker.unread"), t("worker.unread_more"), path_of(seat), t("worker.unread_again")
         )
         instructions = self.tasks[seat.campaign.task].instructions(seat.campaign)
-        foot = HTML.foot(instructions, {}, path_of(seat), False)
+        foot = HTML.foot(instructions, {}, path_of(seat), open=False)
         return self._page(seat.campaign, "message", message, foot)
 
     def _exam_page(self, seat: Seat, problem: str, typed: Mapping[str, str]) -> str:
         if self.qualification.is_waiting(seat):
             return self._unread_page(seat)
         spec = seat.campaign.spec
-        standing, question = self._exam(seat, self.tasks[seat.campaign.task])
+        standing, question = self._current_question(seat, self.tasks[seat.campaign.task])
         assert spec.qualify
         note = ""
+        # The first question of a new try.
         if standing.last is not None and standing.number == 1:
             note = t(
                 "worker.read_again",
@@ -325,16 +351,18 @@ class CampaignPages:
         number = f"{standing.attempt}.{standing.number}"
         form = question.dock(path_of(seat), number, note, problem, typed)
         instructions = self.tasks[seat.campaign.task].instructions(seat.campaign)
-        foot = HTML.foot(instructions, {}, path_of(seat), standing.number == 1)
+        foot = HTML.foot(instructions, {}, path_of(seat), open=standing.number == 1)
         return self._page(seat.campaign, "exam", lead, question.html, form, foot)
 
     def _result_page(self, seat: Seat, after: str) -> str:
         """Returns the page with the result of an answered practice question; empty if there is no such answer."""
         attempt, _, number = after.partition(".")
         is_name = attempt.isdecimal() and number.isdecimal() and len(after) < 9
+        # `after` comes from the browser.
         if not is_name or not seat.campaign.spec.qualify:
             return ""
         stored = self.qualification.stored_answer(seat, int(attempt), int(number))
+        # An operator has to read it first if `is_right` is None.
         if stored is None or stored.is_right is None:
             return ""
         question = self._question(seat, self.tasks[seat.campaign.task], stored.question)
@@ -364,8 +392,8 @@ class CampaignPages:
         values = {"assignmentId": seat.session, "code": code, "end": seat.end}
         title = t(f"worker.{seat.end}")
         text = t(f"worker.{seat.end}_more", seat=seat.id)
-        name = PLATFORMS.get(platform.kind, "")
-        end = HTML.end(title, text, code, name, back, reply, values)
+        platform_name = PLATFORMS.get(platform.kind, "")
+        end = HTML.end(title, text, code, platform_name, back, reply, values)
         return self._page(seat.campaign, "end", end)
 
     def refusal_page(self, error: Exception, visit: Visit) -> str:
@@ -390,6 +418,7 @@ class CampaignPages:
 
     @staticmethod
     def _page(campaign: Campaign | str, kind: str, *parts: str) -> str:
+        """Returns a whole page. `campaign`: or the page's title; `kind`: the class of its main element."""
         title = campaign if isinstance(campaign, str) else t("worker.title", name=campaign.name)
         locale = current_locale()
         texts = locale.table("scripts")
@@ -416,7 +445,7 @@ class CampaignRoutes:
             page = self.pages.open_link(name, _query(request), self._visit(request))
             return to_seat(page) if isinstance(page, Seat) else _html_response(page)
 
-        return self._tried(act, request)
+        return self._run(act, request)
 
     async def enter(self, name: str, request: Request) -> Response:
         form = form_of(await request.body())
@@ -428,37 +457,36 @@ class CampaignRoutes:
                 )
             return to_seat(self.pages.enter(name, _query(request), self._visit(request)))
 
-        return await asyncio.to_thread(self._tried, act, request)
+        return await asyncio.to_thread(self._run, act, request)
 
     def show(self, name: str, token: str, request: Request) -> Response:
         after = request.query_params.get("after", "")[:_MOST_VALUE]
 
         def act() -> Response:
-            return _html_response(
-                self.pages.seat_page(self.pages.seat(name, token), self._visit(request), after)
-            )
+            seat = self.pages.seat(name, token)
+            return _html_response(self.pages.seat_page(seat, self._visit(request), after))
 
-        return self._tried(act, request)
+        return self._run(act, request)
 
     async def take(self, name: str, token: str, request: Request) -> Response:
         form = form_of(await request.body())
 
-        def do(seat: Seat) -> str | None:
+        def act(seat: Seat) -> str | None:
             return self.pages.do(seat, form)
 
-        return await self.respond(name, token, request, form, do)
+        return await self.respond(name, token, request, form, act)
 
     async def respond(
-        self, name: str, token: str, request: Request, form: Mapping[str, str], do: Do
+        self, name: str, token: str, request: Request, form: Mapping[str, str], act: Act
     ) -> Response:
-        """Runs a form's act and redirects to the next page, or shows this page again if `do` returns no query."""
+        """Runs a form's act and redirects to the next page, or shows this page again if the act returns no query."""
 
-        def act() -> Response:
+        def run_act() -> Response:
             seat = self.pages.seat(name, token)
             visit = self._visit(request)
             try:
                 with self.pages.speaking_of(seat.campaign):
-                    query = do(seat)
+                    query = act(seat)
                 if query is None:
                     return _html_response(self.pages.seat_page(seat, visit, typed=form))
                 return to_seat(seat, query)
@@ -467,13 +495,13 @@ class CampaignRoutes:
                     self.pages.seat_page(seat, visit, error=error, typed=form), 409
                 )
 
-        return await asyncio.to_thread(self._tried, act, request)
+        return await asyncio.to_thread(self._run, run_act, request)
 
     def _visit(self, request: Request) -> Visit:
         address = f"{request.url.path}?{request.url.query}"
         return Visit(self.pages.networks.of(request), owner_of(request.headers), address)
 
-    def _tried(self, act: Callable[[], Response], request: Request) -> Response:
+    def _run(self, act: Callable[[], Response], request: Request) -> Response:
         """Returns the response of an act, or the page of its error."""
         try:
             return act()
@@ -499,6 +527,7 @@ def _html_response(html: str, status: int = 200) -> HTMLResponse:
 
 
 def to_seat(seat: Seat, query: str = "") -> Response:
+    """Returns a redirect to a seat's page."""
     return RedirectResponse(f"{path_of(seat)}{query}", status_code=303, headers=NO_STORE)
 
 
@@ -513,7 +542,10 @@ def check_charset(request: Request) -> None:
 
 
 def form_of(body: bytes, most: int = _MOST_VALUE) -> dict[str, str]:
-    """Returns the first value of each field, without NUL, which PostgreSQL doesn't store; no field if it is no form."""
+    """Returns the first value of each field, cut to `most` characters; no field if it is no form.
+
+    NUL is removed, since PostgreSQL doesn't store it.
+    """
     try:
         fields = parse_qs(
             body.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=20

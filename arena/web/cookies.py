@@ -15,8 +15,10 @@ from arena.database import now
 
 COOKIE = "stereoscope_voter"
 _SHAPE = re.compile(r"([A-Za-z0-9_-]{32})(?:\.([0-9a-f]{8})\.[A-Za-z0-9_-]{22})?")
-YEAR = 365 * 24 * 3600
-"""In seconds."""
+"""A random value; in voter cookies also the time of issue in hexadecimal seconds, and the signature."""
+_VALUE_LENGTH = 32
+"""The characters of the random value."""
+YEAR_SECONDS = 365 * 24 * 3600
 NO_STORE = {"cache-control": "private, no-store", "x-robots-tag": "noindex"}
 """Headers of a response for one visitor alone."""
 
@@ -28,15 +30,16 @@ class VoterCookies:
         self._key = key
 
     def new(self) -> str:
-        return self.signed(new_cookie(), now())
+        """Returns a new voter cookie, issued now."""
+        return self.signed(new_cookie_value(), now())
 
     def signed(self, cookie: str, since: datetime) -> str:
         """Returns a cookie with this time of issue, signed."""
-        content = f"{cookie[:32]}.{int(since.timestamp()):08x}"
+        content = f"{cookie[:_VALUE_LENGTH]}.{int(since.timestamp()):08x}"
         signature = hmac.digest(self._key, content.encode(), "sha256")[:16]
         return f"{content}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
 
-    def sent(self, headers: Mapping[str, str]) -> str | None:
+    def valid_cookie(self, headers: Mapping[str, str]) -> str | None:
         """Returns the first voter cookie of a request that has our signature, if any."""
         return next(filter(self._is_signed, _cookies(headers, COOKIE)), None)
 
@@ -45,14 +48,14 @@ class VoterCookies:
         return since is not None and hmac.compare_digest(cookie, self.signed(cookie, since))
 
 
-def new_cookie() -> str:
+def new_cookie_value() -> str:
     """Returns a fresh random value of 192 bits."""
     return secrets.token_urlsafe(24)
 
 
 def cookie_hash(value: str) -> str:
     """Returns the sha256 of a cookie's random value, which is stored in place of it."""
-    return hashlib.sha256(value[:32].encode()).hexdigest()
+    return hashlib.sha256(value[:_VALUE_LENGTH].encode()).hexdigest()
 
 
 def cookie_since(cookie: str) -> datetime | None:
@@ -91,20 +94,20 @@ def with_cookie(
     return [*other_headers, (b"cookie", "; ".join(cookies).encode("latin-1"))]
 
 
+def cookie_header(value: str, https: bool, name: str = COOKIE, seconds: int = YEAR_SECONDS) -> str:
+    """Returns the Set-Cookie header: third-party and partitioned on https (a Space is a frame), Lax on plain http."""
+    scope = "Secure; SameSite=None; Partitioned" if https else "SameSite=Lax"
+    return f"{name}={value}; Max-Age={seconds}; Path=/; HttpOnly; {scope}"
+
+
+def is_https(scope: Scope, headers: Headers) -> bool:
+    """Whether the browser uses https, to this server or to the proxy before it."""
+    return scope["scheme"] == "https" or headers.get("x-forwarded-proto") == "https"
+
+
 def _cookies(headers: Mapping[str, str], name: str) -> Iterator[str]:
     """Yields the values of our form under a cookie's name."""
     for pair in headers.get("cookie", "").split(";"):
         key, _, value = pair.strip().partition("=")
         if key == name and _SHAPE.fullmatch(value):
             yield value
-
-
-def cookie_header(value: str, https: bool, name: str = COOKIE, seconds: int = YEAR) -> str:
-    """Returns the Set-Cookie header: third-party and partitioned on https (a Space is a frame), Lax on plain http."""
-    scope = "Secure; SameSite=None; Partitioned" if https else "SameSite=Lax"
-    return f"{name}={value}; Max-Age={seconds}; Path=/; HttpOnly; {scope}"
-
-
-def over_https(scope: Scope, headers: Headers) -> bool:
-    """Whether the browser uses https, to this server or to the proxy before it."""
-    return scope["scheme"] == "https" or headers.get("x-forwarded-proto") == "https"

@@ -31,8 +31,8 @@ REFUSED = "The server refused this or can't be reached. Wait a moment, then relo
 
 MOST_LISTED = 100
 """The most texts from a component with several choices."""
-_LISTED: tuple[str, tuple[type, ...]] = ("a list of texts", (list,))
-_TAKEN: Mapping[str, tuple[str, tuple[type, ...]]] = {
+_LIST: tuple[str, tuple[type, ...]] = ("a list of texts", (list,))
+_ACCEPTED: Mapping[str, tuple[str, tuple[type, ...]]] = {
     **dict.fromkeys(("textbox", "dropdown", "radio", "datetime"), ("text", (str,))),
     "checkbox": ("true or false", (bool,)),
     "number": ("a number", (int, float)),
@@ -44,7 +44,7 @@ class Argument(NamedTuple):
     """The values that an event accepts from a component."""
 
     label: str
-    taken: str
+    accepted: str
     """The accepted values in words."""
     types: tuple[type, ...]
     most: float
@@ -53,13 +53,13 @@ class Argument(NamedTuple):
     @classmethod
     def from_component(cls, component: Any) -> "Argument":
         """Returns the argument for a component of Gradio."""
-        taken, types = _TAKEN[component.get_block_name()]
+        accepted, types = _ACCEPTED[component.get_block_name()]
         if getattr(component, "multiselect", False):
-            taken, types = _LISTED
+            accepted, types = _LIST
         label = getattr(component, "label", None) or "This event"
         default = MOST_NUMBER if types == (int, float) else MOST_TEXT
         most = getattr(component, "max_length", None) or default
-        return cls(label, taken, types, most)
+        return cls(label, accepted, types, most)
 
     def misfit(self, value: object) -> str | None:
         """Returns the problem with a value, if any. The limits in the browser protect nothing."""
@@ -67,14 +67,16 @@ class Argument(NamedTuple):
             return None
         if self.types == (list,) and isinstance(value, list):
             return self._misfit_of_list(value)
-        if type(value) in self.types and isinstance(value, str) and len(value) > self.most:
+        is_accepted = type(value) in self.types
+        if is_accepted and isinstance(value, str) and len(value) > self.most:
             limits = f"{len(value):,} characters, more than {self.most:,}"
             return f"{self.label} has {limits}. Shorten it."
         if isinstance(value, str) and "\0" in value:
             return f"{self.label} can't have the character NUL. Remove it."
+        # "not <=" holds for NaN, too.
         is_too_large = isinstance(value, int | float) and not abs(value) <= self.most
-        if type(value) not in self.types or is_too_large:
-            return f"{self.label} takes {self.taken}."
+        if not is_accepted or is_too_large:
+            return f"{self.label} takes {self.accepted}."
         return None
 
     def _misfit_of_list(self, texts: Sequence[object]) -> str | None:
@@ -106,23 +108,24 @@ Updates = dict[Any, Any]
 
 
 def shows_errors(
-    errors: tuple[type[Exception], ...], html: Callable[..., str], at: str = "problem"
+    errors: tuple[type[Exception], ...], html: Callable[..., str], component: str = "problem"
 ) -> Callable[[Callable[..., Updates]], Any]:
     """Makes a tab's handlers show these errors in a component. The page stays as it is, to try again.
 
-    `html` gets the error and the handler's arguments. `at` is the tab's attribute with the component.
+    `html` gets the error and the handler's arguments. `component` names the tab's attribute with the component.
     """
 
     # Gradio shows the message of a gr.Error only for queued events, and these are not queued.
     def decorate(handler: Callable[..., Updates]) -> Callable[..., Updates]:
         @wraps(handler)
-        def tried(tab: Any, *values: object) -> Updates:
+        def handle(tab: Any, *values: object) -> Updates:
+            shown_in = getattr(tab, component)
             try:
-                return {getattr(tab, at): "", **handler(tab, *values)}
+                return {shown_in: "", **handler(tab, *values)}
             except errors as error:
-                return {getattr(tab, at): html(error, *values)}
+                return {shown_in: html(error, *values)}
 
-        return tried
+        return handle
 
     return decorate
 

@@ -22,7 +22,7 @@ class ChoiceQuestion(NamedTuple):
     html: str
     shown_name: str
     """The name of the scene on the page."""
-    right: str
+    right_answer: str
     answers: Sequence[str]
     """All possible answers."""
 
@@ -30,17 +30,25 @@ class ChoiceQuestion(NamedTuple):
         answer = form.get("answer", "")
         if answer not in self.answers:
             raise QualificationError("Choose one of the answers.")
-        return ExamAnswer(answer, answer == self.right)
+        return ExamAnswer(answer, answer == self.right_answer)
 
     def dock(
         self, action: str, number: str, note: str, problem: str, typed: Mapping[str, str]
     ) -> str:
-        sent = {"number": number}
-        return CHOICE.exam(action, sent, self.shown_name, "open", note, "", problem)
+        hidden_fields = {"number": number}
+        return CHOICE.exam(action, hidden_fields, self.shown_name, "open", note, "", problem)
 
     def result(self, action: str, answer: ExamAnswer) -> str:
-        verdict = t("worker.right" if answer.is_right else "worker.wrong", side=self.right.upper())
-        return CHOICE.exam(action, {}, self.shown_name, "revealed", verdict, self.right, "")
+        key = "worker.right" if answer.is_right else "worker.wrong"
+        verdict = t(key, side=self.right_answer.upper())
+        return CHOICE.exam(action, {}, self.shown_name, "revealed", verdict, self.right_answer, "")
+
+
+class CaptionLengths(NamedTuple):
+    """The bounds of a caption."""
+
+    least_words: int
+    most_characters: int
 
 
 class SampleQuestion(NamedTuple):
@@ -50,7 +58,7 @@ class SampleQuestion(NamedTuple):
     html: str
     sample: SampleSpec
     address: str
-    """The address of its form, since captions are longer than answers."""
+    """The address that takes its form: a caption is longer than the usual form may be."""
 
     def read(self, form: Mapping[str, str]) -> ExamAnswer:
         caption = check_caption(1, form.get("caption-1", ""), "", self.sample.least)
@@ -65,19 +73,20 @@ class SampleQuestion(NamedTuple):
         text = typed.get("caption-1", "") if typed.get("number") == number else ""
         _, _, token = action.rpartition("/")
         seat, _, _ = token.partition(".")
-        sent = {"number": number, "piece": f"{seat}.{number}"}
-        least = (self.sample.least, LONGEST["caption"])
-        form = WRITING.caption([text], least, ())
-        return WRITING.sample(self.address, sent, note, problem, form)
+        hidden_fields = {"number": number, "piece": f"{seat}.{number}"}
+        lengths = CaptionLengths(self.sample.least, LONGEST["caption"])
+        form = WRITING.caption([text], lengths, ())
+        return WRITING.sample(self.address, hidden_fields, note, problem, form)
 
     def result(self, action: str, answer: ExamAnswer) -> str:
         known = self.sample.known
         lacks = lacking(answer.text, known)
         verdict = t("writing.sample_right" if answer.is_right else "writing.sample_wrong")
-        names = t("writing.sample_names", names=_listed(known)) if known else ""
-        left_out = t("writing.sample_lacks", names=_listed(lacks)) if lacks else ""
+        names = t("writing.sample_names", names=_names_text(known)) if known else ""
+        left_out = t("writing.sample_lacks", names=_names_text(lacks)) if lacks else ""
         return WRITING.sample_told(action, verdict, names, left_out, answer.text)
 
 
-def _listed(known: Sequence[str]) -> str:
+def _names_text(known: Sequence[str]) -> str:
+    """Returns the first alternative of each known thing, in one line."""
     return t("writing.sample_comma").join(alternatives(name)[0] for name in known)

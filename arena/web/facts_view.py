@@ -13,7 +13,7 @@ COLUMN = Column(
     meaning="Maker, number of parameters and licence, where known. Sorts by parameters. Sources are on the model's "
     "page.",
 )
-"""The one column of facts on a board, for who asks for it."""
+"""The one column of facts on a board, for visitors who ask for it."""
 SOURCE_KEYS: Mapping[FactSource, str] = {
     "operator": "facts.from_operator",
     "router": "facts.from_router",
@@ -39,14 +39,18 @@ class NamedLink(NamedTuple):
     address: str
 
 
-def in_short(facts: ModelFacts) -> list[str]:
+def short_facts(facts: ModelFacts) -> list[str]:
     """Returns maker, size and licence, as far as they are known."""
-    return list(filter(None, (facts.organisation, facts.size, facts.licence)))
+    texts = (facts.organisation, facts.size, facts.licence)
+    return [text for text in texts if text]
 
 
-def at_reveal(facts: ModelFacts, cost: int | None = None, answers: int = 1) -> list[str]:
-    """Returns a model's facts beside its name. `cost`: that of its live answers, in millionths of a US dollar."""
-    texts = in_short(facts)
+def reveal_facts(facts: ModelFacts, cost: int | None = None, answers: int = 1) -> list[str]:
+    """Returns a model's facts beside its name at a reveal.
+
+    `cost`: that of its live answers, in millionths of a US dollar; `answers`: their number.
+    """
+    texts = short_facts(facts)
     if cost and answers == 1:
         texts.append(t("reveal.cost_one", cost=_cost_text(cost)))
     elif cost:
@@ -55,7 +59,7 @@ def at_reveal(facts: ModelFacts, cost: int | None = None, answers: int = 1) -> l
 
 
 def _cost_text(cost: int) -> str:
-    """Returns a sum in dollars, with two decimals from ten cents on and up to six for smaller sums."""
+    """Returns a sum of millionths in dollars, with two decimals from ten cents on and up to six for smaller sums."""
     dollars = cost / 1e6
     if cost < 100:
         return f"${dollars:.6f}".rstrip("0")
@@ -68,6 +72,7 @@ def _cost_text(cost: int) -> str:
 
 def fact_rows(facts: ModelFacts) -> list[FactRow]:
     """Returns all facts of a model, each with its source."""
+    # The day on the Hub stands in for an unknown release.
     on_hub = None if facts.released else facts.text(ON_HUB)
     link = facts.text("link") or ""
     rows = (
@@ -86,6 +91,7 @@ def fact_rows(facts: ModelFacts) -> list[FactRow]:
 def _row(
     facts: ModelFacts, name: str, field: str, value: str | None, link: str = ""
 ) -> FactRow | None:
+    """Returns the row of a field; None if the fact is unknown."""
     fact = facts.facts.get(field)
     if fact is None or not value:
         return None
@@ -111,11 +117,9 @@ def _licence_link(facts: ModelFacts) -> str:
 
 
 def _parameters_text(facts: ModelFacts) -> str | None:
-    return (
-        facts.size
-        if not facts.active
-        else t("facts.active", size=facts.size, active=size_text(facts.active))
-    )
+    if not facts.active:
+        return facts.size
+    return t("facts.active", size=facts.size, active=size_text(facts.active))
 
 
 def _price_text(facts: ModelFacts) -> str:
@@ -128,4 +132,6 @@ def _price_text(facts: ModelFacts) -> str:
 
 def _dollars(text: str) -> str:
     price = float(text)
-    return f"${price:,.2f}" if price >= 0.1 or price == 0 else f"${price:.4f}".rstrip("0")
+    if price >= 0.1 or price == 0:
+        return f"${price:,.2f}"
+    return f"${price:.4f}".rstrip("0")

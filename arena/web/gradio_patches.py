@@ -19,7 +19,7 @@ from gradio.state_holder import SessionState, StateHolder
 from starlette.routing import Mount
 
 
-class _Passing(SessionState):
+class _OneCallSession(SessionState):
     """The session of one call, with the components as built. Deep links are disabled, so that it records nothing."""
 
     def __init__(self, blocks: Blocks) -> None:
@@ -40,8 +40,10 @@ class _Passing(SessionState):
 
 
 class _NoSessions(StateHolder):
+    """A store of sessions that makes a new one for each call."""
+
     def __getitem__(self, session_id: str) -> SessionState:
-        return _Passing(self.blocks)
+        return _OneCallSession(self.blocks)
 
 
 def keep_no_sessions(app: FastAPI, page: Blocks) -> None:
@@ -55,7 +57,7 @@ def keep_no_sessions(app: FastAPI, page: Blocks) -> None:
 
 @contextmanager
 def without_server_apps() -> Iterator[None]:
-    """Prevents that Gradio makes server apps of pages while they are built."""
+    """Keeps Gradio from making server apps of pages while they are built."""
     create_app = App.create_app
     App.create_app = staticmethod(lambda *_, **__: None)  # pyright: ignore[reportAttributeAccessIssue]
     try:

@@ -1,6 +1,6 @@
 """Heads: title, description and preview of an address, for a browser's tab, search engines and shared links.
 
-An address may name an item, a board, a model or a finished battle. If there is none such, it has the head of its page.
+An address may name an item, a board, a model or a finished battle. If that doesn't exist, it has the head of its page.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from arena.markdown import visible_text
 from arena.types import Item
 from arena.web.addresses import NAME, OWN, RESULTS, SCORE, VOTE, Address
 
-_LETTERS = 110
+_MOST_LETTERS = 110
 """The most letters of an instruction in a title or a description."""
 
 
@@ -39,19 +39,33 @@ class Head(NamedTuple):
     """The path of another picture in place of the preview."""
 
 
+class _PageTexts(NamedTuple):
+    """The head of a page, as keys of its texts."""
+
+    title: str
+    description: str
+    preview: str
+
+
 PAGES = {
-    VOTE: ("vote.title", "heads.vote", "vote"),
-    OWN: ("heads.own", "own.lead", "vote"),
-    RESULTS: ("heads.results", "heads.results_more", "results"),
-    SCORE: ("heads.score", "heads.score_more", "score"),
+    VOTE: _PageTexts("vote.title", "heads.vote", "vote"),
+    OWN: _PageTexts("heads.own", "own.lead", "vote"),
+    RESULTS: _PageTexts("heads.results", "heads.results_more", "results"),
+    SCORE: _PageTexts("heads.score", "heads.score_more", "score"),
 }
-"""The keys of each page's title and description, and its preview."""
 
 
 def page_head(page: str) -> Head:
-    """Return the head of a page that is about no one thing."""
-    title, description, preview = PAGES[page]
-    return Head(t(title), t(description), preview)
+    """Returns the head of a page's address that names no item, board, model or battle."""
+    texts = PAGES[page]
+    return Head(t(texts.title), t(texts.description), texts.preview)
+
+
+class SourceBoard(NamedTuple):
+    """The first board of a source, None without votes, and the source."""
+
+    board: Board | None
+    source: str
 
 
 @dataclass(frozen=True)
@@ -65,66 +79,75 @@ class Heads:
 
     def head(self, address: Address) -> Head:
         """Returns an address's head. Raises DatabaseError."""
-        makers = {
-            "item": self._item,
-            "board": self._board,
-            "model": self._model,
-            "battle": self._battle,
-        }
-        made = makers[address.kind](address.name) if address.kind in makers else None
-        return made or page_head(address.page)
+        head = None
+        if address.kind == "item":
+            head = self._item_head(address.name)
+        elif address.kind == "board":
+            head = self._board_head(address.name)
+        elif address.kind == "model":
+            head = self._model_head(address.name)
+        elif address.kind == "battle":
+            head = self._battle_head(address.name)
+        return head or page_head(address.page)
 
-    def _item(self, key: str) -> Head | None:
+    def _item_head(self, key: str) -> Head | None:
         item = self.items.bank().by_key(key)
         if item is None:
             return None
-        title = f"{_begun(item.instruction)} · {NAME}"
+        title = f"{_beginning(item.instruction)} · {NAME}"
         return Head(title, t("heads.vote"), f"item/{key}", picture=_picture(item))
 
-    def _battle(self, token: str) -> Head | None:
+    def _battle_head(self, token: str) -> Head | None:
         battle = self.outcomes.find_finished(token)
-        item = battle and self.items.bank().items.get(battle.item)
-        if battle is None or item is None:
+        if battle is None:
+            return None
+        item = self.items.bank().items.get(battle.item)
+        if item is None:
             return None
         title = t("battle.title", a=named(battle.names.a), b=named(battle.names.b))
-        description = f"{translated(battle.verdict)} {_begun(item.instruction)}"
+        description = f"{translated(battle.verdict)} {_beginning(item.instruction)}"
         return Head(f"{title} · {NAME}", description, f"battle/{token}", picture=_picture(item))
 
-    def _board(self, source: str) -> Head | None:
+    def _board_head(self, source: str) -> Head | None:
         board, source = self.board(source)
         if board is None:
             return None
         title = f"{named(source)} · {t('results.ranking')} · {NAME}"
         return Head(title, headline(board), f"results/{quote(source, safe='')}")
 
-    def _model(self, name: str) -> Head | None:
+    def _model_head(self, name: str) -> Head | None:
         if not self.items.is_model(name, self.leaderboard.closed_sources()):
             return None
         board, _ = self.board()
         lines = board.standings if board and board.statistics else ()
         line = next((line for line in lines if line.model == name), None)
-        description = t("heads.model", model=named(name))
-        description = standing(line, voters_caveat(board)) if board and line else description
+        if board and line:
+            description = standing_sentence(line, voters_caveat(board))
+        else:
+            description = t("heads.model", model=named(name))
         return Head(f"{named(name)} · {NAME}", description, f"model/{quote(name, safe='')}")
 
-    def board(self, source: str = "", patience: float | None = None) -> tuple[Board | None, str]:
-        """Returns the first board of a source (by default, of the results), and its source.
+    def board(self, source: str = "", patience: float | None = None) -> SourceBoard:
+        """Returns the first board of a source, by default of the results.
 
         The board is as it was last computed. With `patience`, the call waits up to so many seconds for ranks.
         """
         choice = self.overview.choose(source)
+        # For an unknown source, `choose` returns another board.
         if choice is None or source not in ("", choice.source):
-            return None, source
+            return SourceBoard(None, source)
         if patience is None:
-            return self.leaderboard.latest(choice.key), choice.source
-        return self.leaderboard.board(choice.key, patience), choice.source
+            return SourceBoard(self.leaderboard.latest(choice.key), choice.source)
+        return SourceBoard(self.leaderboard.board(choice.key, patience), choice.source)
 
 
-def standing(line: Standing, only: str = "") -> str:
+def standing_sentence(line: Standing, only: str = "") -> str:
     """Returns a model's rank and rating in one sentence. `only`: the voters for whom alone the interval holds."""
-    cast = t("board.votes", count=line.votes)
+    votes = t("board.votes", count=line.votes)
     if line.rank is None or line.rating is None:
-        return t("heads.gathering", needed=needs_in_words(line) or t("heads.no_rating"), votes=cast)
+        return t(
+            "heads.gathering", needed=needs_in_words(line) or t("heads.no_rating"), votes=votes
+        )
     rank = line.rank
     rating = line.rating
     place = f"{rank.value:.0f}"
@@ -133,16 +156,16 @@ def standing(line: Standing, only: str = "") -> str:
     interval = interval_text(rating.low, rating.high, ".0f")
     if only:
         interval = f"{interval} {only}"
-    return t("heads.rank", place=place, rating=rating.value, interval=interval, votes=cast)
+    return t("heads.rank", place=place, rating=rating.value, interval=interval, votes=votes)
 
 
-def _begun(instruction: str) -> str:
+def _beginning(instruction: str) -> str:
     """Returns the beginning of an instruction, cut at a word if that leaves enough of it."""
     text = " ".join(visible_text(instruction[:1000]).split())
-    whole_words = shorten(text, _LETTERS, placeholder=" …")
-    if whole_words == text or len(whole_words) > _LETTERS // 2:
+    whole_words = shorten(text, _MOST_LETTERS, placeholder=" …")
+    if whole_words == text or len(whole_words) > _MOST_LETTERS // 2:
         return whole_words
-    return f"{text[:_LETTERS]} …"
+    return f"{text[:_MOST_LETTERS]} …"
 
 
 def _picture(item: Item) -> str | None:

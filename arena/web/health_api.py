@@ -13,9 +13,10 @@ from fastapi.responses import PlainTextResponse
 
 from arena.database import Database, DatabaseError
 
-LEAST_FREE = 200_000_000
-"""The free bytes on each disk of the data that a ready server has at least."""
+LEAST_FREE_BYTES = 200_000_000
+"""The free space that a ready server needs on each disk of its data."""
 _FRESH_SECONDS = 1.0
+"""The age from which a check is made again."""
 _PATIENCE_SECONDS = 2.0
 """A check that takes longer counts as a problem."""
 
@@ -29,29 +30,30 @@ class Health:
         self,
         database: Database,
         folders: Sequence[Path],
-        least_free: int = LEAST_FREE,
+        least_free_bytes: int = LEAST_FREE_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._folders = folders
-        self._least_free = least_free
+        self._least_free_bytes = least_free_bytes
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, "health")
-        self._begun = 0.0
-        self._look: Future[str | None] | None = None
+        self._began_at = 0.0
+        self._latest_check: Future[str | None] | None = None
 
     async def problem(self) -> str | None:
         """Returns the reason why no vote can be stored, in one line; None if votes can be stored."""
-        is_old = self._clock() >= self._begun + _FRESH_SECONDS
-        if self._look is None or (self._look.done() and is_old):
-            self._begun = self._clock()
-            self._look = self._thread.submit(self._check)
-        look = asyncio.wrap_future(self._look)
-        patience = self._begun + _PATIENCE_SECONDS - self._clock()
-        await asyncio.wait([look], timeout=max(0.0, patience))
-        if not look.done():
+        is_old = self._clock() >= self._began_at + _FRESH_SECONDS
+        # A check that isn't done yet is waited for, however old it is: there is one thread.
+        if self._latest_check is None or (self._latest_check.done() and is_old):
+            self._began_at = self._clock()
+            self._latest_check = self._thread.submit(self._check)
+        check = asyncio.wrap_future(self._latest_check)
+        patience = self._began_at + _PATIENCE_SECONDS - self._clock()
+        await asyncio.wait([check], timeout=max(0.0, patience))
+        if not check.done():
             return "The database or the disk isn't answering. It may be locked."
-        return look.result()
+        return check.result()
 
     def _check(self) -> str | None:
         try:
@@ -63,8 +65,8 @@ class Health:
         except OSError as error:
             log.warning("the data folder cannot be looked at: %s", error)
             return "The data folder is gone."
-        if free < self._least_free:
-            return f"Less than {self._least_free // 10**6} MB of the disk are free."
+        if free < self._least_free_bytes:
+            return f"Less than {self._least_free_bytes // 10**6} MB of the disk are free."
         return None
 
 

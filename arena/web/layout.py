@@ -1,4 +1,4 @@
-"""Layout: the one document of all pages that are read, whole without a script."""
+"""Layout: the one document around every page that is served as a whole, without Gradio. It works without a script."""
 
 import gzip
 import hashlib
@@ -10,13 +10,16 @@ from fastapi import Request, Response
 from arena.locale import LOCALES, current_locale, t
 from arena.templates import macros
 from arena.web.addresses import NAME
-from arena.web.cookies import NO_STORE, over_https
+from arena.web.cookies import NO_STORE, is_https
 from arena.web.heads import Head
 from arena.web.static_files import Links
 
 HTML = macros("page.html")
-KEPT = {"cache-control": "private, no-cache", "vary": "accept-encoding, accept-language, cookie"}
-"""A page that a browser keeps, and asks about each time."""
+KEPT_HEADERS = {
+    "cache-control": "private, no-cache",
+    "vary": "accept-encoding, accept-language, cookie",
+}
+"""Headers of a page that a browser stores, and asks about each time."""
 _THEMES = ("dark", "light")
 
 
@@ -30,11 +33,11 @@ class PageLayout:
     public: str = ""
     """The public address of this server, if it is known. Previews of links need it."""
 
-    def at(self, request: Request) -> str:
+    def server_address(self, request: Request) -> str:
         """Returns the address of this server for links on other sites, without a slash at its end."""
         if self.public:
             return self.public
-        scheme = "https" if over_https(request.scope, request.headers) else "http"
+        scheme = "https" if is_https(request.scope, request.headers) else "http"
         return f"{scheme}://{request.headers.get('host', '')}"
 
     def page(
@@ -63,11 +66,12 @@ class PageLayout:
             top=HTML.top(self.doors, here, locale.table("scripts"), heading="p"),
             foot=HTML.foot([] if is_operators else LOCALES.values()),
         )
-        return _answer(request, html.encode(), status, is_kept)
+        return _response(request, html.encode(), status, is_kept)
 
     def nothing_here(self, request: Request) -> Response:
         """Returns the page of a wrong address."""
-        body = HTML.nothing_here(request.scope["path"][:100].replace("\0", "%00"), self.doors)
+        path = request.scope["path"][:100].replace("\0", "%00")
+        body = HTML.nothing_here(path, self.doors)
         head = Head(f"{t('pages.nothing')} · {NAME}", "", is_private=True)
         return self.page(request, head, body, status=404, is_kept=False)
 
@@ -77,7 +81,7 @@ def etag_of(body: bytes) -> str:
 
 
 def is_known(etag: str, headers: Mapping[str, str]) -> bool:
-    """Whether a browser already has the page of an etag."""
+    """Whether a browser that sends these headers already has the page of an etag."""
     known = headers.get("if-none-match", "").split(",")
     return etag in {tag.strip().removeprefix("W/") for tag in known}
 
@@ -88,10 +92,10 @@ def _theme(request: Request) -> str:
     return theme if theme in _THEMES else ""
 
 
-def _answer(request: Request, body: bytes, status: int, is_kept: bool) -> Response:
+def _response(request: Request, body: bytes, status: int, is_kept: bool) -> Response:
     headers = dict(NO_STORE)
     if is_kept:
-        headers = {**KEPT, "etag": etag_of(body)}
+        headers = {**KEPT_HEADERS, "etag": etag_of(body)}
         if is_known(headers["etag"], request.headers):
             return Response(status_code=304, headers=headers)
     if "gzip" in request.headers.get("accept-encoding", ""):

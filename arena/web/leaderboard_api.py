@@ -24,14 +24,15 @@ from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import Leaderboard
 from arena.locale import ENGLISH, speaking
 from arena.sheets import Sheet, as_csv, as_json, as_latex, as_markdown
-from arena.web.leaderboard_view import votes_shown
-from arena.web.results_address import FURTHER
+from arena.web.leaderboard_view import title_voters
+from arena.web.results_address import PLOT_NAMES
 
 PATIENCE_SECONDS = 20.0
 """The longest wait of a download for the intervals of a board."""
 MOST_FILES = 32
+"""The most files in the cache."""
 AT_ONCE = 4
-"""The number of downloads at the same time; more would hold threads that other pages need."""
+"""The most downloads at the same time; more would hold threads that other pages need."""
 
 
 class WantedFile(NamedTuple):
@@ -48,27 +49,34 @@ class WantedFile(NamedTuple):
 _Maker = Callable[[WantedFile], str | bytes]
 
 
+class _FileKind(NamedTuple):
+    media_type: str
+    make: _Maker
+
+
 def _table(form: Callable[[Sheet], str]) -> _Maker:
+    """Returns the maker of a board's table in a form."""
     return lambda wanted: form(board_sheet(wanted.board, wanted.title, wanted.facts.models))
 
 
-FILES: Mapping[str, tuple[str, _Maker]] = {
-    "board.csv": ("text/csv", _table(as_csv)),
-    "board.md": ("text/markdown", _table(as_markdown)),
-    "board.tex": ("application/x-tex", _table(as_latex)),
-    "board.json": ("application/json", _table(as_json)),
-    "board.svg": ("image/svg+xml", lambda wanted: svg_file(board_chart(wanted.board))),
-    "board.png": ("image/png", lambda wanted: chart_png(wanted.board, wanted.title)),
-    "plot.svg": ("image/svg+xml", lambda wanted: svg_file(_drawn(wanted))),
-    "plot.png": ("image/png", lambda wanted: png(_drawn(wanted))),
+FILES: Mapping[str, _FileKind] = {
+    "board.csv": _FileKind("text/csv", _table(as_csv)),
+    "board.md": _FileKind("text/markdown", _table(as_markdown)),
+    "board.tex": _FileKind("application/x-tex", _table(as_latex)),
+    "board.json": _FileKind("application/json", _table(as_json)),
+    "board.svg": _FileKind("image/svg+xml", lambda wanted: svg_file(board_chart(wanted.board))),
+    "board.png": _FileKind("image/png", lambda wanted: chart_png(wanted.board, wanted.title)),
+    "plot.svg": _FileKind("image/svg+xml", lambda wanted: svg_file(_plot_drawing(wanted))),
+    "plot.png": _FileKind("image/png", lambda wanted: png(_plot_drawing(wanted))),
 }
-"""The media type and the maker of each file."""
-OF_ONE_PLOT = frozenset({"plot.svg", "plot.png"})
+"""The files that can be downloaded, by name."""
+PLOT_FILES = frozenset({"plot.svg", "plot.png"})
+"""The files of one plot, which the query names."""
 
 
-def _drawn(wanted: WantedFile) -> Drawing:
-    """Returns the drawing of a plot of `FURTHER`; if it has none, a drawing of its note."""
-    plot = PLOTS[FURTHER[wanted.plot]](wanted.board, wanted.leaderboard)
+def _plot_drawing(wanted: WantedFile) -> Drawing:
+    """Returns the drawing of a plot of `PLOT_NAMES`; if it has none, a drawing of its note."""
+    plot = PLOTS[PLOT_NAMES[wanted.plot]](wanted.board, wanted.leaderboard)
     return plot.drawing or Drawing(plot.title, plot.note, 720, 30, (TextMark(0, 20, plot.note),))
 
 
@@ -77,7 +85,7 @@ class _CachedFile(NamedTuple):
     facts: FactsSnapshot
     """`board`, `facts`: the objects that the file shows. A change makes a new object."""
     plain: bytes
-    zipped: bytes
+    gzipped: bytes
 
 
 @dataclass(frozen=True)
@@ -95,16 +103,15 @@ class BoardFiles:
         """Returns a board's file. It is made again after the board or its models' facts have changed."""
         board = self.leaderboard.board(key, PATIENCE_SECONDS)
         facts = self.facts.snapshot()
-        place = (name, key, title, plot)
-        file = self._files.get(place)
+        cache_key = (name, key, title, plot)
+        file = self._files.get(cache_key)
         if file is None or file.board is not board or file.facts is not facts:
-            _, make = FILES[name]
-            content = make(WantedFile(title, board, self.leaderboard, plot, facts))
+            content = FILES[name].make(WantedFile(title, board, self.leaderboard, plot, facts))
             plain = content.encode() if isinstance(content, str) else content
             file = _CachedFile(board, facts, plain, gzip.compress(plain, mtime=0))
         with self._lock:
-            self._files[place] = file
-            self._files.move_to_end(place)
+            self._files[cache_key] = file
+            self._files.move_to_end(cache_key)
             if len(self._files) > MOST_FILES:
                 self._files.popitem(last=False)
         return file
@@ -129,36 +136,37 @@ def routes(leaderboard: Leaderboard, facts: FactStore) -> APIRouter:
         votes: str = "",
         plot: str = "",
     ) -> Response:
+        if name not in FILES or (name in PLOT_FILES and plot not in PLOT_NAMES):
+            return PlainTextResponse("There is no such file.", status_code=404)
+
         def make_response() -> Response:
             if source in leaderboard.closed_sources():
                 return PlainTextResponse(
                     "This board is closed until its campaign ends.", status_code=403
                 )
             choice = leaderboard.choose(source, images, family, since, until, voters, votes)
+            # For an unknown source or family, `choose` returns another board.
             if choice is None or choice.source != source or (family and choice.family is None):
                 return PlainTextResponse("There is no such board.", status_code=404)
             with speaking(ENGLISH):
                 file = files.file(
                     name,
-                    f"Elo ranking: {source}{votes_shown(choice.votes)}",
+                    f"Elo ranking: {source}{title_voters(choice.votes)}",
                     choice.key,
-                    plot if name in OF_ONE_PLOT else "",
+                    plot if name in PLOT_FILES else "",
                 )
-            is_zipped = "gzip" in request.headers.get("accept-encoding", "")
+            is_gzipped = "gzip" in request.headers.get("accept-encoding", "")
             headers = {
                 "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
                 "cache-control": "no-store",
                 "x-robots-tag": "noindex",
                 "vary": "accept-encoding",
             }
-            if is_zipped:
+            if is_gzipped:
                 headers["content-encoding"] = "gzip"
-            content = file.zipped if is_zipped else file.plain
-            media_type, _ = FILES[name]
-            return Response(content, media_type=media_type, headers=headers)
+            content = file.gzipped if is_gzipped else file.plain
+            return Response(content, media_type=FILES[name].media_type, headers=headers)
 
-        if name not in FILES or (name in OF_ONE_PLOT and plot not in FURTHER):
-            return PlainTextResponse("There is no such file.", status_code=404)
         try:
             return await to_thread.run_sync(make_response, limiter=turns)
         except BoardSelectionError as error:

@@ -27,7 +27,7 @@ from arena.settings import BoardVoters, CountRule
 from arena.sheets import Column, Sheet, cell_of
 from arena.templates import macros
 from arena.web.facts_view import COLUMN as FACTS
-from arena.web.facts_view import in_short
+from arena.web.facts_view import short_facts
 from arena.web.results_address import board_query, model_addresses
 
 HTML = macros("leaderboard.html")
@@ -38,7 +38,7 @@ def counted_voters(rule: CountRule) -> str:
     return t(f"board.voters_{rule.replace('-', '_')}")
 
 
-def votes_shown(votes: BoardVoters | None) -> str:
+def title_voters(votes: BoardVoters | None) -> str:
     """Returns the end of a board's title that names the voters; "" if there is only one board."""
     return t(f"board.title_{votes}") if votes else ""
 
@@ -63,35 +63,47 @@ def board_html(board: Board, choice: BoardSelection, table: BoardTable = WHOLE_T
     pictures = t("board.several_pictures" if board.key.multi else "board.one_picture")
     title = t("board.title", source=named(choice.source), pictures=pictures) + _narrowed(choice)
     sheet = board_sheet(board, title)
-    model, rank, *others = sheet.columns
+    model, rank, *numbers = sheet.columns
     facts = () if table.facts is None else (FACTS,)
-    columns = (rank, model, *facts, *others)
+    columns = (rank, model, *facts, *numbers)
     query = board_query(choice)
     links = model_addresses(board, query)
     summary = HTML.summary(paragraphs(board), name_forms(line.model for line in board.standings))
-    bodies = [*_bodies(board, sheet, table)]
+    bodies = list(_bodies(board, sheet, table))
     return HTML.board(title, board.votes, summary, columns, bodies, query, links)
 
 
-def facts_of(board: Board, model: str) -> list[tuple[Column, "TableCell"]]:
-    """Returns the columns and cells of a model in its board's table, without name and rank."""
+class ModelNumber(NamedTuple):
+    """A number of a model on a board."""
+
+    column: Column
+    cell: "TableCell"
+
+
+def model_numbers(board: Board, model: str) -> list[ModelNumber]:
+    """Returns a model's numbers in its board's table, without the rank."""
     sheet = board_sheet(board)
     place = [line.model for line in board.standings].index(model)
     line = board.standings[place]
     row = list(sheet.rows)[place]
     cells = _cells(line, row, sheet.columns, _scale([line]))
     columns = [column for column in sheet.columns if column.key not in ("model", "rank")]
-    return [(column, cells[column.key]) for column in columns if column.key in cells]
+    return [ModelNumber(column, cells[column.key]) for column in columns if column.key in cells]
 
 
 def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
-    """Returns paragraphs of sentences on the meaning and the limits of a board's numbers."""
+    """Returns paragraphs of sentences: warnings about a board's numbers, notes on its votes, and the intervals' limits.
+
+    A board without intervals has only the notes.
+    """
     statistics = board.statistics
     notes = (*import_notes(board), *own_notes(board))
     if statistics is None or not has_intervals(board):
         return (notes,)
-    # `python -m perf.campaigns`
-    any_time = [t("board.any_time", boards=1000 * ALPHA)] if has_orders(board) else []
+    any_time = []
+    if has_orders(board):
+        # `python -m perf.campaigns` checks this number.
+        any_time.append(t("board.any_time", boards=1000 * ALPHA))
     lead = (
         *_few_voters(board, statistics),
         *_overturn(board),
@@ -135,15 +147,15 @@ def _limits(board: Board, statistics: Statistics) -> str:
     if crowd.pictures < crowd.items:
         cases = t("board.independent_pictures", count=crowd.pictures, items=crowd.items)
     if _is_by_judge(board):
-        others = t("board.reach_judge")
+        reach = t("board.reach_judge")
     else:
-        others = t("board.reach_there" if board.key.kind == "imported" else "board.reach_here")
+        reach = t("board.reach_there" if board.key.kind == "imported" else "board.reach_here")
     cover = t("board.cover", judges=judges(board, statistics))
-    return t("pages.gap").join((cover, cases, others))
+    return t("pages.gap").join((cover, cases, reach))
 
 
 def judges(board: Board, statistics: Statistics) -> str:
-    """Returns the voters for whom a board's intervals hold: no others than these if one person cast all votes."""
+    """Returns, in words, the voters for whom a board's intervals hold: just its own, or any like them."""
     if _is_by_judge(board):
         return t("board.same_judge")
     return t("board.voters_like_these" if statistics.for_new_voters else "board.these_voters")
@@ -181,9 +193,9 @@ def _overturn(board: Board) -> Iterator[str]:
 
 def _takeover(board: Board) -> Iterator[str]:
     """Yields a sentence on the number of new voters who can put another model first."""
-    takeover = board.statistics and board.statistics.takeover
+    takeover = board.statistics.takeover if board.statistics else None
     models = {line.code: line.model for line in board.standings}
-    if not takeover or not {takeover.leader, takeover.rival} <= models.keys():
+    if takeover is None or takeover.leader not in models or takeover.rival not in models:
         return
     yield t(
         "board.takeover_noticed" if takeover.is_noticed else "board.takeover",
@@ -210,10 +222,11 @@ def _sides(board: Board) -> Iterator[str]:
     left = board.left
     if left is None or left.low <= 0.5 <= left.high:
         return
+    is_imported = board.key.kind == "imported"
     yield t(
         "board.side_left" if left.low > 0.5 else "board.side_right",
         share=f"{left.value:.0%}, {interval_text(left.low, left.high, '.0%')}",
-        effect=t("board.side_imported" if board.key.kind == "imported" else "board.side_drawn"),
+        effect=t("board.side_imported" if is_imported else "board.side_drawn"),
     )
 
 
@@ -241,54 +254,59 @@ def import_notes(board: Board) -> Iterator[str]:
 
 def own_notes(board: Board) -> Iterator[str]:
     """Yields sentences on the arena's own votes: the counted and the excluded ones."""
-    out = board.left_out
+    left_out = board.left_out
     if board.key.kind == "live":
         yield t("board.live_own" if board.key.source == LIVE_OWN else "board.live_bank")
         reasons = []
-        if out.stopped:
-            reasons.append(t("board.stopped", count=out.stopped))
-        if out.named:
-            reasons.append(t("board.named_itself", count=out.named))
+        if left_out.stopped:
+            reasons.append(t("board.stopped", count=left_out.stopped))
+        if left_out.named:
+            reasons.append(t("board.named_itself", count=left_out.named))
         if reasons:
             listed = t("names.comma").join(reasons)
-            yield t("board.outside", count=out.stopped + out.named, reasons=listed)
+            yield t("board.outside", count=left_out.stopped + left_out.named, reasons=listed)
     yield from _counted(board)
-    if out.voters:
-        voters = t("board.flagged_voters", count=out.voters)
-        cast = t("board.votes", count=out.flagged)
+    if left_out.voters:
+        voters = t("board.flagged_voters", count=left_out.voters)
+        votes = t("board.votes", count=left_out.flagged)
         key = "board.flagged_out" if board.key.unflagged else "board.flagged_in"
-        yield t(key, voters=voters, votes=cast)
+        yield t(key, voters=voters, votes=votes)
     yield from _crowds(board)
     has_ranks = any(line.rank for line in board.standings)
-    if has_ranks and out.rule == "everyone" and board.key.kind != "imported":
-        yield t("board.crowd")  # `python -m perf.fraud`
+    if has_ranks and left_out.rule == "everyone" and board.key.kind != "imported":
+        yield t("board.crowd")  # `python -m perf.fraud` measures this.
 
 
 def _crowds(board: Board) -> Iterator[str]:
     """Yields a sentence on the votes of crowds, and the models that they are about."""
-    out = board.left_out
-    if not out.of_crowd:
+    left_out = board.left_out
+    if not left_out.of_crowd:
         return
-    cast = t("board.votes", count=out.of_crowd)
-    crowds = [line.model for line in board.standings if line.code in out.crowd_models]
+    votes = t("board.votes", count=left_out.of_crowd)
+    crowds = [line.model for line in board.standings if line.code in left_out.crowd_models]
     if crowds:
-        cast = t("board.votes_about", votes=cast, models=enumeration(crowds))
-    yield t("board.crowd_out" if board.key.unflagged else "board.crowd_in", votes=cast)
+        votes = t("board.votes_about", votes=votes, models=enumeration(crowds))
+    yield t("board.crowd_out" if board.key.unflagged else "board.crowd_in", votes=votes)
 
 
 def _counted(board: Board) -> Iterator[str]:
     """Yields a sentence on the number of counted votes, if there is a counted board and one of everyone."""
-    out = board.left_out
+    left_out = board.left_out
     imports = board.import_summary
-    votes = board.votes - (imports.votes if imports else 0)
-    suspect = out.flagged + out.of_crowd if board.key.unflagged else 0
-    cast = votes + out.uncounted + suspect
-    if not cast:
+    votes = board.votes
+    if imports:
+        votes -= imports.votes
+    all_votes = votes + left_out.uncounted
+    # Elsewhere, suspect votes are among the counted ones.
+    if board.key.unflagged:
+        all_votes += left_out.flagged + left_out.of_crowd
+    if not all_votes:
         return
-    if out.rule != "everyone":
-        yield t("board.counted", votes=votes, count=cast, voters=counted_voters(out.rule))
+    if left_out.rule != "everyone":
+        voters = counted_voters(left_out.rule)
+        yield t("board.counted", votes=votes, count=all_votes, voters=voters)
     elif board.key.everyone:
-        yield t("board.everyone", votes=votes, count=cast)
+        yield t("board.everyone", votes=votes, count=all_votes)
 
 
 def _gaps(imports: ImportSummary) -> Iterator[str]:
@@ -329,13 +347,22 @@ class TableCell(NamedTuple):
     """The low end, the rating and the high end, as percentages of the group's scale."""
 
 
-TableRow = tuple[Standing, Mapping[str, TableCell]]
+class TableRow(NamedTuple):
+    """A model's row of the table; the cells by column."""
+
+    line: Standing
+    cells: Mapping[str, TableCell]
 
 
-def _bodies(
-    board: Board, sheet: Sheet, table: BoardTable
-) -> Iterator[tuple[list[str], list[TableRow]]]:
-    """Yields the bodies of the table with their headings: each group's trusted models, and its provisional ones."""
+class TableBody(NamedTuple):
+    """Rows of the table under common headings."""
+
+    headings: Sequence[str]
+    rows: Sequence[TableRow]
+
+
+def _bodies(board: Board, sheet: Sheet, table: BoardTable) -> Iterator[TableBody]:
+    """Yields the bodies of the table: each group's trusted models, and its provisional ones."""
     rows = sheet.rows
     for number, group in enumerate(board.groups, 1):
         headings = []
@@ -343,15 +370,16 @@ def _bodies(
             groups = len(board.groups)
             headings = [t("board.group", number=number, groups=groups, count=len(group))]
         scale = _scale(group)
-        lines = []
+        shown_rows = []
         for line in group:
+            # The sheet has a row for every model, in the groups' order.
             cells = _cells(line, next(rows), sheet.columns, scale)
             if table.shows(line):
-                lines.append((line, _with_facts(line, cells, table)))
-        for trust, body in groupby(lines, key=lambda row: row[0].trust):
+                shown_rows.append(TableRow(line, _with_facts(line, cells, table)))
+        for trust, trust_rows in groupby(shown_rows, key=lambda row: row.line.trust):
             if trust == "provisional":
                 headings = [*headings, t("board.no_rank_yet")]
-            yield headings, list(body)
+            yield TableBody(headings, list(trust_rows))
             headings = []
 
 
@@ -361,7 +389,7 @@ def _with_facts(
     facts = table.facts.get(line.model) if table.facts else None
     if facts is None:
         return cells
-    cell = TableCell(facts.parameters or "", "", "", facts=in_short(facts))
+    cell = TableCell(facts.parameters or "", "", "", facts=short_facts(facts))
     return {**cells, FACTS.key: cell}
 
 
@@ -384,12 +412,12 @@ def _cells(
         if row[column.key] is not None
     }
     if line.order:
-        cells["order"] = _order(line.order)
+        cells["order"] = _order_cell(line.order)
     for key, note in _notes_beside(line).items():
         if key in cells:
             cells[key] = cells[key]._replace(**note)
     if "rating" in cells:
-        bar = _bar(line.rating, *scale)
+        bar = _bar_ends(line.rating, *scale)
         cells["rating"] = cells["rating"]._replace(bar=bar)
     doubts = _doubts(line)
     if doubts:
@@ -411,17 +439,20 @@ def _notes_beside(line: Standing) -> Mapping[str, Mapping[str, str]]:
     }
 
 
-def _order(order: Order) -> TableCell:
+def _order_cell(order: Order) -> TableCell:
+    """Returns the cell of the order: settled since when, or the progress towards it."""
     if order.settled_at:
         since = t("board.since", count=order.settled_at)
         hint = t("board.since_hint")
     else:
+        # An order that isn't settled never shows 100%.
         since = f"{min(max(order.progress, 0), 0.99):.0%}"
         hint = t("board.progress_hint")
     return TableCell(order.progress, translated(ORDER_WORDS[order.state]), since, hint)
 
 
-def _bar(rating: Span | None, low: float, high: float) -> tuple[str, ...]:
+def _bar_ends(rating: Span | None, low: float, high: float) -> tuple[str, ...]:
+    """Returns a rating's `TableCell.bar` on a scale from `low` to `high`."""
     if rating is None or rating.low is None or rating.high is None:
         return ()
     ends = (rating.low, rating.value, rating.high)
@@ -449,4 +480,4 @@ def _narrowed(choice: BoardSelection) -> str:
         since = key.since or t("board.first_day")
         days = t("board.title_days", since=since, until=key.until or t("board.today"))
     voters = "" if key.unflagged else t("board.title_flagged")
-    return f"{family}{days}{votes_shown(choice.votes)}{voters}"
+    return f"{family}{days}{title_voters(choice.votes)}{voters}"

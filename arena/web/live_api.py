@@ -33,8 +33,8 @@ from arena.live.store import LiveBattle, LiveStore
 from arena.settings import DemoBank
 from arena.types import Item, Phase, Side
 from arena.web.cookies import NO_STORE
-from arena.web.live_view import Revealed, bank_html, head_html, offer_html, scene
-from arena.web.visitor_api import JsonBody, events, visitor_router
+from arena.web.live_view import Revealed, bank_html, offer_html, scene, subject_html
+from arena.web.visitor_api import JsonBody, event_stream, visitor_router
 
 IMAGES = "/live/images"
 """The route of image uploads, whose bodies may be large."""
@@ -50,7 +50,7 @@ class LiveApi:
     is_space: bool
     credits: Credits
     keyless: OfferState
-    """The offer to a visitor without a key, if the models need one."""
+    """The state of the offer to a visitor without a key, if the models need one."""
     sessions: LiveSessions
     store: LiveStore
     images: OwnImages
@@ -66,12 +66,12 @@ class LiveApi:
     def router(self, voters: Voters) -> APIRouter:
         router = visitor_router(voters)
         battle = "/live/battles/{token}"
-        router.get("/live/models")(self.offered)
+        router.get("/live/models")(self.show_offer)
         router.post("/live/models")(self.try_again)
         router.post(IMAGES)(self.upload)
         router.get(f"{IMAGES}/{{token}}")(self.image)
         router.post(f"{IMAGES}/{{token}}/discard")(self.discard)
-        router.get("/live/item")(self.item)
+        router.get("/live/item")(self.draw_item)
         router.get("/live/unfinished")(self.unfinished)
         router.post("/live/battles")(self.begin)
         router.get(battle)(self.watch)
@@ -79,10 +79,10 @@ class LiveApi:
         router.post(f"{battle}/stop")(self.stop)
         router.post(f"{battle}/choose")(self.choose)
         router.post(f"{battle}/undo")(self.undo)
-        router.post(f"{battle}/names")(self.names)
+        router.post(f"{battle}/names")(self.reveal)
         return router
 
-    def offered(self, request: Request) -> Response:
+    def show_offer(self, request: Request) -> Response:
         """Returns whether a battle can begin, and what is missing."""
         key = self.credits.key(request.state.voter)
         offer = offer_of(self.models, key, self.keyless, self.has_catalogue)
@@ -92,13 +92,13 @@ class LiveApi:
     def try_again(self, request: Request) -> Response:
         """Loads models that failed once more, and returns the new offer."""
         self.models.try_again()
-        return self.offered(request)
+        return self.show_offer(request)
 
     async def upload(self, request: Request) -> Response:
         image = await self.images.receive(
             request.state.voter, request.stream(), self.networks.of(request)
         )
-        return JSONResponse({"image": image.token, "still": image.still})
+        return JSONResponse({"image": image.token, "still": image.is_still})
 
     def image(self, request: Request, token: str) -> Response:
         path = self.images.path(request.state.voter, token)
@@ -112,9 +112,9 @@ class LiveApi:
         await asyncio.to_thread(self.images.discard, request.state.voter, [token])
         return JSONResponse({})
 
-    def item(self, request: Request) -> Response:
+    def draw_item(self, request: Request) -> Response:
         """Draws an item of the bank whose pictures are stored here."""
-        items = [item for item in in_draw(self.items.bank(), self.demo_bank) if _is_kept(item)]
+        items = [item for item in in_draw(self.items.bank(), self.demo_bank) if _has_pictures(item)]
         if not items:
             raise LiveError("There are no items with pictures here yet. Use your own pictures.")
         item = secrets.choice(items)
@@ -123,12 +123,13 @@ class LiveApi:
 
     def unfinished(self, request: Request) -> Response:
         battle = self.store.unfinished(request.state.voter)
-        return JSONResponse({"battle": battle and battle.token}, headers=NO_STORE)
+        token = battle.token if battle else None
+        return JSONResponse({"battle": token}, headers=NO_STORE)
 
     async def begin(self, request: Request) -> Response:
         body = await JsonBody.read(request)
         key = body.text("item")
-        item = await asyncio.to_thread(self._known, key) if key else None
+        item = await asyncio.to_thread(self._chosen_item, key) if key else None
         files = await asyncio.to_thread(self._files, item)
         network = self.networks.of(request)
         live_request = LiveRequest(
@@ -142,7 +143,7 @@ class LiveApi:
         voter = request.state.voter
         battle = await self.sessions.find(voter, token)
         states = self.sessions.watch(voter, battle.token)
-        return events(states, partial(self._scene, voter))
+        return event_stream(states, partial(self._scene, voter))
 
     async def follow(self, request: Request, token: str) -> Response:
         voter = request.state.voter
@@ -161,54 +162,62 @@ class LiveApi:
 
     async def stop(self, request: Request, token: str) -> Response:
         voter = request.state.voter
-        return await self._still(request, await self.sessions.stop(voter, token))
+        return await self._quiet_scene(request, await self.sessions.stop(voter, token))
 
     async def choose(self, request: Request, token: str) -> Response:
         voter = request.state.voter
         body = await JsonBody.read(request)
         choice = cast(Side, body.text("value"))  # The store checks it.
         battle = await self.sessions.choose(voter, token, choice, self.terms)
-        return await self._still(request, battle)
+        return await self._quiet_scene(request, battle)
 
     async def undo(self, request: Request, token: str) -> Response:
         voter = request.state.voter
-        return await self._still(request, await asyncio.to_thread(self.store.undo, voter, token))
+        return await self._quiet_scene(
+            request, await asyncio.to_thread(self.store.undo, voter, token)
+        )
 
-    async def names(self, request: Request, token: str) -> Response:
+    async def reveal(self, request: Request, token: str) -> Response:
         """Makes the choice final, returns the names, and deletes the images that may not be kept."""
         voter = request.state.voter
         battle = await asyncio.to_thread(self.store.reveal, voter, token)
         await self.sessions.forget(battle)
-        return await self._still(request, battle)
+        return await self._quiet_scene(request, battle)
 
-    async def _still(self, request: Request, battle: LiveBattle) -> Response:
-        """Returns the scene of a battle without answers in progress."""
+    async def _quiet_scene(self, request: Request, battle: LiveBattle) -> Response:
+        """Returns the scene of a battle without answers in progress, after an act in it."""
         voter = request.state.voter
-        state = LiveState(battle, False, 0, {})
-        revealed = await asyncio.to_thread(self._revealed, voter, battle)
-        return JSONResponse(scene(state, revealed, None), headers=NO_STORE)
+        state = LiveState(battle, is_growing=False, ahead=0, texts={})
+        revealed = await asyncio.to_thread(self._names_and_facts, voter, battle)
+        return JSONResponse(scene(state, revealed, subject=None), headers=NO_STORE)
 
     def _scene(self, voter: int, state: LiveState) -> dict[str, object]:
         """Returns the scene of a battle with its question."""
         battle = state.battle
-        has_own = (
-            battle.item is None and battle.void is None
-        )  # Own images go when a battle is void.
-        own = self.images.of_battle(voter, battle.id) if has_own else ()
-        subject = head_html(battle.turns[0].question, own, self._item(battle), self.scaled)
-        return scene(state, self._revealed(voter, battle), subject)
+        # Own images are deleted when a battle is void.
+        has_own_images = battle.item is None and battle.void is None
+        own_images = self.images.battle_tokens(voter, battle.id) if has_own_images else ()
+        subject = subject_html(
+            battle.turns[0].question, own_images, self._item(battle), self.scaled
+        )
+        return scene(state, self._names_and_facts(voter, battle), subject)
 
-    def _revealed(self, voter: int, battle: LiveBattle) -> Revealed | None:
+    def _names_and_facts(self, voter: int, battle: LiveBattle) -> Revealed | None:
+        """Returns the names and facts of a battle's models; None while they are hidden."""
         if battle.phase is not Phase.REVEALED:
             return None
         return Revealed(self.store.names(voter, battle.token), self.facts.snapshot())
 
     def _item(self, battle: LiveBattle) -> Item | None:
-        return None if battle.item is None else self.items.bank().items.get(battle.item)
+        """Returns a battle's item of the bank; None for own pictures, and for an item that was removed."""
+        if battle.item is None:
+            return None
+        return self.items.bank().items.get(battle.item)
 
-    def _known(self, key: str) -> Item:
+    def _chosen_item(self, key: str) -> Item:
+        """Returns the item of this key. Raises LiveError."""
         item = self.items.bank().by_key(key)
-        if item is None or not _is_kept(item):
+        if item is None or not _has_pictures(item):
             raise LiveError("This item isn't here. Choose another.")
         return item
 
@@ -221,5 +230,6 @@ class LiveApi:
         return tuple(path.read_bytes() for path in paths if path is not None)
 
 
-def _is_kept(item: Item) -> bool:
+def _has_pictures(item: Item) -> bool:
+    """Whether all pictures of an item are stored here."""
     return all(image.sha256 is not None for image in item.images)

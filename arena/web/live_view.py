@@ -13,8 +13,8 @@ from arena.live.store import MOST_TURNS, LiveBattle
 from arena.locale import t, translated
 from arena.templates import macros
 from arena.types import SIDES, Item, Names, Outside, Phase, Side
-from arena.web.facts_view import at_reveal
-from arena.web.pictures import Shown, shown_images
+from arena.web.facts_view import reveal_facts
+from arena.web.pictures import ShownPicture, shown_images
 
 BATTLE = macros("battle.html")
 HTML = macros("live.html")
@@ -25,17 +25,17 @@ OUTSIDE: Mapping[Outside, str] = {
 """The keys of the texts for why a vote is outside the ranking."""
 
 
-def head_html(
+def subject_html(
     instruction: str, images: Sequence[str], item: Item | None, scaled: ScaledPictures
 ) -> str:
-    """Render the subject of a battle: the bank's item, or own images by their tokens and the instruction."""
+    """Returns the subject of a battle as HTML: an item of the bank, or the tokens' own images with the instruction."""
     if item is not None:
         return bank_html(item, scaled)
     return HTML.own_item(instruction, own_pictures(images))
 
 
 def offer_html(offer: Offer, is_space: bool) -> str:
-    """Render what stands in the place of the form's button, or above it: what a battle costs the visitor."""
+    """Returns the part above the form's button or in place of it: the cost of a battle, or what is missing."""
     cost = cost_text(offer.cost) if offer.cost else ""
     return HTML.offer(offer, cost, is_space)
 
@@ -49,20 +49,20 @@ def cost_text(cost: Dollars) -> str:
 
 
 def dollars(amount: float) -> str:
-    """An amount to one significant digit, or to the cent from a dollar on."""
+    """Returns an amount in dollars, to one significant digit; from a dollar on, to the cent."""
     return f"{amount:.2f}" if amount >= 1 else f"{max(amount, 0.0001):.1g}"
 
 
 def bank_html(item: Item, scaled: ScaledPictures) -> str:
-    """Render an item of the bank."""
+    """Returns an item of the bank as HTML."""
     return BATTLE.item(item, shown_images(item.images, scaled), skips=False)
 
 
-def own_pictures(tokens: Sequence[str]) -> Sequence[Shown]:
-    return [
-        Shown(address, address, t("own.your_picture"))
-        for address in (f"live/images/{token}" for token in tokens)
-    ]
+def own_pictures(tokens: Sequence[str]) -> Sequence[ShownPicture]:
+    """Returns a visitor's own pictures for a page, by their tokens."""
+    addresses = [f"live/images/{token}" for token in tokens]
+    description = t("own.your_picture")
+    return [ShownPicture(address, address, description) for address in addresses]
 
 
 class Revealed(NamedTuple):
@@ -72,24 +72,27 @@ class Revealed(NamedTuple):
     facts: FactsSnapshot
 
     def about(self, battle: LiveBattle, side: Side) -> Sequence[str]:
-        """Return what is known of a side's model, and what its answers cost."""
+        """Returns the facts about a side's model, and the cost of its answers."""
         facts = self.facts.of(getattr(self.names, side))
-        return at_reveal(facts, battle.cost(side), len(battle.turns))
+        return reveal_facts(facts, battle.cost(side), len(battle.turns))
 
 
 def scene(shown: LiveState, revealed: Revealed | None, subject: str | None) -> dict[str, object]:
-    """Return the scene of a battle, with names only once revealed; without a `subject`, of an act inside it."""
-    names = revealed and revealed.names
+    """Returns the scene of a battle as JSON for `scene.js`, with names only once revealed.
+
+    `subject`: the HTML of the item or the own images; None after an act in the battle, which leaves it on the page.
+    """
+    names = revealed.names if revealed else None
     battle = shown.battle
     parts = {"status": status_text(shown, names)}
     if subject is not None:
         parts["subject"] = subject
     for side in SIDES:
-        name = names and getattr(names, side)
-        is_chosen = bool(names) and battle.choice == side
+        name = getattr(names, side) if names else None
+        is_chosen = names is not None and battle.choice == side
         about = revealed.about(battle, side) if revealed else ()
         parts[f"title-{side}"] = BATTLE.title(side, name, is_chosen, about=about)
-        parts[side] = HTML.side_turns(battle.turns, side, shown.growing)
+        parts[side] = HTML.side_turns(battle.turns, side, shown.is_growing)
     first_choice = battle.phase is Phase.VOTED and battle.attempt == 1
     return {
         "kind": "scene",
@@ -98,7 +101,7 @@ def scene(shown: LiveState, revealed: Revealed | None, subject: str | None) -> d
         "phase": _phase(shown),
         "choice": battle.choice or "",
         "seconds": UNDO_SECONDS if first_choice else 0,
-        "can_go_on": not shown.growing and battle.can_go_on,
+        "can_go_on": not shown.is_growing and battle.can_go_on,
         "parts": parts,
     }
 
@@ -106,28 +109,37 @@ def scene(shown: LiveState, revealed: Revealed | None, subject: str | None) -> d
 def _phase(shown: LiveState) -> str:
     if shown.battle.void is not None:
         return "void"
-    return "growing" if shown.growing else shown.battle.phase.value
+    if shown.is_growing:
+        return "growing"
+    return shown.battle.phase.value
 
 
 def status_text(shown: LiveState, names: Names | None) -> str:
+    """Returns the sentences under a battle. `names`: once they are revealed."""
     battle = shown.battle
     if battle.void is not None:
-        sentence = translated(battle.void)
-        return HTML.used_up(sentence) if battle.void == CREDITS_USED else sentence
-    if shown.growing:
+        reason = translated(battle.void)
+        return HTML.used_up(reason) if battle.void == CREDITS_USED else reason
+    if shown.is_growing:
         return waiting_text(shown.ahead) if shown.ahead else t("live.answering")
     if battle.phase is Phase.OPEN:
         return _open_text(battle)
-    outside = [t(OUTSIDE[battle.outside])] if battle.outside else []
-    chosen = battle.choice or "a"
-    if battle.phase is Phase.REVEALED and names is not None:
+    chosen = battle.choice
+    assert chosen is not None, "a battle that isn't open has a choice"
+    is_revealed = battle.phase is Phase.REVEALED and names is not None
+    if is_revealed:
         other: Side = "b" if chosen == "a" else "a"
-        told = t("reveal.you_chose", side=chosen.upper(), model=getattr(names, chosen))
-        return t("pages.gap").join(
-            [told, t("reveal.other_is", side=other.upper(), model=getattr(names, other)), *outside]
-        )
-    undo = [t("live.undo_live", seconds=UNDO_SECONDS)] if battle.attempt == 1 else []
-    return t("pages.gap").join([t("vote.chose", side=chosen.upper()), *outside, *undo])
+        sentences = [
+            t("reveal.you_chose", side=chosen.upper(), model=getattr(names, chosen)),
+            t("reveal.other_is", side=other.upper(), model=getattr(names, other)),
+        ]
+    else:
+        sentences = [t("vote.chose", side=chosen.upper())]
+    if battle.outside:
+        sentences.append(t(OUTSIDE[battle.outside]))
+    if battle.attempt == 1 and not is_revealed:
+        sentences.append(t("live.undo_live", seconds=UNDO_SECONDS))
+    return t("pages.gap").join(sentences)
 
 
 def waiting_text(ahead: int) -> str:
@@ -135,9 +147,15 @@ def waiting_text(ahead: int) -> str:
 
 
 def _open_text(battle: LiveBattle) -> str:
-    again = [t("live.was_taken_back")] if battle.attempt == 2 else []
+    """Returns the question which answer is better, and the number of questions that may follow."""
+    sentences = []
+    if battle.attempt == 2:
+        sentences.append(t("live.was_taken_back"))
     left = MOST_TURNS - len(battle.turns)
-    asked = t("live.which_more", left=left) if left else t("live.which")
-    return t("pages.gap").join(
-        [*again, t("live.which_stopped") if battle.turns[-1].stopped else asked]
-    )
+    if battle.turns[-1].stopped:
+        sentences.append(t("live.which_stopped"))
+    elif left:
+        sentences.append(t("live.which_more", left=left))
+    else:
+        sentences.append(t("live.which"))
+    return t("pages.gap").join(sentences)

@@ -13,7 +13,7 @@ import hmac
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -31,11 +31,11 @@ from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.cookies import (
     COOKIE,
     NO_STORE,
-    YEAR,
+    YEAR_SECONDS,
     VoterCookies,
     cookie_hash,
     cookie_header,
-    over_https,
+    is_https,
     sent_cookie,
 )
 from arena.web.heads import Head
@@ -53,8 +53,11 @@ from arena.web.oauth import (
 from arena.web.signer import Signer
 
 ATTEMPT_COOKIE = "stereoscope_login"
+"""The key of a login in progress."""
 BACK_COOKIE = "stereoscope_back"
+"""The address to which the login returns."""
 ERRAND_COOKIE = "stereoscope_errand"
+"""The signed act of an errand."""
 CALLBACK = "/login/callback"
 WITH_CREDITS = "/login/credits"
 AFTER_CREDITS = f"/{OWN}"
@@ -99,22 +102,22 @@ def routes(
     credits: Credits,
     signer: Signer,
     errand: Errand | None = None,
-    logged_in: Callable[[Account, str], None] = lambda account, before: None,
+    on_login: Callable[[Account, str], None] = lambda account, old_hash: None,
 ) -> APIRouter:
     """Returns the routes; without a provider, only that of the account line.
 
-    `logged_in` is called with the account and the hash of the cookie before the login. `signer` signs an errand's act
+    `on_login` gets the account and the hash of the cookie before the login. `signer` signs an errand's act
     for its attempt.
     """
     router = APIRouter()
 
-    def account_line(headers: Headers, framed: bool) -> str:
-        hashed = cookie_hash(sent_cookie(headers) or "")
-        name = voters.name(hashed)
-        counts = eligibility.rule == "everyone" or eligibility.does_count(voters.voter(hashed))
-        note = "pages.counts_framed" if framed else "pages.counts_later"
-        note = "pages.counts_invited" if eligibility.rule == "campaign" else note
-        note = "" if counts else t(note)
+    def account_line(headers: Headers, is_framed: bool) -> str:
+        hashed_cookie = cookie_hash(sent_cookie(headers) or "")
+        name = voters.name(hashed_cookie)
+        counts = eligibility.rule == "everyone" or eligibility.does_count(
+            voters.voter(hashed_cookie)
+        )
+        note = "" if counts else _uncounted_note(eligibility, is_framed)
         return HTML.who(name, note, oauth is not None, operators.of(headers) is not None)
 
     @router.get("/login/who")
@@ -138,7 +141,7 @@ def routes(
             credits=credits,
             signer=signer,
             errand=errand,
-            logged_in=logged_in,
+            on_login=on_login,
         )
         router.get("/login")(login.begin)
         router.get(WITH_CREDITS)(login.begin_with_credits)
@@ -156,7 +159,26 @@ def routes(
     return router
 
 
+def _uncounted_note(eligibility: VoteEligibility, is_framed: bool) -> str:
+    """Returns the sentence on when the votes of a person will count whose votes don't count now."""
+    if eligibility.rule == "campaign":
+        return t("pages.counts_invited")
+    return t("pages.counts_framed" if is_framed else "pages.counts_later")
+
+
+class _CookieValue(NamedTuple):
+    """A cookie's value, and the seconds until it ends; 0 deletes it."""
+
+    value: str
+    seconds: int
+
+
+_NO_COOKIE = _CookieValue("", 0)
+
+
 class _Login:
+    """The handlers of logins with a provider."""
+
     def __init__(
         self,
         voters: Voters,
@@ -166,13 +188,13 @@ class _Login:
         credits: Credits,
         signer: Signer,
         errand: Errand | None,
-        logged_in: Callable[[Account, str], None],
+        on_login: Callable[[Account, str], None],
     ) -> None:
         self._signer = signer
         self._errand = errand
         self._layout = layout
         self._credits = credits
-        self._logged_in = logged_in
+        self._on_login = on_login
         self._voters = voters
         self._cookies = cookies
         self._host = oauth.host
@@ -180,7 +202,9 @@ class _Login:
 
     async def begin(self, request: Request) -> Response:
         back = request.query_params.get("back", "")
-        return await self._begin(request, SCOPES, back if _CAMPAIGN.fullmatch(back) else "")
+        if not _CAMPAIGN.fullmatch(back):
+            back = ""
+        return await self._begin(request, SCOPES, back)
 
     async def begin_with_credits(self, request: Request) -> Response:
         """Begins a login that also asks for the use of the person's credits."""
@@ -202,42 +226,45 @@ class _Login:
         voter_cookie = cookie or self._cookies.new()
         try:
             attempt = Attempt.from_key(key, voter_cookie)
-            address = await self._provider.address(attempt, self._back(request), scopes)
+            address = await self._provider.address(attempt, self._redirect_uri(request), scopes)
         except LoginError as error:
             return self._failed(error, request)
-        cookies = {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS)}
-        if back or BACK_COOKIE in request.cookies:
-            cookies[BACK_COOKIE] = (back, ATTEMPT_SECONDS if back else 0)
+        cookies = {ATTEMPT_COOKIE: _CookieValue(key, ATTEMPT_SECONDS)}
+        if back:
+            cookies[BACK_COOKIE] = _CookieValue(back, ATTEMPT_SECONDS)
+        elif BACK_COOKIE in request.cookies:
+            cookies[BACK_COOKIE] = _NO_COOKIE
         if act is not None:
-            cookies[ERRAND_COOKIE] = (self._signer.signed(act, key), ATTEMPT_SECONDS)
+            cookies[ERRAND_COOKIE] = _CookieValue(self._signer.signed(act, key), ATTEMPT_SECONDS)
         elif ERRAND_COOKIE in request.cookies:
-            cookies[ERRAND_COOKIE] = ("", 0)
+            cookies[ERRAND_COOKIE] = _NO_COOKIE
         if not cookie:
-            cookies[COOKIE] = (voter_cookie, YEAR)
+            cookies[COOKIE] = _CookieValue(voter_cookie, YEAR_SECONDS)
         return self._redirect(request, address, cookies)
 
     async def come_back(self, request: Request) -> Response:
         """Logs in a person who returns from the provider, under a new cookie."""
         cookie = sent_cookie(request.headers) or ""
-        fresh = self._cookies.new()
+        new_cookie = self._cookies.new()
         try:
             grant = await self._grant(request, cookie)
             account = grant.account
-            before = cookie_hash(cookie)
-            voter = await asyncio.to_thread(
-                self._voters.log_in, account, before, cookie_hash(fresh)
-            )
-            await asyncio.to_thread(self._logged_in, account, before)
+            old_hash = cookie_hash(cookie)
+            new_hash = cookie_hash(new_cookie)
+            voter = await asyncio.to_thread(self._voters.log_in, account, old_hash, new_hash)
+            await asyncio.to_thread(self._on_login, account, old_hash)
         except (LoginError, DatabaseError) as error:
             return self._failed(error, request)
         act = self._act_of(request)
         if act is not None and self._errand is not None:
-            return self._home(request, fresh, await self._errand.run(act, grant, request))
+            result_path = await self._errand.run(act, grant, request)
+            return self._end_login(request, new_cookie, result_path)
         back = request.cookies.get(BACK_COOKIE, "")
         if back == AFTER_CREDITS:
             self._credits.keep(voter, grant.token, grant.seconds)
-        is_known = back == AFTER_CREDITS or _CAMPAIGN.fullmatch(back)
-        return self._home(request, fresh, back if is_known else "/")
+        # A browser's cookie may hold anything.
+        is_allowed = back == AFTER_CREDITS or _CAMPAIGN.fullmatch(back)
+        return self._end_login(request, new_cookie, back if is_allowed else "/")
 
     def _act_of(self, request: Request) -> str | None:
         """Returns the errand's act of this attempt; None for a login without an errand."""
@@ -246,13 +273,13 @@ class _Login:
 
     async def log_out(self, request: Request) -> Response:
         """Ends this login, and the use of the person's credits."""
-        hashed = cookie_hash(sent_cookie(request.headers) or "")
+        hashed_cookie = cookie_hash(sent_cookie(request.headers) or "")
         try:
-            self._credits.drop(await asyncio.to_thread(self._voters.known, hashed))
-            await asyncio.to_thread(self._voters.log_out, hashed)
+            self._credits.drop(await asyncio.to_thread(self._voters.known, hashed_cookie))
+            await asyncio.to_thread(self._voters.log_out, hashed_cookie)
         except DatabaseError as error:
             return self._failed(error, request)
-        return self._home(request, self._cookies.new())
+        return self._end_login(request, self._cookies.new())
 
     async def _grant(self, request: Request, cookie: str) -> Grant:
         """Returns the provider's grant, if this browser began the attempt. Raises LoginError."""
@@ -266,32 +293,33 @@ class _Login:
             )
         if not code:
             raise LoginError("You weren't logged in. You can vote as a guest, or log in again.")
-        return await self._provider.grant(attempt, code, self._back(request))
+        return await self._provider.grant(attempt, code, self._redirect_uri(request))
 
-    def _home(self, request: Request, cookie: str, address: str = "/") -> Response:
+    def _end_login(self, request: Request, cookie: str, address: str = "/") -> Response:
         """Redirects to a page with a new voter cookie, and deletes the attempt's cookies."""
-        ended = dict.fromkeys((ATTEMPT_COOKIE, BACK_COOKIE, ERRAND_COOKIE), ("", 0))
-        return self._redirect(request, address, {COOKIE: (cookie, YEAR), **ended})
+        deleted = dict.fromkeys((ATTEMPT_COOKIE, BACK_COOKIE, ERRAND_COOKIE), _NO_COOKIE)
+        cookies = {COOKIE: _CookieValue(cookie, YEAR_SECONDS), **deleted}
+        return self._redirect(request, address, cookies)
 
     def _redirect(
-        self, request: Request, address: str, cookies: Mapping[str, tuple[str, int]]
+        self, request: Request, address: str, cookies: Mapping[str, _CookieValue]
     ) -> Response:
-        """Redirects, and sets cookies. `cookies`: each value and its seconds, by name."""
+        """Redirects, and sets cookies by name."""
         response = RedirectResponse(address, status_code=303, headers=NO_STORE)
         for name, (value, seconds) in cookies.items():
             response.headers.append(
-                "set-cookie", cookie_header(value, self._over_https(request), name, seconds)
+                "set-cookie", cookie_header(value, self._is_https(request), name, seconds)
             )
         return response
 
-    def _back(self, request: Request) -> str:
+    def _redirect_uri(self, request: Request) -> str:
         """Returns the redirect URI. The provider knows it and accepts no other."""
-        scheme = "https" if self._over_https(request) else "http"
+        scheme = "https" if self._is_https(request) else "http"
         host = self._host or request.headers.get("host", "")
         return f"{scheme}://{host}{CALLBACK}"
 
-    def _over_https(self, request: Request) -> bool:
-        return bool(self._host) or over_https(request.scope, request.headers)
+    def _is_https(self, request: Request) -> bool:
+        return bool(self._host) or is_https(request.scope, request.headers)
 
     def _failed(self, error: Exception, request: Request) -> Response:
         status = 503 if isinstance(error, DatabaseError) else 403

@@ -21,8 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from arena.errors import VoterError
 from arena.locale import translated
 from arena.storage import size_text
-from arena.web.addresses import TAKES_FILES, opened
-from arena.web.cookies import VoterCookies, cookie_header, over_https, with_cookie
+from arena.web.addresses import TAKES_FILES, gradio_address
+from arena.web.cookies import VoterCookies, cookie_header, is_https, with_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
 
@@ -51,34 +51,35 @@ EMBED_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors *"
 )
-GRADIOS_SCRIPTS = "script-src 'self' 'unsafe-inline' 'unsafe-eval'"
+GRADIO_SCRIPTS = "script-src 'self' 'unsafe-inline' 'unsafe-eval'"
 """Gradio compiles components and events' `js` in the browser."""
 PROBES = frozenset({"/healthz", "/readyz"})
 """Routes that operators' tools poll, without a rate limit."""
 
-_GRADIO = re.compile(r"/gradio_api(/.*)?", re.IGNORECASE | re.DOTALL)
-_CALLED = re.compile(r"/gradio_api/(run/\w+|app_id)/?", re.ASCII)
-"""Gradio routes that our page calls: its events, which aren't queued, and the check for a restart."""
+_GRADIO_API = re.compile(r"/gradio_api(/.*)?", re.IGNORECASE | re.DOTALL)
+"""All routes of Gradio's API."""
+_USED_GRADIO_API = re.compile(r"/gradio_api/(run/\w+|app_id)/?", re.ASCII)
+"""The routes of Gradio's API that our page calls: its events, which aren't queued, and the check for a restart."""
 _EVENT = re.compile(r"/gradio_api/run/.*", re.DOTALL)
 _PORT = re.compile(r"\.?(:[0-9]{0,5})?$", re.ASCII)
 """The end of a host's name that isn't compared: a dot and the port."""
 _LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 """JSON escapes of half a surrogate pair, which no text may hold alone; most bodies have none."""
-_CLOSED = re.compile(
+_CLOSED_GRADIO = re.compile(
     r"/(openapi\.json|svelte|pwa_icon|manifest\.json|monitoring|file|proxy|queue|upload|runs|run-history)\b.*",
     re.IGNORECASE | re.DOTALL,
 )
-"""Gradio routes outside its API that our page does not call."""
-_GRADIOS_LOGIN = frozenset({("POST", "/login"), ("GET", "/logout")})
+"""Gradio's routes outside its API that our page doesn't call."""
+_GRADIO_LOGIN = frozenset({("POST", "/login"), ("GET", "/logout")})
 """Gradio's own login, at the paths of ours. It would redirect to the host in the request."""
-_GRADIOS_HOSTS = frozenset({b"x-forwarded-host", b"x-gradio-server"})
-"""Headers that Gradio takes for its own address. It fails if they hold none."""
-_READS = frozenset({"GET", "HEAD", "OPTIONS"})
-_FILE = re.compile(
+_GRADIO_HOST_HEADERS = frozenset({b"x-forwarded-host", b"x-gradio-server"})
+"""Headers from which Gradio takes its own address. It fails if they hold no address."""
+_READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_STATIC_FILE = re.compile(
     r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL
 )
 _REPORTS = re.compile(r"/(reports?|r|badge|embed)/.*|/reports", re.DOTALL)
-"""Files and pages of a stored report. Since reports may be long, these are made one after the other."""
+"""Files and pages of stored reports. Since reports may be long, these are made one after the other."""
 _COMPUTED = re.compile(
     r"/(boards|export|reports?|r|embed|automatic|agreement|preview)/.*|/task-map(/.*)?",
     re.DOTALL,
@@ -124,12 +125,12 @@ class RequestMiddleware:
         self._uploads = uploads
         self._limits = limits or RateLimiter()
         self._events = events
-        self._one = asyncio.Semaphore(1)
+        self._report_turn = asyncio.Semaphore(1)
         self._hosts = hosts
-        self._headers = _security_headers(image_hosts)
-        self._gradios = _security_headers(image_hosts, scripts=GRADIOS_SCRIPTS)
-        self._framed = _security_headers(image_hosts, frames=frames, forms=answer_hosts)
-        self._embedded = {**self._headers, "content-security-policy": EMBED_POLICY}
+        self._usual_headers = _security_headers(image_hosts)
+        self._gradio_headers = _security_headers(image_hosts, scripts=GRADIO_SCRIPTS)
+        self._framed_headers = _security_headers(image_hosts, frames=frames, forms=answer_hosts)
+        self._embedded_headers = {**self._usual_headers, "content-security-policy": EMBED_POLICY}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -140,38 +141,39 @@ class RequestMiddleware:
             return
         headers = Headers(scope=scope)
         peer = scope.get("client")
-        cookie = self._cookies.sent(headers)
+        cookie = self._cookies.valid_cookie(headers)
         caller = self._limits.caller(
             cookie, peer[0] if peer else "", headers.getlist("x-forwarded-for")
         )
-        takes_file = scope["path"] in self._uploads and scope["method"] not in _READS
-        most = self._uploads[scope["path"]] if takes_file else MOST_BODY
+        takes_file = scope["path"] in self._uploads and scope["method"] not in _READ_METHODS
+        most_bytes = self._uploads[scope["path"]] if takes_file else MOST_BODY
         refusal = (
-            self._misdirected(headers)
-            or _refusal(scope, headers, most)
-            or self._nowhere(scope, headers)
+            self._refuse_host(headers)
+            or _refuse_request(scope, headers, most_bytes)
+            or self._refuse_nul(scope, headers)
         )
-        large = refusal is None and _is_large(scope, headers)
-        refusal = self._flooded(scope, caller, large) or refusal
+        is_large = refusal is None and _is_large(scope, headers)
+        # A refused request counts towards the rate, too.
+        refusal = self._refuse_flood(scope, caller, is_large) or refusal
         if refusal is not None:
-            await refusal(scope, receive, self._guarded(send, None, scope["path"]))
+            await refusal(scope, receive, self._with_our_headers(send, None, scope["path"]))
             return
-        allowed = [header for header in scope["headers"] if header[0] not in _GRADIOS_HOSTS]
+        allowed = [header for header in scope["headers"] if header[0] not in _GRADIO_HOST_HEADERS]
         scope["headers"] = with_cookie(allowed, cookie)
-        fresh = None if cookie else self._fresh_cookie(scope, headers)
-        send = self._guarded(send, fresh, scope["path"])
+        new_cookie = None if cookie else self._new_cookie_header(scope, headers)
+        send = self._with_our_headers(send, new_cookie, scope["path"])
         scope.setdefault("state", {})["network"] = caller.network
-        self._limits.enter(caller, large)
+        self._limits.enter(caller, is_large)
         try:
-            body = _Body(receive, most, scope)
+            body = _Body(receive, most_bytes, scope)
             if takes_file:
-                await self._streamed(body, scope, send)
+                await self._forward_stream(body, scope, send)
             else:
-                await self._worked_on(caller, body, scope, send)
+                await self._forward_read(caller, body, scope, send)
         finally:
-            self._limits.leave(caller, large)
+            self._limits.leave(caller, is_large)
 
-    def _misdirected(self, headers: Headers) -> Response | None:
+    def _refuse_host(self, headers: Headers) -> Response | None:
         """Returns the refusal of a request for another host, such as a stranger's name that leads to this address.
 
         A browser would take the stranger's page and ours for one origin. Programs without a host aren't browsers.
@@ -183,7 +185,7 @@ class RequestMiddleware:
         text += "PUBLIC_URL to the https address, or TRUSTED_HOPS to the number of proxies."
         return PlainTextResponse(text, status_code=421)
 
-    def _nowhere(self, scope: Scope, headers: Headers) -> Response | None:
+    def _refuse_nul(self, scope: Scope, headers: Headers) -> Response | None:
         """Returns the refusal of an address with NUL, which is in no name, and which PostgreSQL doesn't store."""
         if "\0" not in scope["path"] and b"%00" not in scope["query_string"]:
             return None
@@ -192,139 +194,148 @@ class RequestMiddleware:
         text = "An address can't have the character NUL."
         return PlainTextResponse(text, status_code=404)
 
-    async def _worked_on(self, caller: Caller, body: "_Body", scope: Scope, send: Send) -> None:
+    async def _forward_read(self, caller: Caller, body: "_Body", scope: Scope, send: Send) -> None:
         """Forwards a request after reading its body, so that nobody waits for a slow sender."""
-        whole = await body.whole()
-        if whole is None:
+        content = await body.whole()
+        if content is None:
             if body.refusal:
                 await body.refusal(scope, body, send)
             return
-        reads = scope["method"] in _READS
-        computed = _COMPUTED.fullmatch(scope["path"]) or _BOARDS.fullmatch(scope["path"])
-        if computed and scope["method"] == "HEAD":
-            scope = {**scope, "method": "GET"}  # The server sends the head of the answer alone.
+        is_read = scope["method"] in _READ_METHODS
+        is_computed = _COMPUTED.fullmatch(scope["path"]) or _BOARDS.fullmatch(scope["path"])
+        if is_computed and scope["method"] == "HEAD":
+            # Not every route has HEAD. The server sends the head of the answer alone.
+            scope = {**scope, "method": "GET"}
         async with AsyncExitStack() as turn:
-            if not reads or computed:
+            if is_computed or not is_read:
                 await turn.enter_async_context(self._limits.turn(caller))
-            if await body.left():
+            if await body.has_left():
                 return
-            is_call = scope["method"] == "POST" and _EVENT.fullmatch(scope["path"])
-            call = _called(whole) if is_call else None
-            refusal = _misfit(call, self._events) if is_call else None
+            refusal = _refuse_call(scope, content, self._events)
             if _REPORTS.fullmatch(scope["path"]):
-                await turn.enter_async_context(self._one)
-                if await body.left():
+                await turn.enter_async_context(self._report_turn)
+                if await body.has_left():
                     return
-            await (refusal or self._app)(
-                scope, body.again(whole), _ending(turn, send) if reads else send
-            )
+            app = refusal or self._app
+            await app(scope, body.replay(content), _ending_turn(turn, send) if is_read else send)
 
-    async def _streamed(self, body: "_Body", scope: Scope, send: Send) -> None:
+    async def _forward_stream(self, body: "_Body", scope: Scope, send: Send) -> None:
         """Forwards a request while its body arrives, unless it turns out to be too large or too slow."""
-        begun = False
+        has_begun = False
 
         async def send_unless_refused(message: Message) -> None:
-            nonlocal begun
-            if begun or not body.refusal:
-                begun = True
+            nonlocal has_begun
+            if has_begun or not body.refusal:
+                has_begun = True
                 await send(message)
 
         with suppress(ClientDisconnect):
             await self._app(scope, body, send_unless_refused)
-        if body.refusal and not begun:
+        if body.refusal and not has_begun:
             await body.refusal(scope, body, send)
 
-    def _flooded(self, scope: Scope, caller: Caller, large: bool) -> PlainTextResponse | None:
+    def _refuse_flood(
+        self, scope: Scope, caller: Caller, is_large: bool
+    ) -> PlainTextResponse | None:
+        """Returns the refusal of a request beyond the caller's rate; takes a token otherwise."""
         if scope["path"] in PROBES:
             return None
-        wait = self._limits.wait(caller, call=not _FILE.fullmatch(scope["path"]), large=large)
+        is_call = not _STATIC_FILE.fullmatch(scope["path"])
+        wait = self._limits.wait_seconds(caller, is_call, is_large)
         if not wait:
             return None
         seconds = str(math.ceil(wait))
         error = VoterError("Too many requests right now. Please try again in {} s.", seconds)
         return _error_response(error, scope, 429, {"retry-after": seconds})
 
-    def _guarded(self, send: Send, cookie: str | None, path: str) -> Send:
+    def _with_our_headers(self, send: Send, cookie: str | None, path: str) -> Send:
         """Wraps `send`: sends pieces with our headers, without headers that would let other sites read the response."""
         headers = self._headers_of(path)
 
-        async def send_guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                out = MutableHeaders(scope=message)
-                for name in [name for name in out if name.startswith("access-control-")]:
-                    del out[name]
+                sent_headers = MutableHeaders(scope=message)
+                sharing = [name for name in sent_headers if name.startswith("access-control-")]
+                for name in sharing:
+                    del sent_headers[name]
                 for name, value in headers.items():
-                    out[name] = value
+                    sent_headers[name] = value
                 if cookie is not None:
-                    out.append("set-cookie", cookie)
+                    sent_headers.append("set-cookie", cookie)
             for piece in _pieces(message):
                 await send(piece)
 
-        return send_guarded
+        return send_with_headers
 
     def _headers_of(self, path: str) -> Mapping[str, str]:
         if path.startswith(EMBEDDED):
-            return self._embedded
+            return self._embedded_headers
         if path.startswith(CAMPAIGNS):
-            return self._framed
-        return self._gradios if opened(path) else self._headers
+            return self._framed_headers
+        if gradio_address(path):
+            return self._gradio_headers
+        return self._usual_headers
 
-    def _fresh_cookie(self, scope: Scope, headers: Headers) -> str | None:
+    def _new_cookie_header(self, scope: Scope, headers: Headers) -> str | None:
         """Returns the Set-Cookie header for a visitor of a page; None for other requests."""
         path = scope["path"]
-        if scope["method"] != "GET" or (opened(path) is None and path not in TAKES_FILES):
+        sets_cookie = gradio_address(path) is not None or path in TAKES_FILES
+        if scope["method"] != "GET" or not sets_cookie:
             return None
-        return cookie_header(self._cookies.new(), self._https or over_https(scope, headers))
+        return cookie_header(self._cookies.new(), self._https or is_https(scope, headers))
 
 
 class _Body:
     """Receives a request's body. One that is too large or too slow ends as if the client had disconnected."""
 
-    def __init__(self, receive: Receive, most: int, scope: Scope) -> None:
+    def __init__(self, receive: Receive, most_bytes: int, scope: Scope) -> None:
         self._receive = receive
-        self._most = most
+        self._most_bytes = most_bytes
         self._scope = scope
         self._bytes = 0
-        self._more = True
-        self._begun = asyncio.get_running_loop().time()
+        self._has_more = True
+        self._began_at = asyncio.get_running_loop().time()
         self.refusal: PlainTextResponse | None = None
         """The answer to a body that is too large or too slow."""
 
     async def __call__(self) -> Message:
-        if not self._more:
+        """Returns the next message of the client."""
+        if not self._has_more:
             return await self._receive()
+        end = self._began_at + BODY_SECONDS + self._bytes / LEAST_PACE
         try:
-            async with asyncio.timeout_at(self._begun + BODY_SECONDS + self._bytes / LEAST_PACE):
+            async with asyncio.timeout_at(end):
                 message = await self._receive()
         except TimeoutError:
             error = VoterError(
                 "Your connection is too slow for this. Please try again on a faster one."
             )
-            return self._refused(_error_response(error, self._scope, 408, {"connection": "close"}))
+            return self._refuse(_error_response(error, self._scope, 408, {"connection": "close"}))
         self._bytes += len(message.get("body", b""))
-        self._more = message.get("more_body", False)
-        if self._bytes > self._most:
-            return self._refused(_too_large(self._most, self._scope))
+        self._has_more = message.get("more_body", False)
+        if self._bytes > self._most_bytes:
+            return self._refuse(_too_large_response(self._most_bytes, self._scope))
         return message
 
     async def whole(self) -> bytes | None:
         """Returns the whole body; None if it is refused or the client has disconnected."""
-        whole = bytearray()
-        while self._more:
+        content = bytearray()
+        while self._has_more:
             message = await self()
             if message["type"] != "http.request":
                 return None
-            whole += message.get("body", b"")
-        return bytes(whole)
+            content += message.get("body", b"")
+        return bytes(content)
 
-    async def left(self) -> bool:
+    async def has_left(self) -> bool:
         """Whether the client has disconnected after sending the whole body."""
         with suppress(TimeoutError):
             async with asyncio.timeout(0):
-                return (await self._receive())["type"] == "http.disconnect"
+                message = await self._receive()
+                return message["type"] == "http.disconnect"
         return False
 
-    def again(self, whole: bytes) -> Receive:
+    def replay(self, content: bytes) -> Receive:
         """Returns a receive function that replays a body, then continues with the client's messages."""
         is_replayed = False
 
@@ -333,28 +344,29 @@ class _Body:
             if is_replayed:
                 return await self._receive()
             is_replayed = True
-            return {"type": "http.request", "body": whole, "more_body": False}
+            return {"type": "http.request", "body": content, "more_body": False}
 
         return receive
 
-    def _refused(self, refusal: PlainTextResponse) -> Message:
+    def _refuse(self, refusal: PlainTextResponse) -> Message:
+        """Ends the body, as if the client had disconnected."""
         self.refusal = refusal
-        self._more = False
+        self._has_more = False
         return {"type": "http.disconnect"}
 
 
-def _ending(turn: AsyncExitStack, send: Send) -> Send:
+def _ending_turn(turn: AsyncExitStack, send: Send) -> Send:
     """Wraps `send`: ends a turn when the answer begins, so that nobody waits for a slow reader."""
 
-    async def send_without(message: Message) -> None:
+    async def end_turn_and_send(message: Message) -> None:
         await turn.aclose()
         await send(message)
 
-    return send_without
+    return end_turn_and_send
 
 
 def _pieces(message: Message) -> Iterator[Message]:
-    """Yields a part of an answer in pieces that are sent one after the other."""
+    """Yields a message of an answer, a long body in messages of PIECE bytes."""
     rest = memoryview(message.get("body", b""))
     while len(rest) > PIECE:
         yield {"type": message["type"], "body": bytes(rest[:PIECE]), "more_body": True}
@@ -362,8 +374,9 @@ def _pieces(message: Message) -> Iterator[Message]:
     yield {**message, "body": bytes(rest)} if "body" in message else message
 
 
-def _too_large(most: int, scope: Scope) -> PlainTextResponse:
-    return _error_response(VoterError("The limit is {}. Send less.", size_text(most)), scope, 413)
+def _too_large_response(most_bytes: int, scope: Scope) -> PlainTextResponse:
+    error = VoterError("The limit is {}. Send less.", size_text(most_bytes))
+    return _error_response(error, scope, 413)
 
 
 def _error_response(
@@ -373,63 +386,85 @@ def _error_response(
     return PlainTextResponse(translated(error), status_code=status, headers=headers)
 
 
-def _called(whole: bytes) -> Mapping[str, Any] | None:
+def _parse_call(content: bytes) -> Mapping[str, Any] | None:
     """Returns the call of an event in a body; None for other bodies."""
     try:
-        body = json.loads(whole.decode())
-        if _LONE_SURROGATE.search(whole):
+        body = json.loads(content.decode())
+        if _LONE_SURROGATE.search(content):
+            # Raises a ValueError if the other half of a pair is missing.
             json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
+    # `type`, since True and False are ints, too.
     is_call = isinstance(body, dict) and type(body.get("fn_index")) is int
     return body if is_call else None
 
 
-def _misfit(
-    call: Mapping[str, Any] | None, events: Mapping[int, Sequence[Argument]] | None
+def _refuse_call(
+    scope: Scope, content: bytes, events: Mapping[int, Sequence[Argument]] | None
 ) -> PlainTextResponse | None:
-    """Returns the refusal of a call of an unknown event, or with arguments that the event doesn't accept."""
+    """Returns the refusal of a call of an unknown event, or with arguments that the event doesn't accept.
+
+    `events`: None allows any event.
+    """
+    if scope["method"] != "POST" or not _EVENT.fullmatch(scope["path"]):
+        return None
+    call = _parse_call(content)
+    problem = None
     if call is None or (events is not None and call["fn_index"] not in events):
         problem = "Expected a call of one of the page's events: a JSON object in UTF-8."
     elif len(json.dumps({**call, "data": None})) > MOST_BESIDE:
         problem = f"A call takes at most {MOST_BESIDE:,} characters beside its arguments."
-    else:
-        problem = events and misfit(events[call["fn_index"]], call.get("data"))
+    elif events is not None:
+        problem = misfit(events[call["fn_index"]], call.get("data"))
     return PlainTextResponse(problem, status_code=422) if problem else None
 
 
 def _is_large(scope: Scope, headers: Headers) -> bool:
     """Whether a request's body, or the answer, may be large."""
-    endless = "transfer-encoding" in headers or int(headers.get("content-length", 0)) > SMALL_BODY
-    return endless or _COMPUTED.fullmatch(scope["path"]) is not None
+    is_of_unknown_length = "transfer-encoding" in headers
+    is_long = int(headers.get("content-length", 0)) > SMALL_BODY
+    is_computed = _COMPUTED.fullmatch(scope["path"]) is not None
+    return is_of_unknown_length or is_long or is_computed
 
 
-def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | None:
+def _is_closed(scope: Scope) -> bool:
+    """Whether a request is for a route of Gradio that our page doesn't call."""
     path = scope["path"]
-    closed = _CLOSED.fullmatch(path) or (_GRADIO.fullmatch(path) and not _CALLED.fullmatch(path))
-    if closed or (scope["method"], path.rstrip("/")) in _GRADIOS_LOGIN:
+    if _CLOSED_GRADIO.fullmatch(path):
+        return True
+    if _GRADIO_API.fullmatch(path) and not _USED_GRADIO_API.fullmatch(path):
+        return True
+    return (scope["method"], path.rstrip("/")) in _GRADIO_LOGIN
+
+
+def _refuse_request(scope: Scope, headers: Headers, most_bytes: int) -> PlainTextResponse | None:
+    """Returns the refusal of a closed route, a foreign page's request, or an address or a length that is too large."""
+    path = scope["path"]
+    if _is_closed(scope):
         return PlainTextResponse("This route is closed.", status_code=403)
-    if _FILE.fullmatch(path) and len(path.encode()) > LONGEST_NAME:
+    if _STATIC_FILE.fullmatch(path) and len(path.encode()) > LONGEST_NAME:
         return PlainTextResponse("There is no such file.", status_code=404)
-    if scope["method"] not in _READS and not _same_origin(headers):
+    if scope["method"] not in _READ_METHODS and not _same_origin(headers):
         return PlainTextResponse("Requests from other sites are refused.", status_code=403)
-    address = len(scope.get("raw_path") or path) + len(scope["query_string"])
-    if address > MOST_ADDRESS:
-        text = f"An address has at most {MOST_ADDRESS:,} characters, and this one has {address:,}. Make it shorter."
+    characters = len(scope.get("raw_path") or path) + len(scope["query_string"])
+    if characters > MOST_ADDRESS:
+        text = f"An address has at most {MOST_ADDRESS:,} characters, and this one has {characters:,}. Make it shorter."
         return PlainTextResponse(text, status_code=414)
-    length = headers.get("content-length", "0")
     # A proxy in front may believe the other one.
     if "content-length" in headers and "transfer-encoding" in headers:
         return PlainTextResponse(
             "A request can have a length or come in chunks, not both.", status_code=400
         )
-    if not (length.isascii() and length.isdigit()) or len(length) > 18 or int(length) > most:
-        return _too_large(most, scope)
+    length = headers.get("content-length", "0")
+    is_number = length.isascii() and length.isdigit() and len(length) <= 18
+    if not is_number or int(length) > most_bytes:
+        return _too_large_response(most_bytes, scope)
     return None
 
 
 def _same_origin(headers: Headers) -> bool:
-    """Whether a request comes from our own page, or names no page, as those of programs."""
+    """Whether a request comes from our own page, or names no page, as a program's request."""
     page = headers.get("origin", headers.get("referer"))
     if page is None:
         return True

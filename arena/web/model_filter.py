@@ -40,6 +40,8 @@ class ModelFilter(NamedTuple):
 
     @classmethod
     def parse(cls, query: Mapping[str, str]) -> "ModelFilter":
+        """Reads the parameters of an address; values that aren't valid are dropped."""
+
         def name(field: str) -> str:
             value = query.get(field, "")
             return value.strip() if len(value) <= MOST_LETTERS else ""
@@ -63,6 +65,7 @@ class ModelFilter(NamedTuple):
 
     @property
     def in_use(self) -> list[str]:
+        """The fields that leave out models."""
         return [field for field in _UNKNOWN if getattr(self, field)]
 
     def apply(self, models: Sequence[str], facts: Mapping[str, ModelFacts]) -> Filtered | None:
@@ -73,8 +76,8 @@ class ModelFilter(NamedTuple):
         unknown = {}
         for field in self.in_use:
             passes = {model: self._passes(field, facts.get(model)) for model in models}
-            passing &= {model for model, does_pass in passes.items() if does_pass}
-            unknown[field] = sum(does_pass is None for does_pass in passes.values())
+            passing &= {model for model in models if passes[model]}
+            unknown[field] = list(passes.values()).count(None)
         notes = [t("filter.shown", shown=len(passing), count=len(models))]
         if not passing:
             notes = [self._nobody_sentence]
@@ -92,7 +95,7 @@ class ModelFilter(NamedTuple):
         if field == "most":
             # The rounded size, as the page shows it.
             size = parse_size(facts.size) if facts.size else None
-            return size <= (parse_size(self.most) or 0) if size else None
+            return size <= _parameters(self.most) if size else None
         if field == "organisation":
             fact = facts.organisation
             wanted = self.organisation
@@ -125,6 +128,7 @@ class FilterMenu(NamedTuple):
 
 
 _STEPS = ("1B", "3B", "8B", "14B", "34B", "80B", "250B")
+"""The sizes in the menu of the most parameters."""
 
 
 def menus(chosen: ModelFilter, facts: Sequence[ModelFacts]) -> Iterator[FilterMenu]:
@@ -133,25 +137,31 @@ def menus(chosen: ModelFilter, facts: Sequence[ModelFacts]) -> Iterator[FilterMe
     licences = _names(model.licence for model in facts)
     sizes = [parse_size(model.size) or 0 for model in facts if model.size]
     # A size that no model has below or above it tells nothing apart.
-    steps = [step for step in _STEPS if sizes and min(sizes) <= _size(step) < max(sizes)]
+    steps = []
+    if sizes:
+        steps = [step for step in _STEPS if min(sizes) <= _parameters(step) < max(sizes)]
     if chosen.organisation or makers:
         yield FilterMenu("organisation", t("facts.maker"), makers, chosen.organisation)
-    open_weights = t("facts.open")
-    is_open = open_weights if chosen.open else ""
     if chosen.open or any(model.is_open is not None for model in facts):
-        yield FilterMenu("open", t("facts.weights"), {open_weights: "1"}, is_open)
+        open_label = t("facts.open")
+        chosen_label = open_label if chosen.open else ""
+        yield FilterMenu("open", t("facts.weights"), {open_label: "1"}, chosen_label)
     if chosen.most or steps:
         values = {t("filter.at_most", size=step): step for step in steps}
-        wanted = size_text(parse_size(chosen.most) or 1)
-        size = t("filter.at_most", size=wanted) if chosen.most else ""
-        yield FilterMenu("most", t("filter.size"), values, size)
+        chosen_label = ""
+        if chosen.most:
+            chosen_label = t("filter.at_most", size=size_text(_parameters(chosen.most)))
+        yield FilterMenu("most", t("filter.size"), values, chosen_label)
     if chosen.licence or licences:
         yield FilterMenu("licence", t("facts.licence"), licences, licence_text(chosen.licence))
 
 
-def _size(step: str) -> int:
-    return parse_size(step) or 0
+def _parameters(size: str) -> int:
+    """Returns the number of parameters in a valid size."""
+    return parse_size(size) or 0
 
 
 def _names(values: Iterable[str | None]) -> dict[str, str]:
-    return {name: name for name in sorted(set(filter(None, values)), key=str.casefold)}
+    """Returns the known values as the choices of a menu."""
+    known = {value for value in values if value}
+    return {name: name for name in sorted(known, key=str.casefold)}

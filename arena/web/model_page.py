@@ -19,7 +19,7 @@ from arena.templates import macros
 from arena.types import Item
 from arena.web.addresses import MOST_NAME
 from arena.web.facts_view import NamedLink, fact_rows
-from arena.web.leaderboard_view import facts_of, judges
+from arena.web.leaderboard_view import judges, model_numbers
 from arena.web.results_address import (
     ResultsAddress,
     board_address,
@@ -33,9 +33,9 @@ PARTS = macros("parts.html")
 PATIENCE_SECONDS = 1.5
 """The longest wait for a board's intervals, so that they don't appear after the page has opened."""
 MOST_LOST = 6
-"""The number of lost battles on a page."""
+"""The most lost battles on a page."""
 MOST_TEXT = 1_200
-"""The number of characters of an answer on this page; a battle's page shows all."""
+"""The most characters of an answer on this page; a battle's page shows all."""
 
 
 class ShownItem(NamedTuple):
@@ -46,11 +46,33 @@ class ShownItem(NamedTuple):
 
 
 class ShownBattle(NamedTuple):
-    """A lost battle. `with_texts`: whether the reader may see the answers with the models' names."""
+    """A lost battle."""
 
     item: Item
     battle: LostBattle
     with_texts: bool
+    """Whether the reader may see the answers with the models' names."""
+
+
+class LostBattles(NamedTuple):
+    """The newest of a model's lost battles, or those that follow."""
+
+    battles: Sequence[ShownBattle]
+    older_address: str
+    """The address of the page with the next ones; "" for none."""
+    newest_address: str
+    """The address of the page with the newest ones; "" if this is the page."""
+    are_stored: bool
+    """Whether battles of such a board are stored here, and not only imported votes."""
+
+
+class PageBoard(NamedTuple):
+    """The board of a model's page."""
+
+    title: str
+    address: str
+    other_boards: Sequence[NamedLink]
+    """The model's pages on other boards."""
 
 
 class ModelPage(NamedTuple):
@@ -88,67 +110,72 @@ class ModelPages:
         choice = address.choose(self.overview)
         if choice is None or len(name) > MOST_NAME:
             return ModelPage(MODEL.absent(MOST_NAME if choice else 0), is_here=False)
-        page = self.on_board(name, choice, reader, address.before)
+        page = self.page_on_board(name, choice, reader, address.before)
         return page._replace(html=PARTS.not_understood(address.ignored(choice)) + page.html)
 
-    def on_board(
+    def page_on_board(
         self, name: str, selection: BoardSelection, reader: int, before: int | None = None
     ) -> ModelPage:
         """Returns a model's page on a board. `before`: only lost battles with a smaller number are listed."""
         board = self._leaderboard.board(selection.key, PATIENCE_SECONDS)
         query = board_query(selection)
         results = model_results(board, name, self._leaderboard.families)
-        where = _board_name(selection.source, query["images"])
-        back = board_address(query)
-        elsewhere = self._other_boards(name, selection.source, query["images"])
+        page_board = PageBoard(
+            title=_board_title(selection.source, query["images"]),
+            address=board_address(query),
+            other_boards=self._other_boards(name, selection.source, query["images"]),
+        )
         if results is None:
-            is_here = bool(elsewhere) or self._items.is_model(
-                name, self._leaderboard.closed_sources()
-            )
-            about = self._about(name) if is_here else ""
-            html = MODEL.unknown(shortened(name, 80), where, back, elsewhere, about)
-            return ModelPage(html, is_here)
+            is_here = bool(page_board.other_boards)
+            is_here = is_here or self._items.is_model(name, self._leaderboard.closed_sources())
+            about = self._about_html(name) if is_here else ""
+            return ModelPage(MODEL.unknown(shortened(name, 80), page_board, about), is_here)
         links = model_addresses(board, query)
         tables = (
             _shares_html("family", t("model.by_family"), t("results.family"), results.families, {}),
             _shares_html("model", t("model.against"), t("model.model"), results.opponents, links),
         )
-        extremes = (self._shown_items(results.best), self._shown_items(results.worst))
+        # One more than the page has, to see whether there are older ones.
         lost = self._leaderboard.lost_battles(
             selection.key, results.standing.code, before, MOST_LOST + 1
         )
-        names = {line.code: line.model for line in board.standings}
         older = ""
         if len(lost) > MOST_LOST:
             older = _older_address(links[name], lost[MOST_LOST - 1].battle)
-        newest = links[name] if before is not None else ""
-        is_bank = selection.key.kind == "bank"
-        battles = self._shown_battles(lost[:MOST_LOST], reader)
+        lost_battles = LostBattles(
+            battles=self._shown_battles(lost[:MOST_LOST], reader),
+            older_address=older,
+            newest_address=links[name] if before is not None else "",
+            are_stored=selection.key.kind == "bank",
+        )
         html = MODEL.page(
             results,
-            facts_of(board, name),
-            self._about(name),
-            (where, back, elsewhere),
-            tables,
-            extremes,
-            (battles, names, MOST_TEXT, older, newest, is_bank),
-            judges(board, board.statistics) if board.statistics else "",
+            board=page_board,
+            numbers=model_numbers(board, name),
+            about=self._about_html(name),
+            tables=tables,
+            best=self._shown_items(results.best),
+            worst=self._shown_items(results.worst),
+            lost=lost_battles,
+            names={line.code: line.model for line in board.standings},
+            most_text=MOST_TEXT,
+            judges=judges(board, board.statistics) if board.statistics else "",
         )
         return ModelPage(html)
 
-    def _other_boards(self, name: str, source: str, images: str) -> list[tuple[str, str]]:
-        """Returns the titles and the addresses of a model's pages on boards other than this one."""
+    def _other_boards(self, name: str, source: str, images: str) -> list[NamedLink]:
+        """Returns links to a model's pages on boards other than this one."""
         boards = []
         for entry in self.overview.entries():
             is_this = (entry.source, entry.images) == (source, images)
             if name in entry.models and not is_this:
-                title = _board_name(entry.source, entry.images)
+                title = _board_title(entry.source, entry.images)
                 query = {"source": entry.source, "images": entry.images}
-                boards.append((title, model_address(name, query)))
+                boards.append(NamedLink(title, model_address(name, query)))
         return boards
 
-    def _about(self, name: str) -> str:
-        """Returns the facts of a model and its reports."""
+    def _about_html(self, name: str) -> str:
+        """Returns the facts of a model and its reports as HTML."""
         rows = fact_rows(self._facts.snapshot().of(name))
         return MODEL.about(rows, self._reports(name))
 
@@ -167,7 +194,7 @@ class ModelPages:
         ]
 
 
-def _board_name(source: str, images: str) -> str:
+def _board_title(source: str, images: str) -> str:
     pictures = t("board.several_pictures" if images == "multiple" else "board.one_picture")
     return t("board.title", source=named(source), pictures=pictures)
 
@@ -191,10 +218,14 @@ class WonShare(NamedTuple):
 def _shares_html(
     name: str, title: str, head: str, shares: Mapping[str, Share], links: Mapping[str, str]
 ) -> str:
-    """Returns named shares as a table, the one with most battles first."""
+    """Returns shares by family or model as the HTML of a table, the one with most battles first.
+
+    `name`: the sheet's; `head`: that of the first column; `links`: the addresses of models.
+    """
+    by_battles = sorted(shares.items(), key=lambda entry: -entry[1].n)
     rows = [
-        WonShare(named(name), share.value, share.low, share.high, share.n, links.get(name, ""))
-        for name, share in sorted(shares.items(), key=lambda entry: -entry[1].n)
+        WonShare(named(label), share.value, share.low, share.high, share.n, links.get(label, ""))
+        for label, share in by_battles
     ]
     columns = (
         Column("name", head, href="address"),

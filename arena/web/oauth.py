@@ -28,7 +28,8 @@ ATTEMPT_SECONDS = 600
 """The longest time of a login at the provider."""
 SKEW_SECONDS = 60
 """Largest difference between the provider's clock and ours."""
-_SECONDS = 10.0
+_TIMEOUT_SECONDS = 10.0
+"""The longest wait for the provider."""
 SCOPES = "openid profile"
 """The scopes of a login: the person's identity."""
 CREDITS_SCOPES = f"{SCOPES} inference-api"
@@ -37,8 +38,9 @@ PUBLISH_SCOPES = f"{SCOPES} write-discussions"
 """The scopes of a pull request in a person's name. Private repositories would need more."""
 _TOKEN_SECONDS = 8 * 3600.0
 """The life of a token if the provider doesn't name one."""
-_NOBODY = "Hugging Face didn't say who you are. Please log in again."
-_BEGUN = re.compile(r"[0-9a-f]{8}")
+_NO_IDENTITY = "Hugging Face didn't say who you are. Please log in again."
+_START_TIME = re.compile(r"[0-9a-f]{8}")
+"""The beginning of an attempt's key: seconds since 1970 in hexadecimal."""
 
 
 class LoginError(ValueError):
@@ -49,18 +51,27 @@ class Attempt(NamedTuple):
     """Values that tie one login attempt to one browser, derived from its two cookies; none is stored."""
 
     state: str
+    """The provider returns it to the redirect URI."""
     verifier: str
+    """The provider gets its hash at first, and itself with the code (PKCE)."""
     nonce: str
+    """The provider writes it into the id token."""
 
     @classmethod
     def from_key(cls, key: str, voter_cookie: str) -> "Attempt":
         """Returns the attempt of a key from `new_key`. Raises LoginError if it has expired."""
-        begun = int(key[:8], 16) if _BEGUN.match(key) else 0
-        if not 0 <= int(time.time()) - begun <= ATTEMPT_SECONDS:
+        started_at = int(key[:8], 16) if _START_TIME.match(key) else 0
+        age = int(time.time()) - started_at
+        if not 0 <= age <= ATTEMPT_SECONDS:
             raise LoginError(
                 "This login took too long, or was started in another browser. Please log in again."
             )
-        return cls(*(_digest(f"{field} {key} {voter_cookie}".encode()) for field in cls._fields))
+        cookies = f"{key} {voter_cookie}"
+        return cls(
+            state=_digest(f"state {cookies}".encode()),
+            verifier=_digest(f"verifier {cookies}".encode()),
+            nonce=_digest(f"nonce {cookies}".encode()),
+        )
 
 
 class Grant(NamedTuple):
@@ -83,12 +94,12 @@ class Provider:
 
     oauth: OAuthSettings
 
-    async def address(self, attempt: Attempt, back: str, scopes: str) -> str:
-        """Returns the authorization URL, with `back` as the redirect URI. Raises LoginError."""
+    async def address(self, attempt: Attempt, redirect_uri: str, scopes: str) -> str:
+        """Returns the authorization URL, for a person's browser. Raises LoginError."""
         parameters = {
             "response_type": "code",
             "client_id": self.oauth.client_id,
-            "redirect_uri": back,
+            "redirect_uri": redirect_uri,
             "scope": scopes,
             "state": attempt.state,
             "nonce": attempt.nonce,
@@ -97,24 +108,24 @@ class Provider:
         }
         return f"{await self._endpoint('authorization_endpoint')}?{urlencode(parameters)}"
 
-    async def grant(self, attempt: Attempt, code: str, back: str) -> Grant:
+    async def grant(self, attempt: Attempt, code: str, redirect_uri: str) -> Grant:
         """Returns the account and the token of a code. Raises LoginError."""
         form = {
             "grant_type": "authorization_code",
             "code": code,
-            "redirect_uri": back,
+            "redirect_uri": redirect_uri,
             "client_id": self.oauth.client_id,
             "code_verifier": attempt.verifier,
         }
-        tokens = await self._ask("POST", await self._endpoint("token_endpoint"), form)
+        tokens = await self._request("POST", await self._endpoint("token_endpoint"), form)
         claims = _claims(tokens.get("id_token"))
-        self._check(claims, attempt)
+        self._check_claims(claims, attempt)
         subject = claims.get("sub")
         name = claims.get("preferred_username")
         if not isinstance(subject, str) or not 0 < len(subject) <= 255:
-            raise LoginError(_NOBODY)
+            raise LoginError(_NO_IDENTITY)
         if not isinstance(name, str) or not 0 < len(name) <= 96:
-            raise LoginError(_NOBODY)
+            raise LoginError(_NO_IDENTITY)
         token = tokens.get("access_token")
         seconds = tokens.get("expires_in")
         return Grant(
@@ -123,7 +134,7 @@ class Provider:
             seconds=seconds if isinstance(seconds, int | float) else _TOKEN_SECONDS,
         )
 
-    def _check(self, claims: dict[str, JSON], attempt: Attempt) -> None:
+    def _check_claims(self, claims: dict[str, JSON], attempt: Attempt) -> None:
         """Raises LoginError for an id token of another client or another attempt, or an old one."""
         audience = claims.get("aud")
         expires = claims.get("exp")
@@ -140,19 +151,20 @@ class Provider:
     async def _endpoint(self, name: str) -> str:
         """Returns an endpoint that the provider publishes. Raises LoginError."""
         address = f"{self.oauth.provider}/.well-known/openid-configuration"
-        configuration = await self._ask("GET", address)
+        configuration = await self._request("GET", address)
         endpoint = configuration.get(name)
         if configuration.get("issuer") != self.oauth.provider or not isinstance(endpoint, str):
             raise LoginError("Can't connect to Hugging Face properly. Please try again later.")
         return endpoint
 
-    async def _ask(
+    async def _request(
         self, method: str, address: str, form: dict[str, str] | None = None
     ) -> dict[str, JSON]:
+        """Returns the JSON object of the provider's answer. `form`: the body of a POST. Raises LoginError."""
         client_secret = self.oauth.client_secret
         auth = (self.oauth.client_id, client_secret.reveal()) if form and client_secret else None
         try:
-            async with httpx.AsyncClient(timeout=_SECONDS, verify=_tls()) as client:
+            async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, verify=_tls()) as client:
                 response = await client.request(method, address, data=form, auth=auth)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise LoginError(
@@ -160,7 +172,7 @@ class Provider:
             ) from error
         if response.status_code != 200:
             raise LoginError("Hugging Face refused this login. Please log in again.")
-        return _object(response.content)
+        return _json_object(response.content)
 
 
 @cache
@@ -173,15 +185,16 @@ def _claims(token: JSON) -> dict[str, JSON]:
     """Returns the claims of an id token. Raises LoginError if it can't be read."""
     parts = token.split(".") if isinstance(token, str) else []
     if len(parts) != 3:
-        raise LoginError(_NOBODY)
+        raise LoginError(_NO_IDENTITY)
     _, claims, _ = parts
     padding = "=" * (-len(claims) % 4)
     with suppress(ValueError):
-        return _object(base64.urlsafe_b64decode(claims + padding))
-    raise LoginError(_NOBODY)
+        return _json_object(base64.urlsafe_b64decode(claims + padding))
+    raise LoginError(_NO_IDENTITY)
 
 
-def _object(content: bytes) -> dict[str, JSON]:
+def _json_object(content: bytes) -> dict[str, JSON]:
+    """Returns the JSON object in a reply. Raises LoginError."""
     with suppress(RowsError, UnicodeDecodeError):
         value = parse_json(content.decode())
         if isinstance(value, dict):
@@ -190,4 +203,5 @@ def _object(content: bytes) -> dict[str, JSON]:
 
 
 def _digest(data: bytes) -> str:
+    """Returns the sha256 in base64url without padding, as PKCE's S256 has it."""
     return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")

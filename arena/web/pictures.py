@@ -11,19 +11,20 @@ from fastapi.responses import FileResponse, PlainTextResponse, Response
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import AT_ONCE, MOST_BYTES, ScaledPictures
 from arena.types import Image
-from arena.web.cookies import YEAR
+from arena.web.cookies import YEAR_SECONDS
 
 BATTLE_BYTES = 120_000
 """Most bytes of a battle's pictures before one is enlarged."""
-SIZES = {True: "(max-width: 700px) 70vw, 36vw", False: "(max-width: 700px) 94vw, 36vw"}
-"""The width of a picture on the page: one of several (True), or a single one (False)."""
-LONG = 2.5
+SINGLE_SIZES = "(max-width: 700px) 94vw, 36vw"
+SEVERAL_SIZES = "(max-width: 700px) 70vw, 36vw"
+"""The width on the page of a single picture, and of one of several, for `sizes` of `<img>`."""
+LONG_RATIO = 2.5
 """The ratio of length to width from which a picture is long; `scene.js` has the same."""
-LONG_FROM = 1000
+LONG_FROM_PIXELS = 1000
 """The pixels of the longer side from which a picture may be long. Smaller pictures are shown at about full size."""
 
 
-class Shown(NamedTuple):
+class ShownPicture(NamedTuple):
     """A picture on the page."""
 
     src: str
@@ -32,40 +33,46 @@ class Shown(NamedTuple):
     description: str
     srcset: str = ""
     sizes: str = ""
+    """The width on the page; with `srcset`, the browser chooses a file by it."""
     width: int | None = None
     height: int | None = None
+    """`width`, `height`: of the picture itself, in pixels; None if unknown."""
 
     @property
     def is_long(self) -> bool:
         """Whether details are too small before it is enlarged, as in a screenshot of a whole page."""
         shorter, longer = sorted((self.width or 1, self.height or 1))
-        return longer > LONG * shorter and longer > LONG_FROM
+        return longer > LONG_RATIO * shorter and longer > LONG_FROM_PIXELS
 
 
-def shown_images(images: Sequence[Image], scaled: ScaledPictures) -> Sequence[Shown]:
-    """Returns an item's pictures, in widths whose files together stay below BATTLE_BYTES."""
+def shown_images(images: Sequence[Image], scaled: ScaledPictures) -> Sequence[ShownPicture]:
+    """Returns an item's pictures, in widths whose files together stay below BATTLE_BYTES; at least in the smallest."""
     fitting = [width for width, most in MOST_BYTES.items() if most * len(images) <= BATTLE_BYTES]
     widths = fitting or [min(MOST_BYTES)]
-    return [_shown(image, widths, len(images) > 1, scaled) for image in images]
+    has_several = len(images) > 1
+    return [_shown_picture(image, widths, has_several, scaled) for image in images]
 
 
-def _shown(image: Image, widths: Sequence[int], multi: bool, scaled: ScaledPictures) -> Shown:
+def _shown_picture(
+    image: Image, widths: Sequence[int], is_one_of_several: bool, scaled: ScaledPictures
+) -> ShownPicture:
     description = f". {image.caption}" if image.caption else ""
     if image.sha256 is None:
-        return Shown(image.url or "", image.url or "", description)
+        return ShownPicture(image.url or "", image.url or "", description)
     full_width, full_height = scaled.size(image.sha256) or (None, None)
     smaller = [width for width in widths if full_width is None or width < full_width]
+    # The width of each file in pixels, by the width in its address.
     pixels = {width: width for width in smaller}
     if full_width is not None and len(smaller) < len(widths):
         # The next width is as wide as the picture itself: files are never enlarged.
         pixels[widths[len(smaller)]] = full_width
     addresses = {width: f"/pictures/{width}/{image.sha256}.webp" for width in pixels}
-    return Shown(
+    return ShownPicture(
         src=list(addresses.values())[-1],
         original=f"/pictures/{image.sha256}.{image.suffix}",
         description=description,
         srcset=", ".join(f"{addresses[width]} {pixels[width]}w" for width in pixels),
-        sizes=SIZES[multi],
+        sizes=SEVERAL_SIZES if is_one_of_several else SINGLE_SIZES,
         width=full_width,
         height=full_height,
     )
@@ -81,7 +88,7 @@ def routes(
     # Scaling has threads of its own, so that votes don't wait for it.
     router = APIRouter()
     turns = CapacityLimiter(4 * AT_ONCE)
-    forever = {"cache-control": f"public, max-age={YEAR}, immutable"}
+    forever = {"cache-control": f"public, max-age={YEAR_SECONDS}, immutable"}
 
     @router.get("/pictures/{name}")
     def picture(name: str) -> Response:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from textwrap import wrap
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from anyio import CapacityLimiter, to_thread
@@ -16,20 +17,30 @@ from arena.leaderboard.board import Board
 from arena.leaderboard.chart import chart_png
 from arena.locale import ENGLISH, speaking, t
 from arena.markdown import visible_name
-from arena.web.addresses import NAME, RESULTS, VOTE, Address, described
+from arena.web.addresses import NAME, RESULTS, VOTE, Address, parse_address
 from arena.web.heads import Head, Heads
 
 _WIDTH = 600
 _HEIGHT = 315
 _LEFT = 36
+"""The size and the left margin, in units of a drawing; a unit is two pixels."""
 _PICTURE = 240
 """Side of the square that an item's picture fits, in units of a drawing."""
-_TITLE = "Which one helped more?"
+_LINE_HEIGHT = 22
+"""Of the text below the title."""
+_TITLE_IN_PLACE = "Which one helped more?"
 """The title in place of one that the font has no letters for."""
 _PATIENCE_SECONDS = 1.5
 """The longest wait of a board's picture for its ranks."""
 _NO_STORE = {"cache-control": "no-store"}
 """A preview ends with its page, when an item is hidden or a visitor forgotten."""
+
+
+class _BoardPicture(NamedTuple):
+    """A board, and its chart as a PNG."""
+
+    board: Board
+    png: bytes
 
 
 class Previews:
@@ -38,42 +49,48 @@ class Previews:
     def __init__(self, heads: Heads, scaled: ScaledPictures) -> None:
         self._heads = heads
         self._scaled = scaled
-        self._latest: tuple[Board, bytes] | None = None
+        self._latest: _BoardPicture | None = None
 
     def picture(self, path: str) -> bytes | None:
-        """Returns the picture at a path, if any. Raises DatabaseError."""
-        with speaking(ENGLISH):  # the only language that the font has letters for
+        """Returns the PNG at a path, if any. Raises DatabaseError."""
+        # The font has letters for English only.
+        with speaking(ENGLISH):
             return self._picture(path)
 
     def _picture(self, path: str) -> bytes | None:
         name = path.removesuffix(".png")
-        address = Address(VOTE) if name == "vote" else described(quote(name))
-        head = self._heads.head(address) if address else None
-        if address is None or head is None or unquote(head.preview) != name:
+        address = Address(VOTE) if name == "vote" else parse_address(quote(name))
+        if address is None:
+            return None
+        head = self._heads.head(address)
+        # What doesn't exist has the head, and so the preview, of its page.
+        if unquote(head.preview) != name:
             return None
         if address.page == RESULTS and address.kind in ("page", "board"):
-            return self._board(address.name)
+            return self._board_picture(address.name)
         title = visible_name(head.title).removesuffix(f" · {NAME}")
         if address == Address(VOTE):
             title = title.removeprefix(f"{NAME}: ").capitalize()
         return card(title, head.description, self._file(head))
 
-    def _board(self, source: str) -> bytes | None:
+    def _board_picture(self, source: str) -> bytes | None:
         board, source = self._heads.board(source, _PATIENCE_SECONDS)
         if board is None:
             return None
-        if self._latest is not None:
-            latest_board, picture = self._latest
-            if latest_board is board:
-                return picture
-        picture = chart_png(board, source)
-        self._latest = (board, picture)
-        return picture
+        latest = self._latest
+        if latest is not None and latest.board is board:
+            return latest.png
+        picture = _BoardPicture(board, chart_png(board, source))
+        self._latest = picture
+        return picture.png
 
     def _file(self, head: Head) -> Path | None:
         """Returns the file of a head's picture, about as wide as it is drawn."""
-        file = self._scaled.path(head.picture, 640) if head.picture else None
-        return file if file and file.suffix == ".webp" else None
+        if head.picture is None:
+            return None
+        file = self._scaled.path(head.picture, 640)
+        is_scaled = file is not None and file.suffix == ".webp"
+        return file if is_scaled else None
 
 
 def routes(heads: Heads, scaled: ScaledPictures) -> APIRouter:
@@ -98,44 +115,55 @@ _CARDS: Cache[bytes] = Cache(8_000_000, weigh=len)
 """At most 8 MB of drawn cards."""
 
 
+class _Heading(NamedTuple):
+    """A title in lines, and the size of its letters in units of a drawing."""
+
+    size: int
+    lines: list[str]
+
+
 def card(title: str, text: str, picture: Path | None) -> bytes:
     """Returns a PNG with a title and a text, and the picture that they are about at the right."""
-    return _CARDS.get((title, text, picture), lambda: _card(title, text, picture))
+    return _CARDS.get((title, text, picture), lambda: _draw_card(title, text, picture))
 
 
-def _card(title: str, text: str, picture: Path | None) -> bytes:
-    title = title if is_drawable(title) else _TITLE
+def _draw_card(title: str, text: str, picture: Path | None) -> bytes:
+    title = title if is_drawable(title) else _TITLE_IN_PLACE
     text = text if is_drawable(text) else t("heads.vote")
     width = _WIDTH - 2 * _LEFT
     if picture:
         width -= _PICTURE + _LEFT
-    size, heading = _heading(title, width)
+    heading = _heading(title, width)
+    heading_line_height = 1.25 * heading.size
     marks: list[Mark] = [TextMark(_LEFT, 48, NAME, tone="accent", size=16)]
-    for place, line in enumerate(heading):
-        marks.append(TextMark(_LEFT, 96 + 1.25 * size * place, line, size=size))
-    top = 104 + 1.25 * size * len(heading)
+    for number, line in enumerate(heading.lines):
+        y = 96 + heading_line_height * number
+        marks.append(TextMark(_LEFT, y, line, size=heading.size))
+    text_top = 104 + heading_line_height * len(heading.lines)
     lines = _lines(text, width, 16)
-    room = int((_HEIGHT - 30 - top) // 22) + 1
-    if len(lines) > room:
-        lines = [*lines[: room - 1], f"{lines[room - 1].rstrip('.,')}…"]
-    for place, line in enumerate(lines):
-        marks.append(TextMark(_LEFT, top + 22 * place, line, tone="quiet", size=16))
+    most_lines = int((_HEIGHT - 30 - text_top) // _LINE_HEIGHT) + 1
+    if len(lines) > most_lines:
+        last = lines[most_lines - 1].rstrip(".,")
+        lines = [*lines[: most_lines - 1], f"{last}…"]
+    for number, line in enumerate(lines):
+        y = text_top + _LINE_HEIGHT * number
+        marks.append(TextMark(_LEFT, y, line, tone="quiet", size=16))
     photo = None
     if picture:
         photo = Photo(picture, _WIDTH - _LEFT - _PICTURE, (_HEIGHT - _PICTURE) / 2, _PICTURE)
     return png(Drawing(title, text, _WIDTH, _HEIGHT, tuple(marks)), 0, photo)
 
 
-def _heading(title: str, width: float) -> tuple[int, list[str]]:
-    """Returns the largest size at which a title takes three lines, and its lines; at the smallest, up to five lines."""
+def _heading(title: str, width: float) -> _Heading:
+    """Returns a title in the largest size at which it takes three lines; in the smallest, it has up to five lines."""
     lines = []
     for size in (30, 24, 20):
         lines = _lines(title, width, size)
         if len(lines) < 4:
-            return size, lines
+            return _Heading(size, lines)
     if len(lines) >= 6:
         lines = [*lines[:4], f"{lines[4][:-1]}…"]
-    return 20, lines
+    return _Heading(20, lines)
 
 
 def _lines(text: str, width: float, size: int) -> list[str]:

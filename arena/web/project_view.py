@@ -16,12 +16,13 @@ from arena.web.run_forms import NOTHING_SENT, SentForm
 HTML = macros("projects.html")
 PARTS = macros("parts.html")
 MOST_PERSONS = 200
-"""The number of people in a project's table, the latest ones. The pay sheet has all."""
+"""The most people in a project's table, the latest ones. The pay sheet has all."""
 MOST_UNREAD = 20
-"""The number of writers' samples on the page, the oldest ones."""
+"""The most samples of writers on the page, the oldest ones."""
 MOST_UNCHECKED = 10
-"""The number of unchecked questions on the page."""
+"""The most unchecked questions on the page."""
 _NEEDS = {True: "needs its picture", False: "answered without its picture too", None: ""}
+"""The words for whether an item needs its picture; None: unknown."""
 
 
 def projects_html(
@@ -43,20 +44,21 @@ def projects_html(
         board = HTML.project(
             project,
             link,
-            _samples(project),
-            _checks(project),
-            _tables(project) + _items(project, shown_keys, sent),
+            _samples_html(project),
+            _checks_html(project),
+            _tables_html(project) + _items_html(project, shown_keys, sent),
             sent,
         )
         boards.append(board)
     return HTML.projects(boards, sent)
 
 
-def _samples(project: ProjectStanding) -> str:
+def _samples_html(project: ProjectStanding) -> str:
     """Returns the samples that wait for an operator; empty if there are none."""
-    here = f"/run/projects/{project.campaign.name}/samples"
-    first = project.unread[:MOST_UNREAD]
-    return HTML.samples(here, first, len(project.unread)) if first else ""
+    if not project.unread:
+        return ""
+    action = f"/run/projects/{project.campaign.name}/samples"
+    return HTML.samples(action, project.unread[:MOST_UNREAD], len(project.unread))
 
 
 class UncheckedQuestion(NamedTuple):
@@ -67,18 +69,23 @@ class UncheckedQuestion(NamedTuple):
     text: str
     options: str
     right: str
+    """The answer that its writer marked as right."""
     picture: str
+    """The name of the first picture's file."""
     needs: str
+    """Whether it needs the picture, in words; empty if that is unknown."""
 
 
-def _checks(project: ProjectStanding) -> str:
+def _checks_html(project: ProjectStanding) -> str:
     """Returns the questions that wait for an operator's check; empty if there are none."""
-    here = f"/run/projects/{project.campaign.name}/checks"
-    first = [_unchecked(draft) for draft in project.unchecked[:MOST_UNCHECKED]]
-    return HTML.checks(here, first, len(project.unchecked), CHECKS) if first else ""
+    if not project.unchecked:
+        return ""
+    action = f"/run/projects/{project.campaign.name}/checks"
+    questions = [_unchecked_question(draft) for draft in project.unchecked[:MOST_UNCHECKED]]
+    return HTML.checks(action, questions, len(project.unchecked), CHECKS)
 
 
-def _unchecked(draft: Draft) -> UncheckedQuestion:
+def _unchecked_question(draft: Draft) -> UncheckedQuestion:
     instruction = draft.state.instruction
     assert instruction
     return UncheckedQuestion(
@@ -92,7 +99,8 @@ def _unchecked(draft: Draft) -> UncheckedQuestion:
     )
 
 
-def _tables(project: ProjectStanding) -> str:
+def _tables_html(project: ProjectStanding) -> str:
+    """Returns the tables of people and kinds of items, with the verifiers' agreement."""
     agreed = "" if project.agreement is None else f"{project.agreement:.0%}"
     none_yet = PARTS.empty("None yet.")
     tables = [as_html(sheet) or none_yet for sheet in project_sheets(project, MOST_PERSONS)]
@@ -106,21 +114,25 @@ class ProjectItem(NamedTuple):
     family: str
     instruction: str
     step: str
+    """Its state in words."""
     needs: str
+    """As in `UncheckedQuestion`."""
     can_go: bool
     """Whether an operator can take it out."""
     key: str
     """The key of the same item in the bank; empty if the bank doesn't show it."""
 
 
-def _items(project: ProjectStanding, shown_keys: Set[str], sent: SentForm) -> str:
-    rows = [_item(draft, shown_keys) for draft in project.drafts]
+def _items_html(project: ProjectStanding, shown_keys: Set[str], sent: SentForm) -> str:
+    """Returns the list of items; empty if there are none."""
+    rows = [_project_item(draft, shown_keys) for draft in project.drafts]
     if not rows:
         return ""
-    return HTML.items(project.campaign.name, rows, len(rows) < MOST_ITEMS, sent)
+    is_whole_list = len(rows) < MOST_ITEMS
+    return HTML.items(project.campaign.name, rows, is_whole_list, sent)
 
 
-def _item(draft: Draft, shown_keys: Set[str]) -> ProjectItem:
+def _project_item(draft: Draft, shown_keys: Set[str]) -> ProjectItem:
     state = draft.state
     assert state.instruction
     pictures = [picture.sha256 for picture in state.instruction.pictures]

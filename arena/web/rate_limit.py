@@ -41,7 +41,7 @@ NETWORK = Allowance(files=Rate(15_000, 300), calls=Rate(1_500, 40), open=400, la
 MOST_LARGE = 160
 """The most open requests with a large body overall: their bodies take memory or disk."""
 TURNS = 4
-"""The calls of a network in work at the same time. More wait, so that a flood delays only itself."""
+"""The most calls of a network in work at the same time. More wait, so that a flood delays only itself."""
 
 
 class Caller(NamedTuple):
@@ -63,13 +63,18 @@ class Buckets:
         self._most = most
         self._clock = clock
         self._full_at: OrderedDict[str, float] = OrderedDict()
+        """The time at which a key's bucket is full again, if no more tokens are taken."""
 
     def take(self, key: str) -> float:
         """Takes a token and returns 0; if there is none, returns the seconds until the next."""
         now = self._clock()
         full_at = max(self._full_at.pop(key, now), now)
-        wait = full_at - now - (self._rate.burst - 1) / self._rate.per_second
-        self._full_at[key] = full_at if wait > 0 else full_at + 1 / self._rate.per_second
+        # A bucket has a token if no more than `burst - 1` are missing until it is full.
+        seconds_for_others = (self._rate.burst - 1) / self._rate.per_second
+        wait = full_at - now - seconds_for_others
+        if wait <= 0:
+            full_at += 1 / self._rate.per_second
+        self._full_at[key] = full_at
         if len(self._full_at) > self._most:
             self._full_at.popitem(last=False)
         return max(wait, 0.0)
@@ -78,21 +83,31 @@ class Buckets:
         return len(self._full_at)
 
 
-class _Side:
+class _Counters:
     """The counters of all voters, or of all networks."""
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
-        self._buckets = {False: Buckets(allowance.files), True: Buckets(allowance.calls)}
+        self._files = Buckets(allowance.files)
+        self._calls = Buckets(allowance.calls)
         self.open: Counter[str] = Counter()
         self.large: Counter[str] = Counter()
 
-    def wait(self, key: str, call: bool, large: bool) -> float:
+    def wait_seconds(self, key: str, is_call: bool, is_large: bool) -> float:
+        """Takes a token and returns 0 if a request is allowed; otherwise returns the seconds until a retry."""
         if self.open[key] >= self._allowance.open:
             return 1.0
-        if large and self.large[key] >= self._allowance.large:
+        if is_large and self.large[key] >= self._allowance.large:
             return 1.0
-        return self._buckets[call].take(key)
+        buckets = self._calls if is_call else self._files
+        return buckets.take(key)
+
+
+class _CountedKey(NamedTuple):
+    """The counters that a caller is counted in, and the caller's key there."""
+
+    counters: _Counters
+    key: str
 
 
 class RateLimiter:
@@ -103,48 +118,55 @@ class RateLimiter:
     ) -> None:
         self._hops = trusted_hops
         self._key = secrets.token_bytes(32)
-        self._voters = _Side(voter)
-        self._networks = _Side(network)
+        self._voters = _Counters(voter)
+        self._networks = _Counters(network)
         self._turns: dict[str, asyncio.Semaphore] = {}
 
     def caller(self, cookie: str | None, peer: str, forwarded: Sequence[str]) -> Caller:
         """Returns the caller of a request. `forwarded`: the addresses in its `X-Forwarded-For` headers."""
         address = client_address(peer, forwarded, self._hops)
         network = public_network(address)
+        # Without a cookie, all visitors of a network share the allowance of a voter.
         voter = f"cookie {cookie}" if cookie else f"network {network_of(address)}"
         return Caller(
             voter=self._hash(voter),
             network=self._hash(network) if network else None,
         )
 
-    def wait(self, caller: Caller, call: bool, large: bool = False) -> float:
-        """Returns 0 if a request is allowed, and otherwise the seconds until a retry."""
-        if large and self._voters.large.total() >= MOST_LARGE:
+    def wait_seconds(self, caller: Caller, is_call: bool, is_large: bool = False) -> float:
+        """Takes a token and returns 0 if a request is allowed; otherwise returns the seconds until a retry.
+
+        `is_call`: whether it is not for a static file; `is_large`: whether its body, or its answer, may be large.
+        """
+        if is_large and self._voters.large.total() >= MOST_LARGE:
             return 1.0
         if caller.network is not None:
-            wait = self._networks.wait(caller.network, call, large)
+            wait = self._networks.wait_seconds(caller.network, is_call, is_large)
             if wait:
                 return wait
-        return self._voters.wait(caller.voter, call, large)
+        return self._voters.wait_seconds(caller.voter, is_call, is_large)
 
-    def enter(self, caller: Caller, large: bool = False) -> None:
+    def enter(self, caller: Caller, is_large: bool = False) -> None:
         """Counts a request as open until `leave`."""
-        for side, key in self._counted(caller):
-            side.open[key] += 1
-            side.large[key] += large
+        for counters, key in self._counters_of(caller):
+            counters.open[key] += 1
+            if is_large:
+                counters.large[key] += 1
 
-    def leave(self, caller: Caller, large: bool = False) -> None:
-        for side, key in self._counted(caller):
-            side.open[key] -= 1
-            side.large[key] -= large
-            if not side.open[key]:
-                del side.open[key], side.large[key]
+    def leave(self, caller: Caller, is_large: bool = False) -> None:
+        """Ends a request that `enter` counted."""
+        for counters, key in self._counters_of(caller):
+            counters.open[key] -= 1
+            if is_large:
+                counters.large[key] -= 1
+            if not counters.open[key]:
+                del counters.open[key], counters.large[key]
                 self._turns.pop(key, None)
 
-    def _counted(self, caller: Caller) -> Iterator[tuple[_Side, str]]:
-        yield self._voters, caller.voter
+    def _counters_of(self, caller: Caller) -> Iterator[_CountedKey]:
+        yield _CountedKey(self._voters, caller.voter)
         if caller.network is not None:
-            yield self._networks, caller.network
+            yield _CountedKey(self._networks, caller.network)
 
     def turn(self, caller: Caller) -> AbstractAsyncContextManager[None]:
         """Waits for one of a network's `TURNS` slots and holds it. Use it between `enter` and `leave`."""

@@ -10,16 +10,17 @@ from arena.leaderboard.board import Board, BoardKey
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError
-from arena.web.addresses import MOST_NAME, RESULTS, Address, described
+from arena.web.addresses import MOST_NAME, RESULTS, Address, parse_address
 from arena.web.model_filter import FIELDS as FILTERS
 from arena.web.model_filter import ModelFilter
 
 MOST_ADDRESS = 4_000
-FURTHER = {"-".join(name.lower().replace(".", "").split()): name for name in PLOTS}
+"""The characters that are read of an address."""
+PLOT_NAMES = {"-".join(name.lower().replace(".", "").split()): name for name in PLOTS}
 """The plots below a board, by their names in addresses."""
-_FIELDS = ("source", "images", "family", "since", "until", "voters", "votes")
+_BOARD_FIELDS = ("source", "images", "family", "since", "until", "voters", "votes")
 """The parameters of `Leaderboard.choose`."""
-_KNOWN = (*_FIELDS, *FILTERS, "plot", "before")
+_KNOWN_FIELDS = (*_BOARD_FIELDS, *FILTERS, "plot", "before")
 _LEFT_OUT = tuple(
     chain.from_iterable(combinations(("since", "until", "votes"), count) for count in range(4))
 )
@@ -34,8 +35,8 @@ class ResultsAddress(NamedTuple):
     battle: str | None
     """The token of a finished battle."""
     fields: Mapping[str, str]
-    """The parameters of the board, its filter of models, its plot, and the number of the lost battle `before` which a
-    model's page goes on."""
+    """The parameters of the board, its filter of models, its plot, and `before`: a model's page lists lost battles with
+    a smaller number."""
 
     @classmethod
     def parse(cls, sent: object) -> "ResultsAddress":
@@ -43,31 +44,37 @@ class ResultsAddress(NamedTuple):
         text = sent if isinstance(sent, str) else ""
         path, _, search = text[:MOST_ADDRESS].partition("?")
         query = dict(parse_qsl(search, max_num_fields=50)) if search.count("&") < 50 else {}
-        about = described(path) or Address(RESULTS)
-        names = {about.kind: about.name}
-        fields = {name: query[name] for name in _KNOWN if name in query}
-        if "board" in names:
-            fields = {"source": about.name, **fields}
-        return cls(names.get("model"), names.get("battle"), fields)
+        address = parse_address(path) or Address(RESULTS)
+        fields = {name: query[name] for name in _KNOWN_FIELDS if name in query}
+        if address.kind == "board":
+            fields = {"source": address.name, **fields}
+        return cls(
+            model=address.name if address.kind == "model" else None,
+            battle=address.name if address.kind == "battle" else None,
+            fields=fields,
+        )
 
     @property
     def plot(self) -> str:
-        """A name of FURTHER; empty for no plot."""
+        """A name of PLOT_NAMES; empty for no plot."""
         plot = self.fields.get("plot", "")
-        return plot if plot in FURTHER else ""
+        return plot if plot in PLOT_NAMES else ""
 
     @property
     def filter(self) -> ModelFilter:
+        """The filter of a board's models. A model's page has none."""
         return ModelFilter.parse(self.fields if self.model is None else {})
 
     @property
     def before(self) -> int | None:
+        """The number of the battle from which a model's page goes on; None for the newest ones."""
         before = self.fields.get("before", "")
-        return int(before) if before.isascii() and before.isdigit() and len(before) < 16 else None
+        is_number = before.isascii() and before.isdigit() and len(before) < 16
+        return int(before) if is_number else None
 
     def choose(self, overview: Overview) -> BoardSelection | None:
         """Returns the board of the address, or the nearest one."""
-        fields = {name: self.fields[name] for name in _FIELDS if name in self.fields}
+        fields = {name: self.fields[name] for name in _BOARD_FIELDS if name in self.fields}
         for left_out in _LEFT_OUT:
             valid = {name: value for name, value in fields.items() if name not in left_out}
             with suppress(BoardSelectionError):
@@ -77,6 +84,7 @@ class ResultsAddress(NamedTuple):
     def ignored(self, choice: BoardSelection) -> Sequence[str]:
         """Returns the fields of the address, as `name=value`, that the chosen board doesn't have."""
         used = {
+            # Where there is only one board, it is that of everyone's votes.
             "votes": "everyone",
             **board_query(choice),
             **self.filter.query,
@@ -113,6 +121,7 @@ def board_address(query: Mapping[str, str], **changed: str) -> str:
 
 
 def model_address(name: str, query: Mapping[str, str]) -> str:
+    """Returns the address of a model's page on the board with this query."""
     path = f"/model/{quote(name, safe='')}"
     return f"{path}?{urlencode(query)}" if query else path
 

@@ -33,7 +33,7 @@ from arena.web.layout import PageLayout
 from arena.web.leaderboard_view import BoardTable, board_html
 from arena.web.model_filter import ModelFilter
 from arena.web.model_page import PATIENCE_SECONDS, ModelPages
-from arena.web.results_address import FURTHER, ResultsAddress, board_query
+from arena.web.results_address import PLOT_NAMES, ResultsAddress, board_query
 from arena.web.results_view import RESULTS as HTML
 from arena.web.results_view import (
     ModelChoice,
@@ -46,8 +46,8 @@ from arena.web.results_view import (
 )
 
 AT_ONCE = 20
-"""The number of pages at the same time; more would hold threads that other pages need while they wait for intervals."""
-MOST_KEPT = 8_000_000
+"""The most pages at the same time; more would hold threads that other pages need while they wait for intervals."""
+MOST_CACHED = 8_000_000
 """Most characters of cached boards."""
 
 
@@ -71,43 +71,44 @@ class ResultsPages:
     facts: FactStore
     tabs: ResultsTabs
     _numbers: WeakKeyDictionary[Board, int] = field(default_factory=WeakKeyDictionary)
-    _count: "count[int]" = field(default_factory=count)
-    _kept: Cache[BoardParts] = field(
-        default_factory=lambda: Cache(MOST_KEPT, weigh=lambda parts: sum(map(len, parts)))
+    """Numbers stand for boards in the cache's keys, which keep no board alive."""
+    _next_number: "count[int]" = field(default_factory=count)
+    _cache: Cache[BoardParts] = field(
+        default_factory=lambda: Cache(MOST_CACHED, weigh=lambda parts: sum(map(len, parts)))
     )
 
     def html(self, address: ResultsAddress, choice: BoardSelection | None) -> str:
-        """Returns the page of a board. Raises DatabaseError."""
+        """Returns the page of a board as HTML; `choice`: None without a board. Raises DatabaseError."""
         if choice is None:
             return self.closed("") if self.leaderboard.closed_sources() else HTML.no_source()
         board = self.leaderboard.board(choice.key, PATIENCE_SECONDS)
-        number = self._numbers.setdefault(board, next(self._count))
         facts = self.facts.snapshot()
         models = _model_choice(board, facts, address.filter)
         table = BoardTable(
             facts=models.facts if models.filter.facts else None,
             models=models.filtered.models if models.filtered else None,
         )
-        names = None if table.models is None else sorted(table.models)
-        table_state = (facts.version, bool(models.filter.facts), names)
-        language = current_locale().language
-        made_of = (
-            number,
-            language,
+        cache_key = (
+            self._numbers.setdefault(board, next(self._next_number)),
+            current_locale().language,
             choice.source,
             choice.votes,
             choice.family,
             address.plot,
-            table_state,
+            facts.version,
+            bool(models.filter.facts),
+            None if table.models is None else sorted(table.models),
         )
-        parts = self._kept.get(made_of, lambda: self._parts(board, choice, address.plot, table))
+        parts = self._cache.get(
+            cache_key, lambda: self._make_parts(board, choice, address.plot, table)
+        )
         rule = self.leaderboard.counted.rule
         query = {**board_query(choice), **models.filter.query}
         body = ""
         if board.votes:
             is_empty = models.filtered is not None and not models.filtered.models
-            note = filter_note(models, query)
-            body = _part("board", note if is_empty else note + parts.board)
+            table_html = "" if is_empty else parts.board
+            body = _part("board", filter_note(models, query) + table_html)
         return HTML.page(
             self.tabs.html(RESULTS),
             address.ignored(choice),
@@ -119,14 +120,15 @@ class ResultsPages:
         )
 
     def closed(self, source: str) -> str:
-        """Returns the page of a board that is closed while a campaign runs. `source`: "" if all boards are."""
+        """Returns the HTML of a board that is closed while a campaign runs. `source`: "" if all boards are."""
         return HTML.closed(self.tabs.html(RESULTS), source)
 
-    def _parts(
+    def _make_parts(
         self, board: Board, choice: BoardSelection, plot: str, table: BoardTable
     ) -> BoardParts:
-        models = self._models(choice)
-        opening = opening_html(board, choice, models, _where_to_vote(choice, models))
+        models = self._count_votable_models(choice)
+        vote_path = _where_to_vote(choice, models)
+        opening = opening_html(board, choice, models, vote_path)
         if not board.votes:
             return BoardParts(opening, "", "")
         query = {**board_query(choice), "plot": plot}
@@ -134,9 +136,12 @@ class ResultsPages:
         return BoardParts(opening, board_html(board, choice, table), picture)
 
     def _plot(self, board: Board, name: str) -> Plot | None:
-        return PLOTS[FURTHER[name]](board, self.leaderboard) if name else None
+        if not name:
+            return None
+        make_plot = PLOTS[PLOT_NAMES[name]]
+        return make_plot(board, self.leaderboard)
 
-    def _models(self, choice: BoardSelection) -> int | None:
+    def _count_votable_models(self, choice: BoardSelection) -> int | None:
         """Returns the number of models of a bank's board that can be voted on; None for other boards."""
         key = choice.key
         if key.kind != "bank" or key.narrowed:
@@ -149,13 +154,19 @@ class ResultsPages:
         return len(models)
 
 
-def _model_choice(board: Board, facts: FactsSnapshot, wanted: ModelFilter) -> ModelChoice:
+def _model_choice(board: Board, facts: FactsSnapshot, model_filter: ModelFilter) -> ModelChoice:
+    """Returns the models of a board that pass a filter, and the facts of all."""
     names = [line.model for line in board.standings]
-    known = {name: facts.models[name] for name in names if name in facts.models}
-    return ModelChoice(wanted, wanted.apply(names, known), known)
+    known_facts = {name: facts.models[name] for name in names if name in facts.models}
+    return ModelChoice(
+        filter=model_filter,
+        filtered=model_filter.apply(names, known_facts),
+        facts=known_facts,
+    )
 
 
 def _part(name: str, html: str) -> str:
+    """Returns a part of the page with the hash of its content, by which the script sees a change."""
     return HTML.part(name, hashlib.sha256(html.encode()).hexdigest()[:16], html)
 
 
@@ -178,46 +189,42 @@ def routes(
 ) -> APIRouter:
     """Returns the routes. `voter` returns the voter of a cookie's hash."""
     router = APIRouter()
-    reads = ["GET", "HEAD"]
+    methods = ["GET", "HEAD"]
     turns = CapacityLimiter(AT_ONCE)
-    opened = partial(_opened, boards, layout)
+    open_page = partial(_open_page, boards, layout)
 
-    @router.api_route("/results", methods=reads)
-    @router.api_route("/results/{source:path}", methods=reads)
+    @router.api_route("/results", methods=methods)
+    @router.api_route("/results/{source:path}", methods=methods)
     async def results(request: Request) -> Response:
-        return await to_thread.run_sync(opened, board, request, limiter=turns)
+        return await to_thread.run_sync(open_page, board, request, limiter=turns)
 
-    @router.api_route("/model/{name:path}", methods=reads)
+    @router.api_route("/model/{name:path}", methods=methods)
     async def model(request: Request) -> Response:
-        return await to_thread.run_sync(opened, model_page, request, limiter=turns)
+        return await to_thread.run_sync(open_page, model_page, request, limiter=turns)
 
     def board(request: Request, address: ResultsAddress) -> Response:
         choice = address.choose(boards.overview)
         source = address.fields.get("source", "")
-        about = Address(RESULTS, "board", source) if source else Address(RESULTS)
-        return layout.page(request, head(about), boards.html(address, choice), RESULTS)
+        head_address = Address(RESULTS, "board", source) if source else Address(RESULTS)
+        return layout.page(request, head(head_address), boards.html(address, choice), RESULTS)
 
     def model_page(request: Request, address: ResultsAddress) -> Response:
         if not address.model:
             return layout.nothing_here(request)
-        cookie = sent_cookie(request.headers)
-        page = models.page(address, voter(cookie_hash(cookie)) if cookie else NOBODY)
-        about = (
-            head(Address(RESULTS, "model", address.model))
-            if page.is_here
-            else _private("model.model")
-        )
+        page = models.page(address, _reader(request, voter))
+        model_address = Address(RESULTS, "model", address.model)
+        page_head = head(model_address) if page.is_here else _private_head("model.model")
         status = 200 if page.is_here else 404
         # The page shows answers only on items where the reader has voted.
-        return layout.page(request, about, page.html, RESULTS, status=status, is_kept=False)
+        return layout.page(request, page_head, page.html, RESULTS, status=status, is_kept=False)
 
-    @router.api_route("/battle/{token}", methods=reads)
+    @router.api_route("/battle/{token}", methods=methods)
     def battle(request: Request, token: str) -> Response:
         html = battles.html(token)
         if html is None:
             return layout.page(
                 request,
-                _private("battle.battle"),
+                _private_head("battle.battle"),
                 FINISHED.unknown(),
                 RESULTS,
                 status=404,
@@ -228,24 +235,30 @@ def routes(
     return router
 
 
-def _private(key: str) -> Head:
+def _reader(request: Request, voter: Callable[[str], int]) -> int:
+    """Returns the voter who sent a request; NOBODY without a cookie."""
+    cookie = sent_cookie(request.headers)
+    return voter(cookie_hash(cookie)) if cookie else NOBODY
+
+
+def _private_head(key: str) -> Head:
     """Returns the head of a page about something that is not here, or not yet."""
     return Head(f"{t(key)} · {NAME}", "", is_private=True)
 
 
-def _opened(
+def _open_page(
     boards: ResultsPages,
     layout: PageLayout,
-    page: Callable[[Request, ResultsAddress], Response],
+    make_page: Callable[[Request, ResultsAddress], Response],
     request: Request,
 ) -> Response:
     """Returns a page about a board, or a notice if the board is closed while a campaign runs."""
     address = ResultsAddress.parse(_path_and_query(request))
     source = address.fields.get("source", "")
     if source not in boards.leaderboard.closed_sources():
-        return page(request, address)
+        return make_page(request, address)
     return layout.page(
-        request, _private("results.ranking"), boards.closed(source), RESULTS, is_kept=False
+        request, _private_head("results.ranking"), boards.closed(source), RESULTS, is_kept=False
     )
 
 

@@ -20,7 +20,7 @@ from arena.web.addresses import AGREEMENT, JUDGES
 from arena.web.addresses import RESULTS as RANKING
 from arena.web.leaderboard_view import cast_sentence, counted_voters, own_notes
 from arena.web.model_filter import Filtered, ModelFilter, menus
-from arena.web.results_address import FURTHER, board_address, board_query
+from arena.web.results_address import PLOT_NAMES, board_address, board_query
 
 RESULTS = macros("results.html")
 PICTURES: Mapping[str, str] = {
@@ -64,6 +64,20 @@ class Chip(NamedTuple):
     choices: Sequence[Choice]
 
 
+class ListedBoard(NamedTuple):
+    """A board in the overview of all boards."""
+
+    entry: BoardEntry
+    leaders: str | None
+    """The names of the best models; None while they are being computed."""
+    model_names: frozenset[str]
+    """The names that may be in `leaders`."""
+    pictures: str
+    address: str
+    is_shown: bool
+    """Whether it is the page's board."""
+
+
 class ModelChoice(NamedTuple):
     """The models that a page shows, chosen by their facts."""
 
@@ -80,25 +94,37 @@ def head_html(
     rule: CountRule,
     models: ModelChoice,
 ) -> str:
-    """Returns the overview and the chips of a board."""
+    """Returns the overview of all boards, if there are several, and the chips of one."""
     query = {**board_query(choice), **models.filter.query}
-    listed = []
-    for entry in entries if len(entries) > 1 else ():
-        chosen = (entry.source, entry.images) == (choice.source, query["images"])
-        address = board_address({"source": entry.source, "images": entry.images})
-        leader = None if entry.leaders is None else enumeration(entry.leaders)
-        pictures = t(PICTURES[entry.images])
-        listed.append((entry, leader, name_forms(entry.models), pictures, address, chosen))
+    boards = []
+    if len(entries) > 1:
+        boards = [_listed_board(entry, choice.source, query["images"]) for entry in entries]
     all_days = board_address(query, since="", until="")
     groups = {
-        t("results.which_votes"): [*_chips(choice, query, rule)],
-        t("results.which_models"): [*_model_chips(models, query)],
+        t("results.which_votes"): list(_vote_chips(choice, query, rule)),
+        t("results.which_models"): list(_model_chips(models, query)),
     }
-    return RESULTS.head(listed, groups, query, all_days)
+    return RESULTS.head(boards, groups, query, all_days)
 
 
-def _chips(choice: BoardSelection, query: Mapping[str, str], rule: CountRule) -> Iterator[Chip]:
+def _listed_board(entry: BoardEntry, source: str, images: str) -> ListedBoard:
+    """Returns a board of the overview. `source`, `images`: those of the page's board."""
+    return ListedBoard(
+        entry=entry,
+        leaders=None if entry.leaders is None else enumeration(entry.leaders),
+        model_names=name_forms(entry.models),
+        pictures=t(PICTURES[entry.images]),
+        address=board_address({"source": entry.source, "images": entry.images}),
+        is_shown=entry.source == source and entry.images == images,
+    )
+
+
+def _vote_chips(
+    choice: BoardSelection, query: Mapping[str, str], rule: CountRule
+) -> Iterator[Chip]:
+    """Yields the filters of a board's votes."""
     sources = {named(source): source for source in choice.sources}
+    # Another source has other families and days.
     cleared = dict.fromkeys(("family", "since", "until", "voters"), "")
     yield _menu(query, "source", t("results.items"), sources, **cleared)
     pictures = {t(label): name for name, label in PICTURES.items()}
@@ -123,9 +149,10 @@ def _chips(choice: BoardSelection, query: Mapping[str, str], rule: CountRule) ->
 def _model_chips(models: ModelChoice, query: Mapping[str, str]) -> Iterator[Chip]:
     """Yields the filters of models, each with the number of models whose fact is unknown."""
     unknown = models.filtered.unknown if models.filtered else {}
-    for menu in menus(models.filter, [*models.facts.values()]):
+    for menu in menus(models.filter, list(models.facts.values())):
         chip = _menu(query, menu.field, menu.label, {t("results.all"): "", **menu.values})
         count = unknown.get(menu.field, 0)
+        # The chosen value isn't in the menu if no model of the board has it.
         value = menu.chosen or t("results.all")
         if count:
             value = t("results.unknown", value=value, count=count)
@@ -138,7 +165,10 @@ def _model_chips(models: ModelChoice, query: Mapping[str, str]) -> Iterator[Chip
 def _menu(
     query: Mapping[str, str], name: str, label: str, values: Mapping[str, str], **changed: str
 ) -> Chip:
-    """Returns the chip of a parameter. A choice also sets the parameters `changed`."""
+    """Returns the chip of a parameter. `values`: those in an address, by their texts in the menu.
+
+    A choice also sets the parameters `changed`.
+    """
     chosen = query.get(name, "")
     choices = []
     chosen_text = t("results.all")
@@ -154,8 +184,8 @@ def filter_note(models: ModelChoice, query: Mapping[str, str]) -> str:
     """Returns the number of models that pass the filter, in words; "" if no filter is in use."""
     if models.filtered is None:
         return ""
-    everything = board_address(query, **dict.fromkeys(models.filter.in_use, ""))
-    return RESULTS.filter_note(models.filtered.notes, everything)
+    address_of_all = board_address(query, **dict.fromkeys(models.filter.in_use, ""))
+    return RESULTS.filter_note(models.filtered.notes, address_of_all)
 
 
 def opening_html(board: Board, choice: BoardSelection, models: int | None, vote: str) -> str:
@@ -167,11 +197,12 @@ def opening_html(board: Board, choice: BoardSelection, models: int | None, vote:
     cast = cast_sentence(board) if board.votes else t("pages.gap").join(own_notes(board))
     chart = svg(board_chart(board), "chart") if has_intervals(board) else ""
     needs = "" if board.votes or models is None else _needs(board, models)
-    ranks_nobody = not leaders(board) and (board.statistics is not None or not board.votes)
-    models_written = name_forms(line.model for line in board.standings)
+    is_computed = board.statistics is not None or not board.votes
+    ranks_nobody = is_computed and not leaders(board)
+    model_names = name_forms(line.model for line in board.standings)
     return RESULTS.opening(
         headline(board),
-        models_written,
+        model_names,
         cast,
         chart,
         board_query(choice),
@@ -192,16 +223,20 @@ def _needs(board: Board, models: int) -> str:
 
 
 def picture_html(plot: Plot | None, name: str, path: str, query: Mapping[str, str]) -> str:
-    """Returns a plot with its table and the links to its files, whose addresses begin with `path`."""
+    """Returns a plot with its table and the links to its files; "" without a plot.
+
+    `name`: of the drawing in the page; the files' addresses begin with `path`.
+    """
     if plot is None:
         return ""
-    return RESULTS.plot_part(plot, svg(plot.drawing, name) if plot.drawing else "", path, query)
+    drawing = svg(plot.drawing, name) if plot.drawing else ""
+    return RESULTS.plot_part(plot, drawing, path, query)
 
 
 def plots_html(query: Mapping[str, str], chosen: str, picture: str) -> str:
     """Returns the menu of plots for a page with this query, and the chosen plot's picture."""
-    others = [
+    plots = [
         Choice(translated(name), board_address(query, plot=slug), slug == chosen)
-        for slug, name in FURTHER.items()
+        for slug, name in PLOT_NAMES.items()
     ]
-    return RESULTS.plots(others, picture)
+    return RESULTS.plots(plots, picture)

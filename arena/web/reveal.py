@@ -1,4 +1,4 @@
-"""Reveal: what the page tells with the names of a battle, from final votes and boards that were computed before."""
+"""Reveal: what the page shows with the names of a battle, from final votes and boards that were computed before."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,27 +14,28 @@ from arena.leaderboard.service import Leaderboard
 from arena.locale import t
 from arena.templates import macros
 from arena.types import SIDES, Battle, Names, Side
-from arena.web.facts_view import at_reveal
+from arena.web.facts_view import reveal_facts
 
 HTML = macros("battle.html")
 EVERY = 10
-"""After so many votes, and each time after as many more, voters see which models they have preferred."""
+"""The number of votes after which voters see, again and again, which models they have preferred."""
 
 
-class Told(NamedTuple):
+class RevealedParts(NamedTuple):
     """The HTML of a reveal."""
 
     titles: Mapping[Side, str]
     others: str
     """The choices of others, as a sentence."""
-    more: str
+    outcome: str
+    """The reference's answer, if neither side was it, and now and then the models that the voter has preferred."""
     votes: int
     """The number that the voter has given."""
 
 
 @dataclass(frozen=True)
 class Reveal:
-    """Tells of revealed battles."""
+    """Makes the parts of the page that follow a battle's reveal."""
 
     store: BattleStore
     items: ItemBank
@@ -43,12 +44,12 @@ class Reveal:
     facts: FactStore
 
     def prepare(self, battle: Battle) -> None:
-        """Have the battle's board computed in time for the reveal."""
-        self._board(battle)
+        """Has the battle's board computed in time for the reveal."""
+        self._latest_board(battle)
 
-    def of(self, voter: int, battle: Battle, names: Names) -> Told:
-        """Return what to tell; raises ChoiceError before the reveal."""
-        board = self._board(battle)
+    def parts(self, voter: int, battle: Battle, names: Names) -> RevealedParts:
+        """Returns the parts for a revealed battle of a voter. Raises ChoiceError before the reveal."""
+        board = self._latest_board(battle)
         outcome = self.outcomes.outcome(voter, battle)
         lines = {line.model: line for line in board.standings} if board else {}
         facts = self.facts.snapshot()
@@ -59,52 +60,60 @@ class Reveal:
                 side,
                 name,
                 chosen=battle.choice == side,
-                standing=_standing(lines.get(name), board),
+                standing=_standing_text(lines.get(name), board),
                 linked=True,
-                about=at_reveal(facts.of(name)),
+                about=reveal_facts(facts.of(name)),
             )
         votes = self.store.votes_of(voter)
-        mine = self.outcomes.preferences(voter) if votes and votes % EVERY == 0 else ()
-        return Told(
-            titles,
-            others_line(outcome),
-            HTML.outcome(outcome.reference, mine, battle.link),
-            votes,
+        is_due = votes > 0 and votes % EVERY == 0
+        preferences = self.outcomes.preferences(voter) if is_due else ()
+        return RevealedParts(
+            titles=titles,
+            others=others_sentence(outcome),
+            outcome=HTML.outcome(outcome.reference, preferences, battle.link),
+            votes=votes,
         )
 
-    def _board(self, battle: Battle) -> Board | None:
+    def _latest_board(self, battle: Battle) -> Board | None:
+        """Returns the official board of a battle's item; None if it isn't computed yet. It is computed from now on."""
         item = self.items.bank().items.get(battle.item)
-        key = item and self.leaderboard.official_key(item.source, item.multi)
-        return key and self.leaderboard.latest(key)
+        if item is None:
+            return None
+        key = self.leaderboard.official_key(item.source, item.multi)
+        return self.leaderboard.latest(key) if key else None
 
 
-def _standing(line: Standing | None, board: Board | None) -> str:
-    """Return a model's rank and rating with their ranges, in words."""
-    if line is None or line.rank is None or board is None:
-        return t("reveal.provisional") if line else ""
-    ranked = sum(one.rank is not None for one in board.standings)
-    said = t("reveal.rank", rank=round(line.rank.value), count=ranked)
+def _standing_text(line: Standing | None, board: Board | None) -> str:
+    """Returns a model's rank and rating with their ranges, in words; "" for a model that isn't on the board."""
+    if line is None or board is None:
+        return ""
     rank = line.rank
+    if rank is None:
+        return t("reveal.provisional")
+    ranked = sum(other.rank is not None for other in board.standings)
+    words = t("reveal.rank", rank=round(rank.value), count=ranked)
     has_range = False
     if rank.low is not None and rank.high is not None and rank.low != rank.high:
         has_range = True
-        said += f" ({t('reveal.places', low=round(rank.low), high=round(rank.high))})"
+        words += f" ({t('reveal.places', low=round(rank.low), high=round(rank.high))})"
     if line.rating is not None:
-        said += f" · {line.rating.value:.0f}"
+        words += f" · {line.rating.value:.0f}"
         rating_range = dashed(line.rating.low, line.rating.high)
         if rating_range:
-            said += f" ({rating_range})"
+            words += f" ({rating_range})"
             has_range = True
-    return f"{said} · {t('reveal.level')}" if has_range else said
+    return f"{words} · {t('reveal.level')}" if has_range else words
 
 
-def others_line(outcome: BattleOutcome) -> str:
+def others_sentence(outcome: BattleOutcome) -> str:
+    """Returns a sentence on the choices of others in the same battle."""
     if outcome.is_closed:
         return t("reveal.others_later")
     if not outcome.others:
         return t("reveal.first")
     if outcome.others == 1:
         return t("reveal.alike_one" if outcome.alike else "reveal.unlike_one")
-    few = outcome.others < 5
-    share = f"{outcome.alike}" if few else f"{outcome.alike / outcome.others:.0%}"
-    return t("reveal.alike_few" if few else "reveal.alike", share=share, count=outcome.others)
+    if outcome.others < 5:
+        return t("reveal.alike_few", share=f"{outcome.alike}", count=outcome.others)
+    share = f"{outcome.alike / outcome.others:.0%}"
+    return t("reveal.alike", share=share, count=outcome.others)

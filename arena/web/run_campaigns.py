@@ -16,7 +16,7 @@ from arena.authoring.checks import DraftError
 from arena.io.strict_json import PAGE, RowsError, row_errors
 from arena.io.tables import read_records, temporary_file
 from arena.seats.spec import CampaignError
-from arena.seats.worker_list import listed_workers
+from arena.seats.worker_list import parse_workers
 from arena.sheets import Sheet, as_csv
 from arena.web.campaign_api import check_charset
 from arena.web.cookies import NO_STORE
@@ -109,7 +109,7 @@ class CampaignActs:
 
         def make(_: str) -> Response:
             admin = self._admin_of(campaign)
-            workers = listed_workers(lines)
+            workers = parse_workers(lines)
             links = admin.worker_links(admin.store.get(campaign), workers, site_address(request))
             return _download(links, f"{campaign}-links.csv")
 

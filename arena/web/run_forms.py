@@ -1,4 +1,4 @@
-"""Run's forms: an operator's input, and the notice of the next page about what was done."""
+"""Run's forms: an operator's input, and the notice on the next page about what was done."""
 
 import base64
 from collections.abc import Mapping
@@ -7,16 +7,19 @@ from typing import NamedTuple
 from fastapi import Request, Response
 
 from arena.web.campaign_api import form_of
-from arena.web.cookies import cookie_header, over_https
+from arena.web.cookies import cookie_header, is_https
 
 MOST_FIELD = 60_000
 """Most characters of a field; a campaign's file is the longest."""
 MOST_FORM = 250_000
 """Most bytes of a form with a file as text, where a character may take three."""
 _COOKIE = "stereoscope_done"
-_SECONDS = 60
+_NOTICE_SECONDS = 60
+"""The longest time until the next page shows a notice."""
 _MOST_NOTICE = 1_500
-"""Characters of a notice: a cookie has room for 4,000 bytes."""
+"""The most characters of a notice: a cookie has room for 4,000 bytes."""
+_MOST_CONTENT = 2_500
+"""The most bytes of a notice and its place. Base64 makes a third more of them."""
 
 
 class SentForm(NamedTuple):
@@ -29,12 +32,12 @@ class SentForm(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The form's place in the page."""
+        """The form's place in the page: its section, and after ":" the form within it."""
         return self.fields.get("at", "")
 
     @property
     def section(self) -> str:
-        """The form's section, which is the first part of its place."""
+        """The form's section of the page."""
         return self.place.partition(":")[0]
 
     def value(self, path: str, field: str, otherwise: str) -> str:
@@ -51,6 +54,7 @@ class Notice(NamedTuple):
     """A sentence about an act that was done or refused, and the section that shows it."""
 
     place: str
+    """The section."""
     text: str
     is_problem: bool = False
     form: str = ""
@@ -64,14 +68,14 @@ async def sent_form(request: Request) -> SentForm:
     return SentForm(request.url.path, texts)
 
 
-def remember(answer: Response, notice: Notice, request: Request) -> None:
+def remember_notice(response: Response, notice: Notice, request: Request) -> None:
     """Stores a notice for the next page. A cookie keeps it out of the address."""
-    content = f"{notice.place}\n{notice.text[:_MOST_NOTICE]}".encode()[:2_500]
+    content = f"{notice.place}\n{notice.text[:_MOST_NOTICE]}".encode()[:_MOST_CONTENT]
     value = base64.urlsafe_b64encode(content).decode().rstrip("=")
-    _set(answer, value, _SECONDS, request)
+    _set_cookie(response, value, _NOTICE_SECONDS, request)
 
 
-def remembered(request: Request) -> Notice | None:
+def remembered_notice(request: Request) -> Notice | None:
     """Returns the notice that the last act left for this page."""
     value = request.cookies.get(_COOKIE, "")
     padding = "=" * (-len(value) % 4)
@@ -83,10 +87,10 @@ def remembered(request: Request) -> Notice | None:
     return Notice(place, text) if text else None
 
 
-def forget_done(answer: Response, request: Request) -> None:
-    _set(answer, "", 0, request)
+def forget_notice(response: Response, request: Request) -> None:
+    _set_cookie(response, "", 0, request)
 
 
-def _set(answer: Response, value: str, seconds: int, request: Request) -> None:
-    https = over_https(request.scope, request.headers)
-    answer.headers.append("set-cookie", cookie_header(value, https, _COOKIE, seconds))
+def _set_cookie(response: Response, value: str, seconds: int, request: Request) -> None:
+    https = is_https(request.scope, request.headers)
+    response.headers.append("set-cookie", cookie_header(value, https, _COOKIE, seconds))

@@ -1,7 +1,7 @@
 """Run: the operators' page and the acts of its forms. Each act checks the caller again.
 
 An act redirects to its section, which shows what was done. A refused act shows the page with the form as it was filled
-in. Other people read what the page is for.
+in. Other people read that the page is for operators.
 """
 
 from collections.abc import Callable
@@ -21,19 +21,19 @@ from arena.io.strict_json import RowsError
 from arena.leaderboard.overview import Overview
 from arena.live.images import OwnImages
 from arena.seats.spec import CampaignError
-from arena.settings import settings_read
+from arena.settings import setting_values
 from arena.web.addresses import NAME, RUN
 from arena.web.admin_auth import DAY, OPERATOR_COOKIE, LinkError, Operators
-from arena.web.cookies import NO_STORE, cookie_header, over_https
+from arena.web.cookies import NO_STORE, cookie_header, is_https
 from arena.web.heads import Head
 from arena.web.layout import PageLayout
 from arena.web.run_forms import (
     NOTHING_SENT,
     Notice,
     SentForm,
-    forget_done,
-    remember,
-    remembered,
+    forget_notice,
+    remember_notice,
+    remembered_notice,
     sent_form,
 )
 from arena.web.run_view import RunInputs, places, run_html, stranger_html
@@ -41,7 +41,7 @@ from arena.web.run_view import RunInputs, places, run_html, stranger_html
 HEAD = Head(f"Run · {NAME}", "The operators' page.", is_private=True)
 REPORTS = "/run/reports"
 """The path of the form that withdraws a report."""
-MOST_WANTED = 200
+MOST_SEARCH = 200
 """Most characters of a search."""
 _ERRORS = (*ADMIN_ERRORS, CampaignError, DraftError, RowsError)
 _REFUSED = "Only operators can do that. Nothing was changed."
@@ -61,10 +61,10 @@ class RunPage:
 
     def show(self, request: Request) -> Response:
         """Returns the page, once with the notice of the last act."""
-        notice = remembered(request)
+        notice = remembered_notice(request)
         response = self._page(request, notice)
         if notice:
-            forget_done(response, request)
+            forget_notice(response, request)
         return response
 
     def _page(
@@ -80,11 +80,11 @@ class RunPage:
             inputs = RunInputs(
                 dashboard=self.watch.overview(),
                 boards=self.boards.health(),
-                settings=settings_read(self.watch.settings),
+                settings=setting_values(self.watch.settings),
                 address=site_address(request),
                 notice=notice,
                 sent=sent,
-                wanted=request.query_params.get("find", "")[:MOST_WANTED],
+                wanted=request.query_params.get("find", "")[:MOST_SEARCH],
             )
         except (DatabaseError, OSError) as error:
             return self.stranger(request, str(error), 503)
@@ -118,19 +118,23 @@ class RunPage:
             cookie = self.operators.redeem(code)
         except LinkError as error:
             return self.stranger(request, str(error), 429 if error.too_many else 403)
-        https = over_https(request.scope, request.headers)
+        https = is_https(request.scope, request.headers)
         response.headers.append("set-cookie", cookie_header(cookie, https, OPERATOR_COOKIE, DAY))
         return response
 
     def do(self, request: Request, sent: SentForm, act: Callable[[str], str]) -> Response:
-        """Runs a form's act in an operator's name and goes back to its section, which shows what was done."""
-        wanted = sent.fields.get("find", "")[:MOST_WANTED]
-        query = f"?{urlencode({'find': wanted})}" if wanted else ""
-        place = _place(sent)
+        """Runs a form's act in an operator's name and goes back to its section, which shows what was done.
+
+        `act` gets the operator's name, and returns the sentence about what was done.
+        """
+        search = sent.fields.get("find", "")[:MOST_SEARCH]
+        query = f"?{urlencode({'find': search})}" if search else ""
+        section = _section(sent)
 
         def act_and_return(operator: str) -> Response:
-            response = RedirectResponse(f"/{RUN}{query}#{place}", status_code=303, headers=NO_STORE)
-            remember(response, Notice(place, act(operator)), request)
+            address = f"/{RUN}{query}#{section}"
+            response = RedirectResponse(address, status_code=303, headers=NO_STORE)
+            remember_notice(response, Notice(section, act(operator)), request)
             return response
 
         return self.answer(request, sent, act_and_return)
@@ -145,11 +149,12 @@ class RunPage:
         except _ERRORS as error:
             status = 503 if isinstance(error, DatabaseError) else 422
             problem = str(error)
-            notice = Notice(_place(sent), problem, is_problem=True, form=sent.place)
+            notice = Notice(_section(sent), problem, is_problem=True, form=sent.place)
             return self._page(request, notice, sent._replace(problem=problem), status)
 
 
-def _place(sent: SentForm) -> str:
+def _section(sent: SentForm) -> str:
+    """Returns the section of a form; the first one for a form without a section of the page."""
     return sent.section if sent.section in _PLACES else "needs"
 
 
@@ -167,18 +172,18 @@ def routes(page: RunPage) -> APIRouter:
         sent = await sent_form(request)
         order = sent.fields.get("order", "")
         about = sent.fields.get("about", "")
-        deed = partial(page.service.do, order=order, about=about)
-        return await run_in_threadpool(page.do, request, sent, deed)
+        run_order = partial(page.service.do, order=order, about=about)
+        return await run_in_threadpool(page.do, request, sent, run_order)
 
     @router.post(REPORTS)
     async def withdraw(request: Request) -> Response:
         sent = await sent_form(request)
-        withdrawn = partial(
+        withdraw_report = partial(
             page.service.withdraw_report,
             address=sent.fields.get("address", ""),
             reason=sent.fields.get("reason", ""),
         )
-        return await run_in_threadpool(page.do, request, sent, withdrawn)
+        return await run_in_threadpool(page.do, request, sent, withdraw_report)
 
     @router.get("/run/uploads/{image}")
     def upload(image: str, request: Request) -> Response:
@@ -195,5 +200,5 @@ def routes(page: RunPage) -> APIRouter:
 
 def site_address(request: Request) -> str:
     """Returns the address under which a browser reached this arena."""
-    scheme = "https" if over_https(request.scope, request.headers) else "http"
+    scheme = "https" if is_https(request.scope, request.headers) else "http"
     return f"{scheme}://{request.headers.get('host', '')}"

@@ -16,13 +16,13 @@ from arena.fraud.detectors import CHECKS, CROWD_REASONS, GROUP_REASONS, Suspicio
 from arena.fraud.flags import FlagRow
 from arena.interval_text import plus_minus
 from arena.leaderboard.board_state import BoardHealth
-from arena.plots import folded
+from arena.plots import folded_html
 from arena.ratings.settled import LOOK_EVERY
-from arena.settings import CountRule, SettingRead
+from arena.settings import CountRule, SettingValue
 from arena.sheets import as_html, plain_sheet
 from arena.templates import macros, plural
 from arena.web.backup_status import ago
-from arena.web.leaderboard_view import counted_voters, votes_shown
+from arena.web.leaderboard_view import counted_voters, title_voters
 from arena.web.project_view import projects_html
 from arena.web.run_forms import NOTHING_SENT, Notice, SentForm
 from arena.web.run_needs import copy_text, is_disk_almost_full, needs
@@ -78,7 +78,7 @@ class RunInputs(NamedTuple):
 
     dashboard: Dashboard
     boards: Sequence[BoardHealth] = ()
-    settings: Sequence[SettingRead] = ()
+    settings: Sequence[SettingValue] = ()
     address: str = ""
     """The site's address, for the links of campaigns."""
     notice: Notice | None = None
@@ -187,7 +187,7 @@ def _dollars(millionths: int) -> str:
     return f"${millionths / 1e6:,.2f}"
 
 
-def _origin(setting: SettingRead) -> str:
+def _origin(setting: SettingValue) -> str:
     return "environment" if setting.is_set else "default"
 
 
@@ -212,7 +212,7 @@ def _votes(dashboard: Dashboard) -> str:
     drawing = counts_drawing("Votes by day", summary, days, counts)
     rows = list(zip(days, counts, strict=True))[::-1]
     table = plain_sheet("votes-by-day", "Votes by day", ("Day (UTC)", "Votes"), rows)
-    return HTML.votes(summary, svg(drawing, "votes-by-day"), folded(table))
+    return HTML.votes(summary, svg(drawing, "votes-by-day"), folded_html(table))
 
 
 class CampaignPart(NamedTuple):
@@ -249,7 +249,7 @@ def _campaign_votes(standing: CampaignStanding) -> str:
 def _board(board: BoardHealth) -> tuple[str | int, ...]:
     """Returns a board's row: its name, votes, age, and whether it equals the stored votes."""
     images = "several pictures" if board.key.multi else "one picture"
-    voters = votes_shown("everyone") if board.key.everyone else ""
+    voters = title_voters("everyone") if board.key.everyone else ""
     flagged = "" if board.key.unflagged else ", flagged voters too"
     return (
         f"{board.source}, {images}{voters}{flagged}",

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from arena.web.cookies import YEAR
+from arena.web.cookies import YEAR_SECONDS
 
-_KINDS = {".css": "text/css", ".js": "text/javascript"}
+_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript"}
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class StaticFile:
     """Several files served as one."""
 
     name: str
+    """Its name in the address; the suffix sets the media type."""
     paths: Sequence[Path]
 
     @cached_property
@@ -36,11 +37,11 @@ class StaticFile:
     def compressed(self) -> bytes:
         return gzip.compress(self.content, mtime=0)
 
-    def answer(self, request: Request) -> Response:
+    def response(self, request: Request) -> Response:
         headers = {
-            "cache-control": f"public, max-age={YEAR}, immutable",
+            "cache-control": f"public, max-age={YEAR_SECONDS}, immutable",
             "vary": "accept-encoding",
-            "content-type": f"{_KINDS[Path(self.name).suffix]}; charset=utf-8",
+            "content-type": f"{_MEDIA_TYPES[Path(self.name).suffix]}; charset=utf-8",
         }
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(self.content, headers=headers)
@@ -56,11 +57,13 @@ class Links(NamedTuple):
 
 def routes(files: Sequence[StaticFile]) -> APIRouter:
     router = APIRouter()
-    known = {file.address: file for file in files}
+    by_address = {file.address: file for file in files}
 
     @router.get("/static-files/{digest}/{name}")
     def static_file(request: Request) -> Response:
-        file = known.get(request.url.path)
-        return file.answer(request) if file else PlainTextResponse("Not here.", status_code=404)
+        file = by_address.get(request.url.path)
+        if file is None:
+            return PlainTextResponse("Not here.", status_code=404)
+        return file.response(request)
 
     return router

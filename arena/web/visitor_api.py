@@ -31,13 +31,13 @@ from arena.web.cookies import NO_STORE, cookie_hash, cookie_since, sent_cookie
 from arena.web.live_view import waiting_text
 
 HTML = macros("battle.html")
-_STREAM = {**NO_STORE, "x-accel-buffering": "no"}
-_BACK_SECONDS = DISCONNECT_SECONDS / 2
+_STREAM_HEADERS = {**NO_STORE, "x-accel-buffering": "no"}
+_RETRY_SECONDS = DISCONNECT_SECONDS / 2
 """The seconds after which a page reconnects, before its answers are stopped. Browsers by default wait for 3 seconds."""
 _GAP_OR_FENCE = re.compile(r"(\n\n)(?=\S)|(?<=\n) {0,3}(?:```|~~~)")
 """An empty line before an unindented one, in the output of `visible_text`; the start or end of a code block."""
 _CONTEXT = 10
-"""The number of preceding characters that can change the result of `visible_text`."""
+"""The most characters before a text that can change its `visible_text`."""
 
 
 class NoVisitorError(LookupError):
@@ -47,7 +47,7 @@ class NoVisitorError(LookupError):
         super().__init__("Your browser blocks this page's cookie. Open the page in its own tab.")
 
 
-_STATUS: Mapping[type[Exception], int] = {
+_STATUS_OF_ERROR: Mapping[type[Exception], int] = {
     **dict.fromkeys((LiveError, OwnImageError, PictureError, ChoiceError, RowsError), 400),
     **dict.fromkeys((NoVisitorError, NotLentError), 403),
     UnknownBattleError: 404,
@@ -79,13 +79,14 @@ class ErrorRoute(APIRoute):
     def get_route_handler(self) -> Handler:
         handle = super().get_route_handler()
 
-        async def answer(request: Request) -> Response:
+        async def handle_with_errors(request: Request) -> Response:
             try:
                 return await handle(request)
-            except tuple(_STATUS) as error:
-                return PlainTextResponse(translated(error), status_code=_STATUS[type(error)])
+            except tuple(_STATUS_OF_ERROR) as error:
+                status = _STATUS_OF_ERROR[type(error)]
+                return PlainTextResponse(translated(error), status_code=status)
 
-        return answer
+        return handle_with_errors
 
 
 def visitor_router(voters: Voters) -> APIRouter:
@@ -112,6 +113,7 @@ class JsonBody:
 
     @classmethod
     async def read(cls, request: Request) -> "JsonBody":
+        """Reads the body of a request."""
         try:
             body = parse_json((await request.body()).decode())
         except UnicodeDecodeError as error:
@@ -156,70 +158,81 @@ class GrowingText:
 
     def __init__(self) -> None:
         self._invisible: list[str] = []
+        """Words that wait for more."""
         self._context = ""
+        """The last visible characters."""
         self._block: list[str] = []
+        """The visible words of the last block."""
         self._in_code = False
 
     def add(self, words: str) -> dict[str, str]:
-        """Adds words and returns the message for the page: the visible ones, or complete blocks and the words after."""
+        """Adds words and returns the message for the page.
+
+        It has the new visible words (`added`), or complete blocks and the words after them (`blocks`, `last`).
+        """
         visible = self._visible(words)
-        before = self._context[-1:] or "\n"
+        last_character = self._context[-1:] or "\n"
         self._context = (self._context + visible)[-_CONTEXT:]
-        cut = 0
-        for mark in _GAP_OR_FENCE.finditer(before + visible):
-            if not mark[1]:
+        block_end = 0
+        for match in _GAP_OR_FENCE.finditer(last_character + visible):
+            is_fence = not match[1]
+            if is_fence:
                 self._in_code = not self._in_code
             elif not self._in_code:
-                cut = mark.end() - len(before)
-        self._block.append(visible[:cut] if cut else visible)
-        if not cut:
+                block_end = match.end() - len(last_character)
+        if not block_end:
+            self._block.append(visible)
             return {"added": visible}
-        blocks = "".join(self._block)
-        self._block = [visible[cut:]]
-        return {"blocks": HTML.side(blocks), "last": visible[cut:]}
+        blocks = "".join((*self._block, visible[:block_end]))
+        last = visible[block_end:]
+        self._block = [last]
+        return {"blocks": HTML.side(blocks), "last": last}
 
     def _visible(self, words: str) -> str:
         """Returns the visible part of the new words."""
-        length = seen_length(words)
-        if not length:
+        visible_length = seen_length(words)
+        if not visible_length:
             self._invisible.append(words)
             return ""
-        text = "".join((*self._invisible, words[:length]))
-        self._invisible = [words[length:]]
+        text = "".join((*self._invisible, words[:visible_length]))
+        self._invisible = [words[visible_length:]]
         if not self._context:
             return visible_text(text)
-        before = f"\xe9{self._context}"  # The letter keeps the context from being the beginning of a text.
-        return visible_text(before + text)[len(before) :]
+        # The letter keeps the context from being the beginning of a text.
+        context = f"\xe9{self._context}"
+        return visible_text(context + text)[len(context) :]
 
 
-def events(
+def _progress(state: LiveState, answers: defaultdict[Side, GrowingText]) -> Mapping[str, object]:
+    """Returns the event of a state with answers in progress. `answers`: those so far, which get the new words."""
+    if state.ahead:
+        return {"kind": "line", "status": waiting_text(state.ahead)}
+    if state.is_loading:
+        return {"kind": "line", "status": t("live.loading")}
+    sides = {side: answers[side].add(text) for side, text in state.texts.items()}
+    event: dict[str, object] = {"kind": "words", "sides": sides}
+    if state.is_choosable:
+        event["choose"] = t("live.choose_now")
+    return event
+
+
+def event_stream(
     states: AsyncIterator[LiveState],
     scene: Callable[[LiveState], Mapping[str, object]],
 ) -> StreamingResponse:
-    """Returns a battle's states as server-sent events."""
-    growing: defaultdict[Side, GrowingText] = defaultdict(GrowingText)
+    """Returns a battle's states as server-sent events: the scene, then new words, and the scene again at the end."""
+    answers: defaultdict[Side, GrowingText] = defaultdict(GrowingText)
 
-    def new_words(state: LiveState) -> Mapping[str, object]:
-        if state.ahead:
-            return {"kind": "line", "status": waiting_text(state.ahead)}
-        if state.loading:
-            return {"kind": "line", "status": t("live.loading")}
-        sides = {side: growing[side].add(text) for side, text in state.texts.items()}
-        return {
-            "kind": "words",
-            "sides": sides,
-            **({"choose": t("live.choose_now")} if state.choosable else {}),
-        }
-
-    async def lines() -> AsyncIterator[str]:
-        yield f"retry: {_BACK_SECONDS * 1000:.0f}\n\n"
-        begun = False
-        with suppress(*_STATUS):  # the page comes back when the stream ends, and is told then
+    async def event_texts() -> AsyncIterator[str]:
+        yield f"retry: {_RETRY_SECONDS * 1000:.0f}\n\n"
+        was_growing = False
+        # An error ends the stream. The page then connects again, and gets the error.
+        with suppress(*_STATUS_OF_ERROR):
             async for state in states:
-                if not state.growing or not begun:
+                if not (state.is_growing and was_growing):
                     yield f"data: {json.dumps(await asyncio.to_thread(scene, state))}\n\n"
-                if state.growing:
-                    yield f"data: {json.dumps(await asyncio.to_thread(new_words, state))}\n\n"
-                begun = state.growing
+                if state.is_growing:
+                    yield f"data: {json.dumps(await asyncio.to_thread(_progress, state, answers))}\n\n"
+                was_growing = state.is_growing
 
-    return StreamingResponse(lines(), media_type="text/event-stream", headers=_STREAM)
+    return StreamingResponse(event_texts(), media_type="text/event-stream", headers=_STREAM_HEADERS)

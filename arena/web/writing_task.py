@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse, RedirectResponse
-from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from arena.authoring.checks import LONGEST, DraftError
@@ -33,8 +33,8 @@ from arena.types import Image
 from arena.web.battle_task import BattleTask
 from arena.web.campaign_api import CampaignPages, CampaignRoutes, check_charset
 from arena.web.cookies import NO_STORE
-from arena.web.exam_questions import SampleQuestion
-from arena.web.pictures import Shown, shown_images
+from arena.web.exam_questions import CaptionLengths, SampleQuestion
+from arena.web.pictures import ShownPicture, shown_images
 
 HTML = macros("writing.html")
 FORM = "/c/~form"
@@ -43,6 +43,7 @@ MOST_FORM = 2 * MAX_BYTES
 """The most bytes of a form with its pictures."""
 _MOST_FIELDS = 6 * MOST_BROUGHT
 _MOST_VALUE = 20_000
+"""The most characters of a field."""
 KEYS = {
     "y": "correct",
     "c": "caption",
@@ -51,15 +52,26 @@ KEYS = {
     "i": "instruction",
     "p": "picture",
 }
-"""The verdict on an answer of each key."""
-_NUMBERED = ("source", "creator", "licence", "statement")
+"""The verdicts on an answer, by the keys that give them."""
+_CREDIT_FIELDS = ("source", "creator", "licence", "statement")
+"""The fields of a picture's credit, whose names in the form end with the picture's number."""
 TEXTS: Mapping[Kind, Sequence[str]] = {
     "captions": ("writing",),
     "multiple choice": ("choices", "writing"),
 }
 """The tables of texts for the pages of each kind of items."""
-_WRONG = [f"wrong-{number}" for number in range(1, MOST_OPTIONS)]
+_WRONG_FIELDS = [f"wrong-{number}" for number in range(1, MOST_OPTIONS)]
 """The fields of a question's wrong answers."""
+
+
+class PictureTerms(NamedTuple):
+    """The conditions for the pictures that an author brings."""
+
+    licences: Sequence[str]
+    """The licences to choose from."""
+    project_licence: str
+    """The licence under which the author gives the text."""
+    most_pictures: int
 
 
 class WarnedError(DraftError):
@@ -113,100 +125,112 @@ class WritingTask(SeatTask):
         if step == "caption" or state.instruction.options:
             return HTML.left(subject)
         if step == "answer":
-            return HTML.left(subject, HTML.captions(state.captions, True))
+            return HTML.left(subject, HTML.captions(state.captions, open=True))
         assert state.answer
         return HTML.left(
             subject,
             HTML.answered(state.answer.text),
-            HTML.captions(state.captions, False),
+            HTML.captions(state.captions, open=False),
         )
 
-    def _stored_pictures(self, pictures: Sequence[str]) -> Sequence[Shown]:
+    def _stored_pictures(self, pictures: Sequence[str]) -> Sequence[ShownPicture]:
         """Returns an operator's pictures by their names in the store."""
-        names = (name.partition(".") for name in pictures)
-        return shown_images(
-            [Image(sha256, suffix, None, "", "", "") for sha256, _, suffix in names], self.scaled
-        )
+        images = []
+        for name in pictures:
+            sha256, _, suffix = name.partition(".")
+            images.append(_image(sha256, suffix))
+        return shown_images(images, self.scaled)
 
-    def _pictures(self, instruction: Instruction) -> Sequence[Shown]:
+    def _pictures(self, instruction: Instruction) -> Sequence[ShownPicture]:
+        """Returns the pictures of an instruction that are stored."""
         stored = [picture for picture in instruction.pictures if picture.sha256]
-        return shown_images(
-            [Image(picture.sha256, picture.suffix, None, "", "", "") for picture in stored],
-            self.scaled,
-        )
+        images = [_image(picture.sha256, picture.suffix) for picture in stored]
+        return shown_images(images, self.scaled)
 
     def dock(
         self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
     ) -> str:
         open_step = self.writing.step(seat, piece.token)
-        spec = project_of_seat(seat)
-        draft = open_step.draft
-        state = open_step.draft.state
+        # The form of an earlier piece: its texts are shown, to be copied.
         lost = ""
         if typed.get("piece", piece.token) != piece.token:
             texts = [typed[name] for name in sorted(typed) if _is_text(name)]
-            lost = "\n\n".join(filter(None, texts))
+            lost = "\n\n".join(text for text in texts if text)
             typed = {}
-        sent = (_address(seat), piece.token)
         notices = HTML.told(problem, typed.get("warned", ""), lost)
-        way = "writing"
-        if open_step.claim.step == "instruction":
-            brought = _rows(self.writing.store.brought(seat, draft.id), typed)
-            terms = (LICENCES, spec.licence, spec.item_kind.most_pictures)
+        step = open_step.claim.step
+        is_marking = step == "verify" and not project_of_seat(seat).is_choice
+        return HTML.dock(
+            "marking" if is_marking else "writing",
+            step,
+            _form_address(seat),
+            piece.token,
+            notices,
+            self._fields_html(seat, open_step, typed),
+        )
+
+    def _fields_html(self, seat: Seat, open_step: OpenStep, typed: Mapping[str, str]) -> str:
+        """Returns the fields of a step's form."""
+        spec = project_of_seat(seat)
+        draft = open_step.draft
+        state = draft.state
+        step = open_step.claim.step
+        if step == "instruction":
+            brought = _brought_rows(self.writing.store.brought_pictures(seat, draft.id), typed)
+            terms = PictureTerms(LICENCES, spec.licence, spec.item_kind.most_pictures)
             if spec.is_choice:
-                form = HTML.question(brought, terms, LONGEST, _WRONG, typed)
-            else:
-                form = HTML.instruction(brought, terms, LONGEST, typed)
-        elif open_step.claim.step == "caption":
-            assert state.instruction
-            texts = [
-                typed.get(f"caption-{number}", "")
-                for number in _numbers(len(state.instruction.pictures))
-            ]
-            form = HTML.caption(texts, (LEAST_CAPTION, LONGEST["caption"]), _notes(draft))
-        elif open_step.claim.step == "answer":
-            form = HTML.answer(
-                typed.get("text", ""), LONGEST["answer"], _notes(draft), state.failure
-            )
-        elif spec.is_choice:
-            assert state.instruction
+                return HTML.question(brought, terms, LONGEST, _WRONG_FIELDS, typed)
+            return HTML.instruction(brought, terms, LONGEST, typed)
+        if step == "answer":
+            text = typed.get("text", "")
+            return HTML.answer(text, LONGEST["answer"], _notes(draft), state.failure)
+        assert state.instruction
+        if step == "caption":
+            texts = _captions(len(state.instruction.pictures), typed)
+            lengths = CaptionLengths(LEAST_CAPTION, LONGEST["caption"])
+            return HTML.caption(texts, lengths, _notes(draft))
+        if spec.is_choice:
             options = list(zip(LETTERS, state.instruction.options, strict=False))
-            form = HTML.choose(options, QUESTION_FAULTS, LONGEST["note"], typed)
-        else:
-            way = "marking"
-            blind = state.blind.text if state.blind else ""
-            form = HTML.verify(KEYS, blind, LONGEST["note"], typed)
-        return HTML.dock(way, open_step.claim.step, sent, notices, form)
+            return HTML.choose(options, QUESTION_FAULTS, LONGEST["note"], typed)
+        blind_answer = state.blind.text if state.blind else ""
+        return HTML.verify(KEYS, blind_answer, LONGEST["note"], typed)
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
-        step = self.writing.step(seat, token)
-        if step.claim.step == "instruction":
-            offered = []
-            for number, picture in enumerate(self.writing.brought(seat, token), 1):
-                if f"use-{number}" in form:
-                    credit = {name: form.get(f"{name}-{number}", "") for name in _NUMBERED}
-                    offered.append(OfferedPicture(picture.sha256, credit_of(credit)))
-            wrong = [form.get(name, "") for name in _WRONG]
-            written = self.writing.instruction(
-                seat, token, form.get("text", ""), offered, form.get("answer", ""), wrong
-            )
-            warned = "\n".join(written.warnings)
-            if warned and _lines(form.get("sure", "")) != warned:
-                raise WarnedError(written.warnings)
-            self.writing.write(seat, token, written)
-            if written.options:
-                self.answerable(seat.campaign, step.draft.id)
-        elif step.claim.step == "caption":
-            instruction = step.draft.state.instruction
+        open_step = self.writing.step(seat, token)
+        step = open_step.claim.step
+        if step == "instruction":
+            self._take_instruction(seat, token, open_step.draft, form)
+        elif step == "caption":
+            instruction = open_step.draft.state.instruction
             pictures = instruction.pictures if instruction else ()
-            captions = [form.get(f"caption-{place}", "") for place in _numbers(len(pictures))]
-            draft = self.writing.caption(seat, token, captions)
+            draft = self.writing.caption(seat, token, _captions(len(pictures), form))
             self.answerable(seat.campaign, draft)
-        elif step.claim.step == "answer":
+        elif step == "answer":
             self.writing.answer(seat, token, form.get("text", ""))
         else:
+            # Whether the answer of a model without the pictures is right; None if there is none.
             blind = {"yes": True, "no": False}.get(form.get("blind", ""))
             self.writing.verify(seat, token, form.get("said", ""), form.get("note", ""), blind)
+
+    def _take_instruction(
+        self, seat: Seat, token: str, draft: Draft, form: Mapping[str, str]
+    ) -> None:
+        """Stores an instruction or a question. Raises WarnedError unless the form confirms its warnings."""
+        offered = []
+        for number, picture in enumerate(self.writing.brought_pictures(seat, token), 1):
+            if f"use-{number}" in form:
+                credit = {name: form.get(f"{name}-{number}", "") for name in _CREDIT_FIELDS}
+                offered.append(OfferedPicture(picture.sha256, credit_of(credit)))
+        wrong = [form.get(name, "") for name in _WRONG_FIELDS]
+        written = self.writing.instruction(
+            seat, token, form.get("text", ""), offered, form.get("answer", ""), wrong
+        )
+        warnings = "\n".join(written.warnings)
+        if warnings and _with_lf(form.get("sure", "")) != warnings:
+            raise WarnedError(written.warnings)
+        self.writing.write(seat, token, written)
+        if written.options:
+            self.answerable(seat.campaign, draft.id)
 
     def undo(self, seat: Seat, token: str) -> None:
         raise DraftError(
@@ -223,56 +247,66 @@ class WritingTask(SeatTask):
         return self.battles.exam_names(source)
 
     def sample_names(self, seat: Seat) -> Sequence[str]:
-        return list(_samples(seat))
+        return list(_samples_by_name(seat))
 
     def exam_question(self, seat: Seat, name: str) -> ExamQuestion | None:
-        sample = _samples(seat).get(name)
+        sample = _samples_by_name(seat).get(name)
         if sample is None:
             return self.battles.exam_question(seat, name)
         subject = HTML.subject(sample.instruction, self._stored_pictures([sample.picture]))
-        return SampleQuestion(name, HTML.left(subject), sample, _address(seat))
+        return SampleQuestion(name, HTML.left(subject), sample, _form_address(seat))
 
 
-def _samples(seat: Seat) -> Mapping[str, SampleSpec]:
+def _samples_by_name(seat: Seat) -> Mapping[str, SampleSpec]:
     return project_of_seat(seat).named_samples
 
 
-def _address(seat: Seat) -> str:
-    """Returns the address of a seat's long forms."""
+def _image(sha256: str, suffix: str) -> Image:
+    """Returns a stored picture without a credit."""
+    return Image(sha256, suffix, None, "", "", "")
+
+
+def _form_address(seat: Seat) -> str:
+    """Returns the address that takes a seat's forms."""
     return f"{FORM}?campaign={seat.campaign.name}&seat={seat.token}"
 
 
 @dataclass(frozen=True)
 class BroughtRow:
-    """A picture that an author brought, as a row of the form. `number`: the end of its fields' names."""
+    """A picture that an author brought, as a row of the form."""
 
     number: int
+    """The end of its fields' names."""
     picture: BroughtPicture
     is_used: bool
     place: int
-    """The number among the used pictures."""
+    """The number among the used pictures, from 1."""
     values: Mapping[str, str]
 
 
-def _rows(brought: Sequence[BroughtPicture], typed: Mapping[str, str]) -> list[BroughtRow]:
+def _brought_rows(brought: Sequence[BroughtPicture], typed: Mapping[str, str]) -> list[BroughtRow]:
     """Returns the rows of brought pictures. New ones, which the last form didn't show yet, are used."""
-    sent = typed.get("seen", "")
-    known = int(sent) if sent.isascii() and sent.isdecimal() and len(sent) < 4 else 0
+    seen = typed.get("seen", "")
+    is_number = seen.isascii() and seen.isdecimal() and len(seen) < 4
+    seen_count = int(seen) if is_number else 0
     rows = []
     place = 0
     for number, picture in enumerate(brought, 1):
-        is_used = number > known or f"use-{number}" in typed
-        place += is_used
-        values = {name: typed.get(f"{name}-{number}", "") for name in _NUMBERED}
+        is_used = number > seen_count or f"use-{number}" in typed
+        if is_used:
+            place += 1
+        values = {name: typed.get(f"{name}-{number}", "") for name in _CREDIT_FIELDS}
         rows.append(BroughtRow(number, picture, is_used, place, values))
     return rows
 
 
-def _numbers(most: int) -> range:
-    return range(1, most + 1)
+def _captions(count: int, form: Mapping[str, str]) -> list[str]:
+    """Returns the captions in a form for so many pictures."""
+    return [form.get(f"caption-{number}", "") for number in range(1, count + 1)]
 
 
 def _is_text(name: str) -> bool:
+    """Whether a field has a text that its author would miss."""
     return name in ("text", "answer", "note") or name.startswith(("caption-", "wrong-"))
 
 
@@ -281,9 +315,16 @@ def _notes(draft: Draft) -> list[str]:
     return [verdict.note for verdict in draft.state.verdicts if verdict.note]
 
 
-def _lines(text: str) -> str:
+def _with_lf(text: str) -> str:
     """Returns a form's text with LF: browsers send CRLF."""
     return text.replace("\r\n", "\n")
+
+
+class _File(NamedTuple):
+    """An uploaded file."""
+
+    name: str
+    content: bytes
 
 
 class _WritingRoutes(CampaignRoutes):
@@ -294,34 +335,31 @@ class _WritingRoutes(CampaignRoutes):
         self._writing = writing
 
     async def take_form(self, request: Request, campaign: str = "", seat: str = "") -> Response:
-        most = {
+        """Takes a form with its pictures. `campaign`: its name; `seat`: its token."""
+        limits = {
             "max_files": MOST_BROUGHT,
             "max_fields": _MOST_FIELDS,
             "max_part_size": 4 * _MOST_VALUE,
         }
+        typed: dict[str, str] = {}
+        files: list[_File] = []
         try:
             check_charset(request)
-            async with request.form(**most) as form:
-                fields = [
-                    (name, value) for name, value in form.multi_items() if isinstance(value, str)
-                ]
-                uploads = [
-                    upload
-                    for _, upload in form.multi_items()
-                    if isinstance(upload, UploadFile) and upload.filename
-                ]
-                files = [(upload.filename or "", await upload.read()) for upload in uploads]
+            async with request.form(**limits) as form:
+                for name, value in form.multi_items():
+                    if isinstance(value, str):
+                        typed[name] = _with_lf(value[:_MOST_VALUE]).replace("\0", "")
+                    elif value.filename:
+                        files.append(_File(value.filename, await value.read()))
         except HTTPException as error:
             problem = f"Expected the page's form, with {MOST_BROUGHT} files at most."
             problem += f" Go back: what you wrote is still there. ({error.detail})"
             return PlainTextResponse(problem, status_code=400, headers=NO_STORE)
-        typed = {name: _lines(value[:_MOST_VALUE]).replace("\0", "") for name, value in fields}
+        linked = await self._linked_picture(campaign, seat, typed)
 
-        linked = await self._linked(campaign, seat, typed)
-
-        def do(seat: Seat) -> str | None:
-            is_brought = seat.end is None and self._bring(seat, typed, files, linked)
-            if is_brought and typed.get("act") == "bring":
+        def act(seat: Seat) -> str | None:
+            has_brought = seat.end is None and self._bring(seat, typed, files, linked)
+            if has_brought and typed.get("act") == "bring":
                 return None
             try:
                 return self.pages.do(seat, typed)
@@ -329,9 +367,9 @@ class _WritingRoutes(CampaignRoutes):
                 typed["warned"] = error.text
                 raise
 
-        return await self.respond(campaign, seat, request, typed, do)
+        return await self.respond(campaign, seat, request, typed, act)
 
-    async def _linked(
+    async def _linked_picture(
         self, campaign: str, token: str, typed: Mapping[str, str]
     ) -> bytes | VoterError | None:
         """Returns the picture at a form's link, or the error that it met; None without a link."""
@@ -342,7 +380,7 @@ class _WritingRoutes(CampaignRoutes):
             seat = await asyncio.to_thread(self.pages.seat, campaign, token)
             if seat.end is not None:
                 return None
-            return await self._writing.fetched(seat, typed.get("piece", ""), link)
+            return await self._writing.fetch_picture(seat, typed.get("piece", ""), link)
         except VoterError as error:
             return error
 
@@ -350,27 +388,31 @@ class _WritingRoutes(CampaignRoutes):
         self,
         seat: Seat,
         typed: dict[str, str],
-        files: Sequence[tuple[str, bytes]],
+        files: Sequence[_File],
         linked: bytes | VoterError | None,
     ) -> bool:
-        """Stores the pictures of a form, and returns whether it brought any. Raises DraftError for the other files."""
+        """Stores the pictures of a form, and returns whether it brought any. Raises DraftError for the other files.
+
+        `linked`: as `_linked_picture` returns it. The link of a stored picture is removed from `typed`.
+        """
         token = typed.get("piece", "")
-        link = typed["link"].strip() if linked else ""
-        brought = [(name, data, "") for name, data in files]
-        refused = []
-        if isinstance(linked, bytes):
-            brought.append((link, linked, link))
-        elif linked is not None:
-            refused.append(translated(linked))
-        for name, data, url in brought:
+        problems = []
+        if isinstance(linked, VoterError):
+            problems.append(translated(linked))
+        for file in files:
             try:
-                self._writing.upload_picture(seat, token, data, url)
+                self._writing.upload_picture(seat, token, file.content)
             except VoterError as error:
-                refused.append(f"{name[:80]}: {translated(error)}")
-            else:
-                typed["link"] = "" if url else typed.get("link", "")
-        if refused:
-            raise DraftError("{}", " ".join(refused))
+                problems.append(f"{file.name[:80]}: {translated(error)}")
+        if isinstance(linked, bytes):
+            link = typed["link"].strip()
+            try:
+                self._writing.upload_picture(seat, token, linked, link)
+                typed["link"] = ""
+            except VoterError as error:
+                problems.append(f"{link[:80]}: {translated(error)}")
+        if problems:
+            raise DraftError("{}", " ".join(problems))
         return bool(files or linked or typed.get("act") == "bring")
 
     def go_to_seat(self, campaign: str = "", seat: str = "") -> Response:

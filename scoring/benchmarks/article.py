@@ -6,7 +6,7 @@ parts are in the current language; other texts stay English, and pages translate
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +18,8 @@ from arena.sheets import Column, Sheet
 from arena.types import grouped
 from scoring.report import ScoreLine, difference
 
-WRONG = 5
-"""Wrong answers in an article."""
+MOST_WRONG = 5
+"""Most wrong answers in an article."""
 ALL = "All questions"
 _FEWEST = 5
 """Fewest questions of a group that may be named as the best or the worst."""
@@ -34,8 +34,8 @@ class Caveat(NamedTuple):
 
 def kinds_text(kinds: Iterable[str]) -> str:
     """Returns the kinds of caveats as the beginning of a sentence; "" for none."""
-    words = map(translated, dict.fromkeys(filter(None, kinds)))
-    return t("names.comma").join(words).capitalize()
+    different = dict.fromkeys(kind for kind in kinds if kind)
+    return t("names.comma").join(map(translated, different)).capitalize()
 
 
 class Total(NamedTuple):
@@ -50,13 +50,22 @@ def score_total(name: str, line: ScoreLine) -> Total:
     """A score as a number at the head of a report."""
     words = translated(name)
     value = "–" if line.mean is None else f"{line.mean:{line.form}}"
-    reach = interval_text(line.low, line.high, line.form)
+    interval = interval_text(line.low, line.high, line.form)
     if not line.unscored:
-        return Total(words, value, (reach, f"n {line.n:,}"))
+        return Total(words, value, (interval, f"n {line.n:,}"))
     decided = t("report.decided", decided=line.n - line.unscored, count=line.n)
-    ends = spanned(line.worst, line.best, line.form)
-    bounds = t("report.bounds", count=line.n, span=ends)
-    return Total(words, value, (reach, decided, bounds))
+    span = spanned(line.worst, line.best, line.form)
+    bounds = t("report.bounds", count=line.n, span=span)
+    return Total(words, value, (interval, decided, bounds))
+
+
+class ComparableFacts(NamedTuple):
+    """The facts that two reports share if they can be compared."""
+
+    benchmark: str
+    protocol: str
+    headline: str
+    """The name of the score that stands for the report."""
 
 
 class ScoredAnswer(NamedTuple):
@@ -83,7 +92,7 @@ class ScoredAnswer(NamedTuple):
     picture: str = ""
     """The identity of its picture among those of other questions; "" if unknown."""
     options: Mapping[str, str] = {}
-    """Text by letter, for a person to choose the option that the answer means; then not part of `question`."""
+    """Text by letter, for a person to choose the option that the answer means. `question` is without them then."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,13 @@ class PublishedRow:
     """Standard deviation of the first column over several runs; None if unknown."""
 
 
+class ModelScore(NamedTuple):
+    """A model's number in the first column of a paper's table."""
+
+    model: str
+    score: float
+
+
 @dataclass(frozen=True)
 class PublishedBoard:
     """A paper's own table of models; its first column is the same measure as the report's headline."""
@@ -106,7 +122,7 @@ class PublishedBoard:
     own: Mapping[str, float | None]
     """The report's numbers in these columns."""
     apart: tuple[str, ...] = ()
-    """The reasons why the two cannot be compared; empty if they can."""
+    """The reasons why the report cannot be compared with the table; empty if it can."""
     own_spread: float | None = None
     """Standard deviation of the report's number in the first column over its runs; None for a single run."""
     note: str = ""
@@ -115,14 +131,14 @@ class PublishedBoard:
     """Decimal places of its first column."""
 
     @property
-    def ordered(self) -> tuple[tuple[str, float], ...]:
-        """The models with their first column, best first."""
+    def ordered(self) -> tuple[ModelScore, ...]:
+        """The models with a number in the first column, best first."""
         scores = []
         for row in self.rows:
             score = row.scores[self.columns[0]]
             if score is not None:
-                scores.append((row.model, score))
-        return tuple(sorted(scores, key=itemgetter(1), reverse=True))
+                scores.append(ModelScore(row.model, score))
+        return tuple(sorted(scores, key=attrgetter("score"), reverse=True))
 
 
 def sentence(
@@ -132,64 +148,71 @@ def sentence(
     groups: Iterable[ScoreLine],
     board: PublishedBoard | None,
     caveats: Iterable[Caveat],
-    covered: str = "",
+    coverage: str = "",
 ) -> str:
-    """The report in short, which begins with its caveats; `covered` is the text of `part_of`."""
+    """The report in short, which begins with its caveats; `coverage` is the text of `coverage_text`."""
     benchmark = translated(edition)
     kinds = kinds_text(caveat.kind for caveat in caveats)
     lead = t("report.lead", kinds=kinds) if kinds else ""
     if head is None or head.mean is None:
         return t("report.no_score", lead=lead, title=title, benchmark=benchmark)
     interval = interval_text(head.low, head.high, head.form)
-    measure = covered_name(head.name, covered)
+    measure = name_with_coverage(head.name, coverage)
     if interval:
         measure = t("report.with_interval", measure=measure, interval=interval)
     score = f"{head.mean:{head.form}}"
     scored = t(
         "report.scored", lead=lead, title=title, score=score, benchmark=benchmark, measure=measure
     )
-    bounds = (head.worst, head.mean, head.best)
-    places = {_place(mean, board, head.form) for mean in bounds} if board else {""}
-    place = places.pop() if len(places) == 1 else ""  # unscored answers may decide it
-    return t("pages.gap").join(filter(None, (scored, place, _ends(groups))))
+    means = (head.worst, head.mean, head.best)
+    place = _sure_place(means, board, head.form) if board else ""
+    sentences = (scored, place, _best_and_worst(groups))
+    return t("pages.gap").join(filter(None, sentences))
 
 
-def part_of(scored: int, total: int) -> str:
+def coverage_text(scored: int, total: int) -> str:
     """The number of questions behind a score, in words; "" if these are all questions."""
     return t("report.covered", scored=scored, count=total) if scored < total else ""
 
 
-def covered_name(name: str, covered: str) -> str:
-    """The name of a score, with the text of `part_of`."""
+def name_with_coverage(name: str, coverage: str) -> str:
+    """The name of a score, with the text of `coverage_text`."""
     words = translated(name)
-    return t("report.measure", name=words, covered=covered) if covered else words
+    return t("report.measure", name=words, covered=coverage) if coverage else words
+
+
+def _sure_place(means: Iterable[float], board: PublishedBoard, form: str) -> str:
+    """The sentence of `_place`; "" if it differs between these means, those that the unscored answers allow."""
+    sentences = {_place(mean, board, form) for mean in means}
+    return sentences.pop() if len(sentences) == 1 else ""
 
 
 def _place(mean: float, board: PublishedBoard, form: str) -> str:
     """A sentence with the neighbours of a score in a paper's table."""
-    rows = [(name, score, f"{score:{form}}") for name, score in board.ordered]
-    higher = [(name, text) for name, score, text in rows if score >= mean]
-    lower = [(name, text) for name, score, text in rows if score < mean]
+    higher = [row for row in board.ordered if row.score >= mean]
+    lower = [row for row in board.ordered if row.score < mean]
     source = translated(board.source)
     apart = t("report.apart") if board.apart else ""
     if higher and lower:
-        (above, more) = higher[-1]
-        (below, less) = lower[0]
+        above = higher[-1]
+        below = lower[0]
         return t(
             "report.between",
             source=source,
-            above=above,
-            more=more,
-            below=below,
-            less=less,
+            above=above.model,
+            more=f"{above.score:{form}}",
+            below=below.model,
+            less=f"{below.score:{form}}",
             apart=apart,
         )
-    end, key = (lower[0], "report.best_there") if lower else (higher[-1], "report.last_there")
-    name, score = end
-    return t(key, source=source, model=name, score=score, apart=apart)
+    key = "report.best_there" if lower else "report.last_there"
+    neighbour = lower[0] if lower else higher[-1]
+    score = f"{neighbour.score:{form}}"
+    return t(key, source=source, model=neighbour.model, score=score, apart=apart)
 
 
-def _ends(groups: Iterable[ScoreLine]) -> str:
+def _best_and_worst(groups: Iterable[ScoreLine]) -> str:
+    """A sentence with the best and the worst group of several questions; "" if none differ."""
     known = [
         (line.mean, line.name)
         for line in groups
@@ -205,13 +228,14 @@ def _ends(groups: Iterable[ScoreLine]) -> str:
 
 
 def wrong_answers(answers: Iterable[ScoredAnswer]) -> list[ScoredAnswer]:
-    """The WRONG answers with the lowest scores, from as many kinds of question as possible."""
+    """The MOST_WRONG answers with the lowest scores, from as many kinds of question as possible."""
     wrong = [answer for answer in answers if answer.score is not None and answer.score < 1]
     wrong.sort(key=_score)
+    # The worst of a kind is written last, and stays.
     worst_by_kind = {answer.groups: answer for answer in reversed(wrong)}
-    first = sorted(worst_by_kind.values(), key=_score)
-    others = [answer for answer in wrong if answer not in first[:WRONG]]
-    return [*first, *others][:WRONG]
+    worst = sorted(worst_by_kind.values(), key=_score)[:MOST_WRONG]
+    others = [answer for answer in wrong if answer not in worst]
+    return [*worst, *others][:MOST_WRONG]
 
 
 def _score(answer: ScoredAnswer) -> float:
@@ -236,7 +260,7 @@ def models_sheet(
     places: int = 1,
     note: str = "",
 ) -> Sheet:
-    """Paper's table of models, best first; `places` are the digits behind the point of its first column."""
+    """A paper's table of models, best first; `places` are the digits behind the point of its first column."""
     cells = [
         {"model": row.model, **row.scores, "runs": row.spread} for row in _best_first(columns, rows)
     ]
@@ -258,8 +282,8 @@ class PairedLine(NamedTuple):
     difference: ScoreLine
 
 
-def paired(first: Sequence[ScoredAnswer], second: Iterable[ScoredAnswer]) -> list[PairedLine]:
-    """The questions scored in both reports, all and then by group, the largest difference first.
+def paired_lines(first: Sequence[ScoredAnswer], second: Iterable[ScoredAnswer]) -> list[PairedLine]:
+    """The questions scored in both reports: all, then by group, the group where the second gains most first.
 
     Questions are the same if their truths are the same too. A question that a report has several times, such as matches
     against unnamed models, is left out.
@@ -277,27 +301,31 @@ def paired(first: Sequence[ScoredAnswer], second: Iterable[ScoredAnswer]) -> lis
             for name in (ALL, *answer.groups):
                 groups.setdefault(name, []).append(_Pair(answer.score, score, answer.picture))
     largest = max((abs(pair.difference) for pair in groups[ALL]), default=0.0)
-    lines = [_paired(name, pairs, largest) for name, pairs in groups.items() if pairs]
-    return [*lines[:1], *sorted(lines[1:], key=lambda line: line.first - line.second)]
+    lines = [_paired_line(name, pairs, largest) for name, pairs in groups.items() if pairs]
+    all_questions = lines[:1]
+    by_group = sorted(lines[1:], key=lambda line: line.first - line.second)
+    return [*all_questions, *by_group]
 
 
 def _question_key(answer: ScoredAnswer) -> tuple[str, str, str]:
-    return answer.id, answer.question, answer.truth
+    return (answer.id, answer.question, answer.truth)
 
 
 class _Pair(NamedTuple):
-    """Two scores of a question."""
+    """Two scores of a question, from 0 to 1."""
 
     first: float
     second: float
     picture: str
+    """The identity of its picture; "" if unknown."""
 
     @property
     def difference(self) -> float:
         return self.second - self.first
 
 
-def _paired(name: str, pairs: Sequence[_Pair], largest: float) -> PairedLine:
+def _paired_line(name: str, pairs: Sequence[_Pair], largest: float) -> PairedLine:
+    """A group's line; `largest` is the largest difference of any question, from 0 to 1."""
     first = 100 * float(np.mean([pair.first for pair in pairs]))
     second = 100 * float(np.mean([pair.second for pair in pairs]))
     values = [pair.difference for pair in pairs]
@@ -306,21 +334,22 @@ def _paired(name: str, pairs: Sequence[_Pair], largest: float) -> PairedLine:
 
 
 def paired_sheet(first: str, second: str, lines: Sequence[PairedLine]) -> Sheet:
-    """Two reports on the same questions, by their names; rows with an interval that excludes zero are bold."""
+    """A table of two reports on the same questions, by their names; rows whose interval excludes zero are bold."""
     rows = []
     for line in lines:
-        apart = line.difference
-        ends = (apart.low or 0.0, apart.high or 0.0)
+        gain = line.difference
+        low = gain.low or 0.0  # without an interval nothing is said to differ
+        high = gain.high or 0.0
         rows.append(
             {
-                "questions": apart.name,
-                "n": apart.n,
+                "questions": gain.name,
+                "n": gain.n,
                 "first": line.first,
                 "second": line.second,
-                "difference": apart.mean,
-                "difference_low": apart.low,
-                "difference_high": apart.high,
-                "differs": min(ends) > 0 or max(ends) < 0,
+                "difference": gain.mean,
+                "difference_low": gain.low,
+                "difference_high": gain.high,
+                "differs": low > 0 or high < 0,
             }
         )
     columns = (

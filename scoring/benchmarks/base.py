@@ -20,12 +20,13 @@ from arena.templates import plural
 from arena.types import grouped
 from scoring.benchmarks.article import (
     Caveat,
+    ComparableFacts,
     PublishedBoard,
     ScoredAnswer,
     Total,
-    paired,
+    coverage_text,
+    paired_lines,
     paired_sheet,
-    part_of,
     score_total,
     sentence,
 )
@@ -47,17 +48,17 @@ Workflow = Literal["questions first", "judge first", "rules first", "compare", "
 that holds its questions. rules first: a report at once, then a quote for what the rules left open. compare: a quote of
 matches with other models, then the report. sealed: the same with references that only the judge reads. hidden: figures
 alone, made of another benchmark's file whose right answers nobody may read."""
-Answers = Literal["there", "hidden", "absent"]
-"""The place of a question file's right answers: in the file; in it but secret; with its authors alone."""
+TruthPlace = Literal["there", "hidden", "absent"]
+"""Where a question file's right answers are: in the file; in it but secret; with its authors alone."""
 Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference", "context"]
 """Settings that only some benchmarks have."""
 R = TypeVar("R", bound=AnyReport)
 T = TypeVar("T")
 _ROWS_AT_A_TIME = 20
 """Rows between two checks whether the file is still wanted."""
-_SHOWN = 20
+_PROBLEMS_SHOWN = 20
 _ROWS_SHOWN = 5
-"""Problems that an error names, and rows of each."""
+"""Most problems that an error names, and most rows of each."""
 
 
 class AnswerLook(NamedTuple):
@@ -86,7 +87,7 @@ class ColumnNames(NamedTuple):
     ids: tuple[str, ...]
     """The names that the id's column may have, in one spelling, the likeliest first."""
     questions: tuple[str, ...]
-    """The same of the question's text."""
+    """The names that the column of the question's text may have."""
 
 
 USUAL_NAMES = ColumnNames(
@@ -120,28 +121,29 @@ class Benchmark(Listing, ABC, Generic[R]):
     way: Workflow
     protocols: Mapping[str, str]
     """Protocols by label; the first is the default."""
-    check: str
-    """Label of the button that starts."""
+    start: str
+    """Label of the button that starts scoring."""
     unit: str
     """The noun for one answer that the judge reads."""
     about: str = ""
     """The ability that it measures, in a sentence."""
     holds: str = ""
     """The content of a file of answers, where no spec names its columns."""
-    rest: str = ""
-    """Label of the button that has a judge read what the rules left open."""
+    judge_label: str = ""
+    """Label of the button that has a judge read what the rules left open; `{left}` is the number of answers."""
     parts: frozenset[Part] = frozenset()
+    """The settings that its form has."""
     cited: str = ""
     """Key of its paper in `citations.bib`."""
     protocol_papers: Mapping[str, str] = field(
         default_factory=lambda: {"mmbench-paper": "liu2024mmbench", "mmt-paper": "ying2024mmtbench"}
     )
-    """Keys of the papers that protocols come from."""
+    """Key in `citations.bib` of the paper that a protocol comes from, by protocol."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """The rule of each protocol, in a clause."""
-    unpictured: str = "this server doesn't have them"
+    why_unpictured: str = "this server doesn't have them"
     """Why a question is shown without its picture."""
-    unpaired: str = (
+    why_unpaired: str = (
         "These reports have no scored question in common. Choose two files of one question set."
     )
     """Why two reports cannot be compared answer by answer."""
@@ -183,11 +185,11 @@ class Benchmark(Listing, ABC, Generic[R]):
         """The judge tasks of a draft."""
 
     @abstractmethod
-    def graded(self, report: R, outcomes: Sequence[Any]) -> R:
-        """The draft with the outcomes, which are in the order of the tasks."""
+    def with_outcomes(self, report: R, outcomes: Sequence[Any]) -> R:
+        """The draft with the outcomes of its tasks, which are in the order of `tasks`."""
 
     @abstractmethod
-    def ungraded(self, report: R) -> str:
+    def ungraded_note(self, report: R) -> str:
         """A sentence saying that nothing was graded, or that most of the judge's replies could not be read; else ""."""
 
     @abstractmethod
@@ -212,26 +214,27 @@ class Benchmark(Listing, ABC, Generic[R]):
         """The outcome of a task in a word, while a job is under way."""
         return "no score" if outcome.score is None else f"{outcome.score:g}"
 
-    def compared(self, report: R, other: R) -> Sequence[Sheet]:
-        """The report beside another model's, on the questions that both score. Raises ChoicesError."""
+    def compare(self, report: R, other: R) -> Sequence[Sheet]:
+        """Returns tables of both reports, on the questions that both score. Raises ChoicesError."""
         theirs = self.scored_answers(other)
         ours = self.scored_answers(report)
-        if {answer.id for answer in theirs}.isdisjoint(answer.id for answer in ours):
+        their_ids = {answer.id for answer in theirs}
+        if their_ids.isdisjoint(answer.id for answer in ours):
             raise ChoicesError(
                 f"{report.file} and {other.file} have no scored question in common. "
                 "Choose two files of one question set."
             )
-        lines = paired(theirs, ours)
+        lines = paired_lines(theirs, ours)
         return (paired_sheet(f"{other.title} (other)", f"{report.title} (this)", lines),)
 
-    def apart(self, report: R, other: R) -> str:
-        """Returns the difference of two reports besides their models and judges, in a sentence; "" for none."""
+    def other_differences(self, report: R, other: R) -> str:
+        """Returns a sentence on how two reports differ beside their models and judges; "" if they don't."""
         return ""
 
-    def counted_as(self, report: R) -> tuple[str, ...]:
-        """Returns the facts that comparable reports share: benchmark, protocol, and the name of the headline."""
+    def comparable_facts(self, report: R) -> ComparableFacts:
+        """Returns the facts that have to be the same in two reports for a comparison."""
         head = self.headline(report)
-        return (report.benchmark, report.protocol, head.name if head else "no score")
+        return ComparableFacts(report.benchmark, report.protocol, head.name if head else "no score")
 
     def remarks(self, report: R) -> Sequence[str]:
         """Returns the sentences above the report's tables on the command line."""
@@ -255,18 +258,20 @@ class Benchmark(Listing, ABC, Generic[R]):
         """Scores of what the questions test, by written-out names."""
         return self.scores(report)[1:]
 
-    def covered(self, report: R) -> str:
+    def coverage(self, report: R) -> str:
         """Returns the number of questions in the headline, in words; "" for all questions."""
         return ""
 
     def caveats(self, report: R) -> Sequence[Caveat]:
         """Returns the limits of the numbers, the gravest first."""
-        nothing = self.ungraded(report)
-        title = NO_SCORE if nothing.startswith(NO_SCORE) else "Nothing graded"
+        ungraded_note = self.ungraded_note(report)
+        if not ungraded_note:
+            return []
+        title = NO_SCORE if ungraded_note.startswith(NO_SCORE) else "Nothing graded"
         head = self.headline(report)
         if head is not None and head.mean is not None:  # the headline is what rules scored
             title = "Without the judge"
-        return [Caveat(title, nothing)] if nothing else []
+        return [Caveat(title, ungraded_note)]
 
     def published(self, report: R) -> PublishedBoard | None:
         """The paper's own table of models around the headline."""
@@ -301,21 +306,21 @@ class Benchmark(Listing, ABC, Generic[R]):
             self.groups(report),
             self.published(report),
             self.caveats(report),
-            self.covered(report),
+            self.coverage(report),
         )
 
 
 @dataclass(frozen=True)
 class FileBenchmark(Benchmark[R]):
-    """A benchmark whose files hold their questions: rules make a report, which leaves `left` answers to a judge."""
+    """A benchmark whose files hold their questions: rules make a report, which may leave answers to a judge."""
 
-    unpictured: str = (
+    why_unpictured: str = (
         "the scored file and its question file had no image column, or were deleted before judging"
     )
 
-    def covered(self, report: R) -> str:
+    def coverage(self, report: R) -> str:
         head = self.headline(report)
-        return part_of(head.n - head.unscored, head.n) if head else ""
+        return coverage_text(head.n - head.unscored, head.n) if head else ""
 
     @abstractmethod
     def fits(self, first: Record) -> bool:
@@ -323,7 +328,7 @@ class FileBenchmark(Benchmark[R]):
 
     @abstractmethod
     def read(self, rows: Iterable[Record], questions: Mapping[Any, Any] | None) -> ReadFile[Any]:
-        """A file's rows; `questions` are those of the benchmark's own file by id, for a file that holds none."""
+        """Reads a file's rows; `questions` are those of the benchmark's own file by id, for a file that holds none."""
 
     def own_questions(
         self, path: Path, limits: FileLimits = ANSWERS, name: str | None = None
@@ -342,10 +347,10 @@ class FileBenchmark(Benchmark[R]):
 
     @property
     def file_names(self) -> Sequence[str]:
-        """The endings that toolkits give the names of its files."""
+        """The endings, before the extension, that toolkits give the names of its files."""
         return ()
 
-    def asks_as(self, first: Record) -> bool:
+    def fits_questions(self, first: Record) -> bool:
         """Whether a question file with this first row may be the benchmark's."""
         return False
 
@@ -354,7 +359,7 @@ class FileBenchmark(Benchmark[R]):
         return iter(())
 
     @property
-    def reads_as(self) -> object:
+    def reading_way(self) -> object:
         """A value that is equal for all benchmarks that read a file alike."""
         return type(self).read
 
@@ -380,23 +385,23 @@ class FileBenchmark(Benchmark[R]):
 
     @abstractmethod
     def look(self, row: Any) -> AnswerLook:
-        """A row that was read, to be looked at."""
+        """Returns what a file's owner sees of a row before scoring."""
 
     def split_of(self, row: Any) -> str:
         """The split of a row that was read; "" without one."""
         return ""
 
-    def blind(
+    def without_truths(
         self, questions: Mapping[Any, Any], is_blind: Callable[[str], bool]
     ) -> Mapping[Any, Any]:
-        """The questions of the benchmark's own file without the right answers of some splits."""
+        """The questions of the benchmark's own file, without the right answers of the splits that `is_blind` names."""
         raise ChoicesError(f"Files of {self.name} include their questions. Leave out --questions.")
 
-    def sighted(self, file: ReadFile[Any], questions: Mapping[Any, Any]) -> ReadFile[Any]:
-        """A file that was read beside blind questions, with the right answers; its problems name no row."""
+    def with_truths(self, file: ReadFile[Any], questions: Mapping[Any, Any]) -> ReadFile[Any]:
+        """A file that was read beside questions without right answers, with them; its problems name no row."""
         raise ChoicesError(f"Files of {self.name} include their questions. Leave out --questions.")
 
-    def lacking(self, report: R) -> int:
+    def count_unanswered(self, report: R) -> int:
         """Returns the number of questions in the benchmark's own file without an answer."""
         return 0
 
@@ -409,36 +414,36 @@ class FileBenchmark(Benchmark[R]):
         """Scores from the whole file down to its groups; those of its splits, if there are several, come first."""
         return ()
 
-    def final(self, report: R) -> R:
-        """The report that no judge will complete: whether an answer is scored depends on no right answer."""
+    def final_report(self, report: R) -> R:
+        """The report if no judge will complete it. Which answers it scores depends on no right answer."""
         return report
 
     def final_note(self, report: R) -> str:
-        """A sentence on what `final` makes of answers that are compared with the right ones; "" for nothing."""
+        """A sentence on what `final_report` makes of answers that are compared with the right ones; "" for nothing."""
         return ""
 
     def submission(self, report: R) -> ServerSubmission | None:
-        """The answers whose questions have no right answers here, for their authors; None without any."""
+        """The answers to submit to the benchmark's authors, who alone have the right ones; None without any."""
         return None
 
     @abstractmethod
-    def reported(self, opened: "OpenedFile", head: Mapping[str, Any]) -> R:
-        """The report by rules only; `head` are the fields that all reports share."""
+    def rules_report(self, opened: "OpenedFile", head: Mapping[str, Any]) -> R:
+        """Returns the report by rules only; `head` holds the fields that all reports share, by name."""
 
     def problems(self, opened: "OpenedFile") -> tuple[Problem, ...]:
         """Problems of a file that can be scored, and of its questions compared with the benchmark's."""
         return opened.file.problems
 
-    def pictured(self, report: R) -> Sequence[ScoredAnswer]:
-        """The answers that a judge reads beside their questions' pictures."""
+    def answers_with_pictures(self, report: R) -> Sequence[ScoredAnswer]:
+        """The answers that a judge reads with the pictures of their questions."""
         return ()
 
     def with_pictures(self, report: R, pictures: Mapping[str, tuple[ShownImage, ...]]) -> R:
-        """The draft with the pictures that the judge is shown, by question."""
+        """The draft with the pictures that the judge is shown, by the question's id."""
         return report
 
     @abstractmethod
-    def stamped(self, report: R, spec: JudgeSpec, address: str) -> R:
+    def draft(self, report: R, spec: JudgeSpec, address: str) -> R:
         """The report as a draft for a judge at this public address."""
 
 
@@ -455,21 +460,21 @@ class OpenedFile:
     """The benchmark's own questions by id, if its question file was given; those whose right answers nobody may read
     are without them."""
     stamp: QuestionStamp | None = None
-    """That question file."""
-    answers: Mapping[str, Answers] = field(default_factory=dict)
-    """The place of the right answers of each of its splits; "" stands for splits that are not named."""
+    """The identity of that question file."""
+    truth_places: Mapping[str, TruthPlace] = field(default_factory=dict)
+    """Where the right answers of each split are; "" stands for splits that are not named."""
     answer_key: Mapping[Any, Any] | None = field(default=None, repr=False)
     """The questions with hidden right answers, which `hidden_report` alone reads."""
 
-    def splits(self, answers: Answers) -> tuple[str, ...]:
-        """The splits of the file's rows whose right answers are so."""
+    def splits_with_truths(self, place: TruthPlace) -> tuple[str, ...]:
+        """The splits of the file's rows whose right answers are in this place."""
         splits = dict.fromkeys(map(self.benchmark.split_of, self.file.rows))
-        return tuple(split for split in splits if answers_of(self.answers, split) == answers)
+        return tuple(split for split in splits if truth_place_of(self.truth_places, split) == place)
 
     @property
     def is_hidden(self) -> bool:
         """Whether the report shows no row; one hidden right answer is enough."""
-        return bool(self.splits("hidden"))
+        return bool(self.splits_with_truths("hidden"))
 
     @property
     def title(self) -> str:
@@ -478,10 +483,11 @@ class OpenedFile:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        is_blind = self.is_hidden or not self.splits("there")
-        if is_blind or not self.file.scorable:
-            return self.file.problems
-        return self.benchmark.problems(self)
+        """The file's problems, with those of its questions compared with the benchmark's if that can be done here."""
+        has_truths = not self.is_hidden and self.splits_with_truths("there")
+        if has_truths and self.file.scorable:
+            return self.benchmark.problems(self)
+        return self.file.problems
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -498,12 +504,12 @@ class OpenedFile:
 
     def _secret_answer_notes(self) -> Iterator[str]:
         """Yields sentences on secret right answers: what the report shows of them."""
-        if hidden := self.splits("hidden"):
+        if hidden := self.splits_with_truths("hidden"):
             yield (
                 f"The right answers of {these_questions(hidden)} are hidden. Rules score them, and no judge is asked. "
                 f"The report shows scores of {LEAST} answers or more, and nothing of a single answer"
             )
-        if absent := self.splits("absent"):
+        if absent := self.splits_with_truths("absent"):
             whose = these_questions(absent)
             yield f"The right answers of {whose} are with their authors. The report has the file to submit"
 
@@ -511,22 +517,22 @@ class OpenedFile:
         """The report by rules only. Raises ChoicesError with all problems that prevent it."""
         check_scorable(self.name, self.file.problems)
         self.benchmark.protocol_named(protocol)
-        model = title.strip()[:120] or self.title
-        made = now().isoformat(timespec="seconds")
+        stamp = replace(self.stamp, reworded=self.file.reworded) if self.stamp else None
         head = {
             "benchmark": self.benchmark.key,
             "protocol": protocol,
-            "title": model,
+            "title": title.strip()[:120] or self.title,
             "file": self.name,
+            "created": now().isoformat(timespec="seconds"),
+            "judge": None,
+            "questions": stamp,
         }
-        stamp = self.stamp and replace(self.stamp, reworded=self.file.reworded)
-        rest = {"created": made, "judge": None, "questions": stamp}
-        return self.benchmark.reported(self, head | rest)
+        return self.benchmark.rules_report(self, head)
 
 
-def answers_of(answers: Mapping[str, Answers], split: str) -> Answers:
-    """Returns the place of a split's right answers."""
-    return answers.get(split, answers.get("", "there"))
+def truth_place_of(places: Mapping[str, TruthPlace], split: str) -> TruthPlace:
+    """Returns the place of a split's right answers; "" in `places` stands for splits that are not named."""
+    return places.get(split, places.get("", "there"))
 
 
 def while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> Iterator[T]:
@@ -540,52 +546,55 @@ def while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> It
 
 
 def check_scorable(name: str, problems: Iterable[Problem]) -> None:
-    """Raise ChoicesError with the problems that keep a file from being scored, the first _SHOWN with their rows."""
+    """Raises ChoicesError with the problems that keep a file from being scored: the first 20, with their rows."""
     blocking = grouped(
         (problem.text, problem.row) for problem in problems if problem.blocks == "scoring"
     )
     if blocking:
-        lines = [f"{name}{_rows(rows)}: {text}" for text, rows in [*blocking.items()][:_SHOWN]]
-        if len(blocking) > _SHOWN:
-            lines.append(f"{name} has {plural(len(blocking) - _SHOWN, 'more problem')}.")
+        shown = [*blocking.items()][:_PROBLEMS_SHOWN]
+        lines = [f"{name}{_rows_text(rows)}: {text}" for text, rows in shown]
+        if more := len(blocking) - len(shown):
+            lines.append(f"{name} has {plural(more, 'more problem')}.")
         raise ChoicesError("\n".join(lines))
 
 
 def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
-    """A file's problems, the first _SHOWN of them in full."""
-    for problem in problems[:_SHOWN]:
+    """Yields a file's problems, the first 20 of them in full."""
+    for problem in problems[:_PROBLEMS_SHOWN]:
         yield f"row {problem.row}: {problem.text}" if problem.row else problem.text
-    if len(problems) > _SHOWN:
-        yield f"... and {len(problems) - _SHOWN:,} more, all in the file of problems."
+    more = len(problems) - _PROBLEMS_SHOWN
+    if more > 0:
+        yield f"... and {more:,} more, all in the file of problems."
 
 
-def _rows(rows: Sequence[int]) -> str:
-    """Rows of one problem behind its file, each named once; "" for one of the whole file."""
+def _rows_text(rows: Sequence[int]) -> str:
+    """Returns the rows of one problem, each named once, to follow the file's name; "" for one of the whole file."""
     if not any(rows):
         return ""
     different = [*dict.fromkeys(rows)]
     numbers = ", ".join(f"{row:,}" for row in different[:_ROWS_SHOWN])
     more = len(different) - _ROWS_SHOWN
-    word = "rows" if different[1:] else "row"
-    return f", {word} {numbers}{f' and {more:,} more' if more > 0 else ''}"
+    word = "rows" if len(different) > 1 else "row"
+    rest = f" and {more:,} more" if more > 0 else ""
+    return f", {word} {numbers}{rest}"
 
 
-def read_table(kind: type[T], table: str | Path, scores: Sequence[str] = ()) -> tuple[T, ...]:
-    """The rows of a table, by its name in `scoring/data` or its path.
+def read_table(row_type: type[T], table: str | Path, scores: Sequence[str] = ()) -> tuple[T, ...]:
+    """Returns the rows of a table, by its name in `scoring/data` or its path.
 
-    The columns `scores` are one field, and an empty cell leaves a default.
+    The columns `scores` become one field, a mapping of that name. An empty cell leaves its field's default.
     """
-    adapter = TypeAdapter(kind)
-    rows = (record.values for record in read_records(DATA / table))
-    filled = ({name: cell for name, cell in row.items() if cell != ""} for row in rows)
-    return tuple(
-        adapter.validate_python({**row, "scores": {name: row.get(name) for name in scores}})
-        for row in filled
-    )
+    adapter = TypeAdapter(row_type)
+    rows = []
+    for record in read_records(DATA / table):
+        cells = {name: cell for name, cell in record.values.items() if cell != ""}
+        scores_by_column = {name: cells.get(name) for name in scores}
+        rows.append(adapter.validate_python({**cells, "scores": scores_by_column}))
+    return tuple(rows)
 
 
 class LazyFiles(UserDict[str, Any]):
-    """Downloads by name, from what creates each on access."""
+    """Downloads by name; each value is a function, called on access, that returns the file's bytes."""
 
     def __getitem__(self, name: str) -> bytes:
         return self.data[name]()

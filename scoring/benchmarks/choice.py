@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from arena.io.strict_json import row_errors
 from arena.io.tables import ANSWERS, FileLimits, Record, read_records
@@ -31,18 +31,19 @@ from scoring.benchmarks.choice_answers import (
 )
 from scoring.benchmarks.choice_blind import (
     SplitTrees,
-    blind_questions,
     choice_submission,
-    over_splits,
-    sighted_file,
+    file_with_truths,
+    questions_without_truths,
+    split_table,
 )
 from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, check_pairs, decide_rows
-from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, steps_sheet
+from scoring.benchmarks.choice_sheets import LinePair, comparison_sheets, letter_sheet, steps_sheet
 from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.circular_eval import is_circular, missing_passes
+from scoring.multiple_choice.columns import has_options
 from scoring.multiple_choice.downloads import (
     audit_lines,
     differences_csv,
@@ -53,7 +54,7 @@ from scoring.multiple_choice.extract import (
     PARSERS,
     SEED,
     Language,
-    extraction,
+    extract_with_judge,
     language,
     prompt_digest,
 )
@@ -68,7 +69,6 @@ from scoring.multiple_choice.reader import (
     IMAGE_COLUMNS,
     Problem,
     ReadFile,
-    has_options,
     read_choices,
     read_questions,
 )
@@ -85,7 +85,7 @@ from scoring.multiple_choice.types import (
     Decision,
     Rule,
 )
-from scoring.no_answers import fate, no_answer_sentences
+from scoring.no_answers import no_answer_sentences, treatment
 from scoring.report import (
     JudgeStamp,
     ScoreLine,
@@ -106,6 +106,13 @@ _NOTES: Mapping[str, str] = {
 }
 
 
+class TreePair(NamedTuple):
+    """The accuracies of a split under two protocols, counted in the same way."""
+
+    own: Node
+    other: Node
+
+
 @dataclass(frozen=True, kw_only=True)
 class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     """A multiple-choice benchmark with its own tables."""
@@ -115,20 +122,22 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     protocols: Mapping[str, str] = field(
         default_factory=lambda: {words: protocol for protocol, words in PROTOCOL_WORDS.items()}
     )
-    check: str = "Score by rules (free)"
+    start: str = "Score by rules (free)"
     unit: str = "undecided answer"
-    rest: str = "Have a judge read {left}"
+    judge_label: str = "Have a judge read {left}"
     notes: Mapping[str, str] = field(default_factory=lambda: _NOTES)
 
     @abstractmethod
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[Any]:
-        """The tables of a report; without a question file, the questions that its edition has more are missing."""
+        """The tables of a report; without a question file, questions are missing that its edition has beside them."""
 
     @abstractmethod
-    def compare(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[ComparisonTable]:
+    def mcnemar_tables(
+        self, first: ChoiceReport, second: ChoiceReport
+    ) -> Sequence[ComparisonTable]:
         """McNemar's comparisons of two reports on the same questions."""
 
-    def called(self, questions: Sequence[ChoiceQuestion]) -> str:
+    def edition_name(self, questions: Sequence[ChoiceQuestion]) -> str:
         """The name of the edition of these questions."""
         return self.name
 
@@ -157,36 +166,37 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     def split_of(self, row: Answered) -> str:
         return row.question.split
 
-    def blind(
+    def without_truths(
         self, questions: Mapping[int, ChoiceQuestion], is_blind: Callable[[str], bool]
     ) -> Mapping[int, ChoiceQuestion]:
-        return blind_questions(questions, is_blind)
+        return questions_without_truths(questions, is_blind)
 
-    def sighted(
+    def with_truths(
         self, file: ReadFile[Answered], questions: Mapping[int, ChoiceQuestion]
     ) -> ReadFile[Answered]:
-        return sighted_file(file, questions)
+        return file_with_truths(file, questions)
 
-    def lacking(self, report: ChoiceReport) -> int:
-        return len({question.index % PASS for question in self.tabulated(report).missing})
+    def count_unanswered(self, report: ChoiceReport) -> int:
+        return len({question.index % PASS for question in self.choice_tables(report).missing})
 
     def lines(self, file: ReadFile[Answered]) -> tuple[str, ...]:
         questions = [row.question for row in file.rows]
-        circular = {question.index % PASS for question in questions if question.index >= PASS}
-        known = sum(question.answer is not None for question in questions)
-        splits = Counter(question.split or "(none)" for question in questions)
-        counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
-        line = f"{self.called(questions)}: {plural(len(questions), 'answer')}"
+        rotated = {question.index % PASS for question in questions if question.index >= PASS}
+        scorable = sum(question.answer is not None for question in questions)
+        line = f"{self.edition_name(questions)}: {plural(len(questions), 'answer')}"
         if file.mode:
             line = f"{line} in mode {file.mode}"
-        if circular:
-            line = f"{line}, {plural(len(circular), 'question')} with rotated passes"
+        if rotated:
+            line = f"{line}, {plural(len(rotated), 'question')} with rotated passes"
         if file.chosen_by == "likelihood":
             line = f"{line}, {BY_LIKELIHOOD}"
-        lines = [f"{line}; {known:,} can be scored" if known else line]
-        if any(question.split for question in questions):
-            lines.append(f"Splits: {counted}")
-        return tuple(lines)
+        if scorable:
+            line = f"{line}; {scorable:,} can be scored"
+        if not any(question.split for question in questions):
+            return (line,)
+        splits = Counter(question.split or "(none)" for question in questions)
+        counts = ", ".join(f"{split} {count:,}" for split, count in splits.items())
+        return (line, f"Splits: {counts}")
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
         if file.chosen_by == "likelihood":
@@ -195,11 +205,11 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     def no_answer_notes(self, report: ChoiceReport) -> tuple[str, ...]:
         return no_answer_sentences(
-            failures(report.rows, report.protocol), len(report.rows), fate(report.protocol)
+            failures(report.rows, report.protocol), len(report.rows), treatment(report.protocol)
         )
 
     def remarks(self, report: ChoiceReport) -> Sequence[str]:
-        problems = (*self.tabulated(report).problems, *_picture_problems(report.rows))
+        problems = (*self.choice_tables(report).problems, *_picture_problems(report.rows))
         return [*problem_lines(problems)]
 
     def footnotes(self, report: ChoiceReport) -> Sequence[str]:
@@ -208,18 +218,20 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             footnotes.append(
                 f"What the judge left open was assigned at random from the seed {SEED}."
             )
-        without_answer = self.tabulated(report).without_answer
+        without_answer = self.choice_tables(report).without_answer
         if without_answer:
             count = plural(without_answer, "answer")
             footnotes.append(f"{count} without a right letter: extracted, not scored.")
         return footnotes
 
-    def compared(self, report: ChoiceReport, other: ChoiceReport) -> Sequence[Sheet]:
-        """McNemar's comparisons of both. Raises ComparisonError."""
+    def compare(self, report: ChoiceReport, other: ChoiceReport) -> Sequence[Sheet]:
+        """Returns McNemar's comparisons of both. Raises ComparisonError."""
         comparisons = self.comparisons(report, other)
-        return comparison_sheets(report.title, other.title, comparisons, self.apart(report, other))
+        return comparison_sheets(
+            report.title, other.title, comparisons, self.other_differences(report, other)
+        )
 
-    def apart(self, report: ChoiceReport, other: ChoiceReport) -> str:
+    def other_differences(self, report: ChoiceReport, other: ChoiceReport) -> str:
         if report.chosen_by == other.chosen_by:
             return ""
         ways = [f"{report.title}: {CHOICE_WORDS[report.chosen_by]}" for report in (report, other)]
@@ -227,14 +239,14 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     def look(self, row: Answered) -> AnswerLook:
         question = row.question
-        key = row.question.answer
-        truth = f"{key}. {question.options.get(key, '')}" if key else ""
+        letter = question.answer
+        truth = f"{letter}. {question.options.get(letter, '')}" if letter else ""
         return AnswerLook(str(question.index), question.text, row.prediction, truth)
 
-    def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> ChoiceReport:
-        wanted = while_wanted(opened.file.rows, opened.wanted, opened.name)
-        rows = decide_rows(wanted, head["protocol"], opened.file.chosen_by)
-        missing = None
+    def rules_report(self, opened: OpenedFile, head: Mapping[str, Any]) -> ChoiceReport:
+        file_rows = while_wanted(opened.file.rows, opened.wanted, opened.name)
+        rows = decide_rows(file_rows, head["protocol"], opened.file.chosen_by)
+        missing = None  # without a question file nobody knows
         if opened.questions is not None:
             answered = {row.question.index: row.question for row in rows}
             unanswered = [
@@ -254,24 +266,23 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     def problems(self, opened: OpenedFile) -> tuple[Problem, ...]:
         report = opened.report("strict")
-        problems = self.tabulated(report).problems
+        problems = self.choice_tables(report).problems
         return (*opened.file.problems, *problems, *_picture_problems(report.rows))
 
-    def stamped(self, report: ChoiceReport, spec: JudgeSpec, address: str) -> ChoiceReport:
-        used = {language(row.question) for row in report.rows if row.decision.is_open}
+    def draft(self, report: ChoiceReport, spec: JudgeSpec, address: str) -> ChoiceReport:
+        languages = {language(row.question) for row in report.rows if row.decision.is_open}
         prompts = ", ".join(
-            f"{name} {prompt_digest(name)}" for name in get_args(Language) if name in used
+            f"{name} {prompt_digest(name)}" for name in get_args(Language) if name in languages
         )
-        return replace(
-            report, judge=JudgeStamp(spec.model, (), address, prompts, PARSERS[report.protocol])
-        )
+        judge = JudgeStamp(spec.model, (), address, prompts, PARSERS[report.protocol])
+        return replace(report, judge=judge)
 
     def tasks(self, report: ChoiceReport, spec: JudgeSpec) -> Sequence[Task[Decision]]:
         return [
             Task(
                 0,
-                partial(extraction, row.question, row.prediction, report.protocol, spec),
-                partial(_declined, row.decision),
+                partial(extract_with_judge, row.question, row.prediction, report.protocol, spec),
+                partial(_with_refusal, row.decision),
                 name=str(row.question.index),
                 is_read=lambda decision: decision.rule not in JUDGE_UNREAD,
             )
@@ -279,52 +290,53 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             if row.decision.is_open
         ]
 
-    def graded(self, report: ChoiceReport, outcomes: Sequence[Decision]) -> ChoiceReport:
-        left = iter(outcomes)
+    def with_outcomes(self, report: ChoiceReport, outcomes: Sequence[Decision]) -> ChoiceReport:
+        remaining = iter(outcomes)
         rows = tuple(
-            replace(row, decision=next(left)) if row.decision.is_open else row
+            replace(row, decision=next(remaining)) if row.decision.is_open else row
             for row in report.rows
         )
-        return replace(
-            report,
-            judge=report.judge and report.judge.answered(outcome.model for outcome in outcomes),
-            rows=rows,
-        )
+        judge = report.judge
+        if judge is not None:
+            judge = judge.answered(outcome.model for outcome in outcomes)
+        return replace(report, judge=judge, rows=rows)
 
     def outcome_text(self, outcome: Decision) -> str:
         return outcome.letter or "undecided"
 
-    def ungraded(self, report: ChoiceReport) -> str:
+    def ungraded_note(self, report: ChoiceReport) -> str:
         known = [row for row in report.rows if row.question.answer is not None]
         if not known:
             return ""
         if not any(map(_is_read, known)):
             rule = known[0].decision.rule
             return f"Nothing was graded: none of {len(known):,} answers could be read as an option ({rule})"
-        if unread := self.unread(report):
-            return unread
-        if self.tabulated(report).splits[-1].tree.line.mean is None:
+        if note := self.unread_note(report):
+            return note
+        if self.choice_tables(report).splits[-1].tree.line.mean is None:
             return "Nothing was graded: no base row can be read, and no question has all its passes"
         return ""
 
-    def unread(self, report: ChoiceReport) -> str:
+    def unread_note(self, report: ChoiceReport) -> str:
         """A sentence for a report with mostly unreadable replies of the judge; "" for others."""
         judged = [row.decision for row in report.rows if row.decision.replies]
-        missed = sum(decision.rule in JUDGE_UNREAD for decision in judged)
-        return mostly_unread(missed, len(judged), self.unit)
+        unread = sum(decision.rule in JUDGE_UNREAD for decision in judged)
+        return mostly_unread(unread, len(judged), self.unit)
 
     @remembered
-    def tabulated(self, report: ChoiceReport) -> ChoiceTables[Any]:
+    def choice_tables(self, report: ChoiceReport) -> ChoiceTables[Any]:
         """The tables of a report; without scores if no answer, or few replies of the judge, could be read.
 
         Letters assigned by a protocol then don't count; the audit has them.
         """
-        if report.rows and (not any(map(_is_read, report.rows)) or self.unread(report)):
-            rows = tuple(
-                replace(row, decision=replace(row.decision, letter=None)) for row in report.rows
-            )
-            report = replace(report, protocol="strict", rows=rows)
-        return self.tabulate(report)
+        if not report.rows:
+            return self.tabulate(report)
+        if any(map(_is_read, report.rows)) and not self.unread_note(report):
+            return self.tabulate(report)
+        rows = tuple(
+            replace(row, decision=replace(row.decision, letter=None)) for row in report.rows
+        )
+        return self.tabulate(replace(report, protocol="strict", rows=rows))
 
     def words(self, name: str) -> str:
         """An ability, category or subtask in words."""
@@ -332,13 +344,14 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     def sheets(self, report: ChoiceReport) -> Sequence[Sheet]:
         """Scores by level of the whole file, then of each split, and the reading of letters."""
-        tables = self.tabulated(report)
-        sheets = [*self.split_sheets(tables.splits[-1])] if tables.splits else []
-        for scores in tables.splits[:-1] if len(tables.splits) > 2 else ():
-            for sheet in self.split_sheets(scores):
-                name = f"{sheet.name}-{safe_name(scores.split or 'no split')}"
-                title = f"{scores.split or 'No split'}: {sheet.title}"
-                sheets.append(replace(sheet, name=name, title=title, place="folded"))
+        tables = self.choice_tables(report)
+        sheets: list[Sheet] = []
+        if tables.splits:
+            *parts, whole = tables.splits
+            sheets += self.split_sheets(whole)
+            if len(parts) > 1:  # a single split is the whole file
+                for part in parts:
+                    sheets += self._folded_sheets(part)
         if tables.steps.n and report.chosen_by == "text":
             sheets.append(steps_sheet(tables.steps))
         if tables.letters:
@@ -347,8 +360,15 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             sheets.append(no_answer_sheet(lines))
         return sheets
 
+    def _folded_sheets(self, scores: Any) -> Iterator[Sheet]:
+        """Yields the tables of a split that stand, folded, beside those of the whole file."""
+        for sheet in self.split_sheets(scores):
+            name = f"{sheet.name}-{safe_name(scores.split or 'no split')}"
+            title = f"{scores.split or 'No split'}: {sheet.title}"
+            yield replace(sheet, name=name, title=title, place="folded")
+
     def split_sheets(self, scores: Any) -> Iterator[Sheet]:
-        """Yields the tables of a split."""
+        """Yields the tables of a split, or of the whole file."""
         trees = self.trees(scores)
         yield tree_sheet("levels", "Accuracy by level", trees, "Level", self.words)
 
@@ -357,29 +377,33 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         return {"Accuracy": scores.tree}
 
     def tables(self, report: ChoiceReport) -> Iterator[TreeTable]:
-        splits = self.tabulated(report).splits
+        splits = self.choice_tables(report).splits
         if splits:
             trees = [SplitTrees(scores.split, self.trees(scores)) for scores in splits]
-            yield over_splits(trees, self.words)
+            yield split_table(trees, self.words)
 
-    def same_way(self, here: Any, there: Any) -> tuple[Node, Node]:
+    def comparable_trees(self, own: Any, other: Any) -> TreePair:
         """The accuracies of a split under two protocols, counted in the same way."""
-        return here.tree, there.tree
+        return TreePair(own.tree, other.tree)
 
-    def pairs(self, report: ChoiceReport, other: ChoiceReport) -> list[tuple[ScoreLine, ScoreLine]]:
+    def line_pairs(self, report: ChoiceReport, other: ChoiceReport) -> list[LinePair]:
         """Overall and the means below it, except the narrowest, under two protocols."""
-        splits = self.tabulated(report).splits
+        splits = self.choice_tables(report).splits
         if not splits:
             return []
-        first, second = self.same_way(splits[-1], self.tabulated(other).splits[-1])
-        known = {node.line.name: node.line for node in second.walk()}
-        nodes = (node for node in first.walk() if node.level != NARROWEST)
-        return [(node.line, known[node.line.name]) for node in nodes if node.line.name in known]
+        trees = self.comparable_trees(splits[-1], self.choice_tables(other).splits[-1])
+        other_lines = {node.line.name: node.line for node in trees.other.walk()}
+        pairs = []
+        for node in trees.own.walk():
+            if node.level != NARROWEST and node.line.name in other_lines:
+                pairs.append(LinePair(node.line, other_lines[node.line.name]))
+        return pairs
 
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:
         """Every download; answers of splits without right letters become a submission to the benchmark's server."""
-        tables = self.tabulated(report)
-        stem = f"{'partial_' if tables.partial else ''}{file_stem(report.file)}"
+        tables = self.choice_tables(report)
+        prefix = "partial_" if tables.partial else ""
+        stem = f"{prefix}{file_stem(report.file)}"
 
         def audit() -> bytes:
             return "".join(audit_lines(report.rows, report.chosen_by)).encode("ascii")
@@ -410,15 +434,16 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         return choice_submission(self.spec.submission, report.file, report.rows)
 
     def edition(self, report: ChoiceReport) -> str:
-        tables = self.tabulated(report)
-        name = self.called([row.question for row in report.rows])
+        tables = self.choice_tables(report)
+        name = self._row_edition(report)
         splits = [scores.split for scores in tables.splits]
         split = ""
         if splits:
+            # the last has all of several splits; a single split has a name of its own
             split = splits[-1] if len(splits) > 2 else splits[0]
         mode = f" in mode {report.mode}" if report.mode else ""
-        weighed = " by likelihood" if report.chosen_by == "likelihood" else ""
-        return f"{name} {split}".strip() + mode + weighed
+        way = " by likelihood" if report.chosen_by == "likelihood" else ""
+        return f"{name} {split}".strip() + mode + way
 
     def note(self, report: ChoiceReport) -> str:
         if report.chosen_by == "text":
@@ -430,25 +455,25 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         return {"Options": CHOICE_WORDS[report.chosen_by], **stamp}
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
-        tables = self.tabulated(report)
+        tables = self.choice_tables(report)
         return replace(tables.splits[-1].tree.line, name="accuracy") if tables.splits else None
 
     def groups(self, report: ChoiceReport) -> Sequence[ScoreLine]:
-        tables = self.tabulated(report)
+        tables = self.choice_tables(report)
         return [node.line for node in tables.splits[-1].tree.children] if tables.splits else ()
 
     def caveats(self, report: ChoiceReport) -> Sequence[Caveat]:
-        tables = self.tabulated(report)
+        tables = self.choice_tables(report)
         caveats = [*super().caveats(report)]
-        refused = sum(problem.blocks == "circular" for problem in tables.problems)
-        if refused and is_circular(row.question for row in report.rows):
+        blocking = sum(problem.blocks == "circular" for problem in tables.problems)
+        if blocking and is_circular(row.question for row in report.rows):
             caveats.append(
                 Caveat(
                     "",
-                    f"Vanilla accuracy only. Problems below that keep the file from CircularEval: {refused:,}.",
+                    f"Vanilla accuracy only. Problems below that keep the file from CircularEval: {blocking:,}.",
                 )
             )
-        caveats += self._incomplete(report, tables)
+        caveats += self._unscored_caveats(report, tables)
         if tables.without_answer:
             count = tables.without_answer
             caveats.append(
@@ -456,11 +481,11 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
             )
         submission = self.submission(report)
         if submission and self.has_authors([row.question for row in report.rows]):
-            caveats.append(Caveat("", submission.told))
+            caveats.append(Caveat("", submission.sentence))
         return caveats
 
-    def _incomplete(self, report: ChoiceReport, tables: ChoiceTables[Any]) -> list[Caveat]:
-        """Caveats on answers without a score; the last one has the bounds of the headline."""
+    def _unscored_caveats(self, report: ChoiceReport, tables: ChoiceTables[Any]) -> list[Caveat]:
+        """Caveats on questions without a score; the last one ends with the bounds of the headline."""
         caveats = [
             Caveat("Partial", problem.text)
             for problem in tables.problems
@@ -482,7 +507,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         return caveats
 
     def has_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
-        """Whether the authors of these questions may keep the right answers to themselves."""
+        """Whether these questions are of authors who may keep the right answers to themselves."""
         return True
 
     def scored_answers(self, report: ChoiceReport) -> Sequence[ScoredAnswer]:
@@ -494,24 +519,24 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
         ]
 
     def scored_answer(self, base: Decided, answered: Decided, right: bool | None) -> ScoredAnswer:
-        """A question by its first row, with the answer of another row, or of the same."""
-        return scored_answer(base, answered, right, self.tested(base.question))
+        """A question in the words of its base row, with the answer to one of its passes; `right` is the question's."""
+        return scored_answer(base, answered, right, self.tested_abilities(base.question))
 
-    def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:
+    def tested_abilities(self, question: ChoiceQuestion) -> tuple[str, ...]:
         """The abilities that a question tests, in words."""
         return (question.named_category,)
 
     def checks(self, report: ChoiceReport) -> Sequence[str]:
         if report.chosen_by == "likelihood":
             return []
-        read = self.tabulated(report).steps
-        rules = read.rate("letter", "content", "none")
-        judged = read.rate("judge")
-        if rules is None:
+        steps = self.choice_tables(report).steps
+        by_rules = steps.rate("letter", "content", "none")
+        by_judge = steps.rate("judge")
+        if by_rules is None:
             return []
-        if not judged:
-            return [f"Rules read {rules:.1f}% of {read.n:,} answers."]
-        return [f"Rules read {rules:.1f}% of {read.n:,} answers, the judge {judged:.1f}%."]
+        if not by_judge:
+            return [f"Rules read {by_rules:.1f}% of {steps.n:,} answers."]
+        return [f"Rules read {by_rules:.1f}% of {steps.n:,} answers, the judge {by_judge:.1f}%."]
 
     def comparisons(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[ComparisonTable]:
         """McNemar's comparison of two models, or of a model under two settings, by ability. Raises ComparisonError."""
@@ -520,21 +545,25 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
                 f"{first.title!r} is {first.benchmark} under {first.protocol}, {second.title!r} is {second.benchmark} "
                 f"under {second.protocol}. Choose two reports of one benchmark and one protocol."
             )
-        settings = [
-            (self.called([row.question for row in report.rows]), report.mode)
-            for report in (first, second)
-        ]
-        check_pairs(first.rows, second.rows, worded_alike=settings[0] == settings[1])
-        return self.compare(first, second)
+        is_same_edition = self._row_edition(first) == self._row_edition(second)
+        is_same_mode = first.mode == second.mode
+        check_pairs(first.rows, second.rows, worded_alike=is_same_edition and is_same_mode)
+        return self.mcnemar_tables(first, second)
+
+    def _row_edition(self, report: ChoiceReport) -> str:
+        """The name of the edition of a report's questions, without splits and settings."""
+        return self.edition_name([row.question for row in report.rows])
 
 
 def _picture_problems(rows: Iterable[Decided]) -> tuple[Problem, ...]:
     return picture_problems(row.question for row in rows)
 
 
-def _declined(decision: Decision, reason: str) -> Decision:
+def _with_refusal(decision: Decision, reason: str) -> Decision:
+    """The decision on an answer that the judge refused to read, for this reason."""
     return replace(decision, trail=(*decision.trail, Clue(Rule.DECLINED, None, reason[:200])))
 
 
 def _is_read(row: Decided) -> bool:
+    """Whether an answer was read as a letter, not given one by its protocol."""
     return row.decision.letter is not None and row.decision.step != "fallback"

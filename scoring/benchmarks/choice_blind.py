@@ -14,21 +14,22 @@ from scoring.score_sheets import TreeTable
 from scoring.specs.report import NO_GROUP
 
 Questions = Mapping[int, ChoiceQuestion]
+"""Questions by index."""
 
 
-def blind_questions(questions: Questions, is_blind: Callable[[str], bool]) -> Questions:
-    """The questions without the right letters of blind splits."""
+def questions_without_truths(questions: Questions, is_blind: Callable[[str], bool]) -> Questions:
+    """The questions, without the right letters of the splits that `is_blind` names."""
     return {
         index: replace(question, answer=None) if is_blind(question.split) else question
         for index, question in questions.items()
     }
 
 
-def sighted_file(file: ReadFile[Answered], questions: Questions) -> ReadFile[Answered]:
+def file_with_truths(file: ReadFile[Answered], questions: Questions) -> ReadFile[Answered]:
     """The file with the question file's right letters.
 
     Rotated passes stay only if every question has all its passes: an incomplete question that is known to be wrong
-    would reveal the results of its other passes.
+    would reveal the results of its other passes. A problem then says so.
     """
     rows = file.rows
     problems = ()
@@ -36,11 +37,12 @@ def sighted_file(file: ReadFile[Answered], questions: Questions) -> ReadFile[Ans
         rows = tuple(row for row in rows if row.question.index < PASS)
         text = "not every question has all its passes, so the file is scored as vanilla"
         problems = (Problem(0, None, text, "circular"),)
-    sighted = tuple(replace(row, question=_sighted(row.question, questions)) for row in rows)
+    sighted = tuple(replace(row, question=_with_truth(row.question, questions)) for row in rows)
     return replace(file, rows=sighted, problems=problems)
 
 
-def _sighted(question: ChoiceQuestion, questions: Questions) -> ChoiceQuestion:
+def _with_truth(question: ChoiceQuestion, questions: Questions) -> ChoiceQuestion:
+    """The question with its right letter; that of a pass which isn't in the question file follows from its options."""
     known = questions.get(question.index)
     if known:
         return replace(question, answer=known.answer)
@@ -49,6 +51,7 @@ def _sighted(question: ChoiceQuestion, questions: Questions) -> ChoiceQuestion:
 
 
 def _has_missing_passes(rows: Sequence[Answered], questions: Questions) -> bool:
+    """Whether a question of the file lacks a pass, by the question file or by the number of its options."""
     answered = [row.question for row in rows]
     present = {question.index for question in answered}
     bases = {index % PASS for index in present}
@@ -61,27 +64,28 @@ def choice_submission(
     form: Form | None, file: str, rows: Sequence[Decided]
 ) -> ServerSubmission | None:
     """The submission of splits without right letters; None if there are none, or no form for them."""
-    known = {row.question.split for row in rows if row.question.answer}
-    blind = [row for row in rows if row.question.split not in known]
+    splits_with_truths = {row.question.split for row in rows if row.question.answer}
+    blind = [row for row in rows if row.question.split not in splits_with_truths]
     if form is None or not blind:
         return None
     splits = tuple(dict.fromkeys(row.question.split for row in blind))
-    return ServerSubmission(form, file_stem(file), splits, [*submitted(blind)])
+    return ServerSubmission(form, file_stem(file), splits, [*submitted_answers(blind)])
 
 
-def submitted(rows: Sequence[Decided]) -> Iterator[SubmittedAnswer]:
+def submitted_answers(rows: Sequence[Decided]) -> Iterator[SubmittedAnswer]:
     """Yields the answers as in VLMEvalKit's table, with "Z" for undecided ones.
 
     A JSON form has the answer itself if no letter was read.
     """
-    used = sorted({letter for row in rows for letter in row.question.options}, key=LETTERS.index)
+    used_letters = {letter for row in rows for letter in row.question.options}
+    option_columns = sorted(used_letters, key=LETTERS.index)
     for row in rows:
         question = row.question
         letter = row.decision.letter
         cells = {
             "index": question.index,
             "question": question.text,
-            **{option: question.options.get(option, "") for option in used},
+            **{column: question.options.get(column, "") for column in option_columns},
             "category": question.category,
             "l2-category": question.group,
             "split": question.split,
@@ -98,17 +102,17 @@ class SplitTrees(NamedTuple):
     trees: Mapping[str, Node]
 
 
-def over_splits(splits: Sequence[SplitTrees], words: Callable[[str], str]) -> TreeTable:
+def split_table(splits: Sequence[SplitTrees], words: Callable[[str], str]) -> TreeTable:
     """The accuracies of a whole file, the last of `splits`, with the other splits below it if there are several."""
     *parts, whole = splits
     trees = whole.trees
     if len(parts) > 1:
-        trees = {way: _over(tree, way, parts) for way, tree in trees.items()}
+        trees = {way: _tree_over_splits(tree, way, parts) for way, tree in trees.items()}
     trees_in_words = {way: _in_words(tree, words) for way, tree in trees.items()}
     return TreeTable("levels", "By level", "Level", trees_in_words)
 
 
-def _over(whole: Node, way: str, parts: Sequence[SplitTrees]) -> Node:
+def _tree_over_splits(whole: Node, way: str, parts: Sequence[SplitTrees]) -> Node:
     """The whole file's node with the splits' trees below it."""
     below = []
     for split, trees in parts:

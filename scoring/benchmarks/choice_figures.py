@@ -15,8 +15,8 @@ from scoring.specs.scored_rows import Cell, Mask, ScoredRows, scored_rows
 
 Cells: TypeAlias = Mapping[str, Cell]
 """A question's cells by column."""
-Known: TypeAlias = Mapping[str, "Known"]
-"""Groups that come first, in this order, with those below each."""
+GroupOrder: TypeAlias = Mapping[str, "GroupOrder"]
+"""Groups in their order in a tree, each with the order of the groups below it."""
 _NOT_ANSWERED = -1
 """In place of an answer's number, for a question without one."""
 
@@ -25,18 +25,26 @@ def choice_rows(
     outcomes: Sequence[Scored], cells: Sequence[Cells], missing: Sequence[Cells]
 ) -> ScoredRows:
     """Rows of outcomes with the cells of each, and of questions without an answer, which are unscored."""
-    questions = [outcome.question for outcome in outcomes]
-    rights = [outcome.right for outcome in outcomes]
-    lacking = len(missing)
-    everything = [*cells, *missing]
-    columns = dict.fromkeys(column for row in everything for column in row)
+    all_cells = [*cells, *missing]
+    columns = dict.fromkeys(column for row in all_cells for column in row)
+    scores = [None if outcome.right is None else float(outcome.right) for outcome in outcomes]
+    truths = [outcome.question.answer or "" for outcome in outcomes]
+    pictures = [outcome.question.picture for outcome in outcomes]
+    answers = [*range(len(outcomes))]
+    options = [len(outcome.question.options) for outcome in outcomes]
+    for _ in missing:
+        scores.append(None)
+        truths.append("")
+        pictures.append("")
+        answers.append(_NOT_ANSWERED)
+        options.append(0)
     return scored_rows(
-        scores=[*(None if right is None else float(right) for right in rights), *[None] * lacking],
-        truths=[*(question.answer or "" for question in questions), *[""] * lacking],
-        pictures=[*(question.picture for question in questions), *[""] * lacking],
-        cells={column: [row[column] for row in everything] for column in columns},
-        answers=[*range(len(outcomes)), *[_NOT_ANSWERED] * lacking],
-        options=[*(len(question.options) for question in questions), *[0] * lacking],
+        scores=scores,
+        truths=truths,
+        pictures=pictures,
+        cells={column: [row[column] for row in all_cells] for column in columns},
+        answers=answers,
+        options=options,
     )
 
 
@@ -50,12 +58,13 @@ class ChoiceFigures:
     def line(self, figure: str, rows: ScoredRows, name: str = "") -> ScoreLine:
         """A figure of some rows, under its own name or another.
 
-        Where a protocol counts undecided answers as wrong, they still are unscored, and could have been right.
+        Where a protocol counts undecided answers as wrong, the mean has them so. The line still tells their number as
+        unscored, and the bounds if they had been right.
         """
         line = figure_line(figure, rows, self.figures)
         if line.unscored and undecided_is_wrong(self.protocol):
-            counted = figure_line(figure, _with_undecided_wrong(rows), self.figures)
-            line = replace(counted, unscored=line.unscored, worst=line.worst, best=line.best)
+            with_wrong = figure_line(figure, _with_undecided_wrong(rows), self.figures)
+            line = replace(with_wrong, unscored=line.unscored, worst=line.worst, best=line.best)
         return replace(line, name=name or figure)
 
 
@@ -68,37 +77,38 @@ def group_tree(
     line: Callable[[str, str, ScoredRows], ScoreLine],
     rows: ScoredRows,
     columns: Sequence[str],
-    known: Known,
+    order: GroupOrder,
     name: str = "Overall",
     level: str = "overall",
     with_blank: bool = True,
 ) -> Node:
     """A tree of all rows, and of each column's groups within those of the column before it.
 
-    `line` makes a node's line from its level, which is its column, its name and its rows. Rows with an empty cell are
-    directly in the group above. Known groups come first, those without rows only `with_blank`, then others by name.
+    `line` makes a node's line from its level (the column), its name and its rows. Groups come in their `order`, then
+    others by name; groups without rows are in the tree only `with_blank`. Rows with an empty cell have no group of this
+    column; those of the next columns are directly below this node.
     """
     children = []
-    rest = rows
+    ungrouped = rows
     for place, column in enumerate(columns):
-        groups = rest.groups(column)
-        others = sorted(groups.keys() - known.keys() - {""})
-        for group in [*known, *others]:
+        groups = ungrouped.groups(column)
+        ordered = order if place == 0 else {}  # the order is that of the first column's groups
+        others = sorted(groups.keys() - ordered.keys() - {""})
+        for group in [*ordered, *others]:
             child = group_tree(
                 line=line,
-                rows=rest.within(groups.get(group, _nothing(rest))),
+                rows=ungrouped.within(groups.get(group, _no_rows(ungrouped))),
                 columns=columns[place + 1 :],
-                known=known.get(group, {}),
+                order=ordered.get(group, {}),
                 name=group,
                 level=column,
                 with_blank=with_blank,
             )
             if child.line.n or with_blank:
                 children.append(child)
-        known = {}
-        rest = rest.within(groups.get("", _nothing(rest)))
+        ungrouped = ungrouped.within(groups.get("", _no_rows(ungrouped)))
     return Node(line(level, name, rows), level, tuple(children))
 
 
-def _nothing(rows: ScoredRows) -> Mask:
-    return ~rows.everything
+def _no_rows(rows: ScoredRows) -> Mask:
+    return ~rows.all_rows

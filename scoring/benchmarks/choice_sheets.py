@@ -1,6 +1,7 @@
 """Sheets of multiple-choice reports: steps of extraction, predicted letters, two models, and two protocols."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -9,15 +10,30 @@ from scoring.multiple_choice.metrics import ComparisonTable, LetterCount, StepCo
 from scoring.multiple_choice.types import PROTOCOL_WORDS, Protocol
 from scoring.report import ScoreLine
 
-CHANGE = 0.05
-"""Smallest change of a mean, in percentage points, that a what-if lists."""
+SMALLEST_CHANGE = 0.05
+"""A what-if lists the means that change by more, in percentage points."""
 
 
-def steps_sheet(read: StepCounts) -> Sheet:
+class LinePair(NamedTuple):
+    """A mean under two protocols: a report's own and another."""
+
+    own: ScoreLine
+    other: ScoreLine
+
+
+class ChangeSheets(NamedTuple):
+    """The means of a report under two protocols."""
+
+    overall: Sheet
+    changed: Sheet
+    """The other means that change."""
+
+
+def steps_sheet(steps: StepCounts) -> Sheet:
     """The number of answers read by each step of the extraction (MMBench, Table 2)."""
     rows = [
-        {"step": step, "answers": times, "share": times / read.n}
-        for step, times in read.by_step.items()
+        {"step": step, "answers": count, "share": count / steps.n}
+        for step, count in steps.by_step.items()
     ]
     columns = (
         Column("step", "Step", has_words=True),
@@ -28,7 +44,7 @@ def steps_sheet(read: StepCounts) -> Sheet:
 
 
 def letter_sheet(counts: Sequence[LetterCount]) -> Sheet:
-    """Sheet of the times each letter is predicted and, if known, right (MMBench, Figure 4)."""
+    """How often each letter is predicted and, if known, right (MMBench, Figure 4)."""
     predicted = sum(count.predicted for count in counts)
     right = sum(count.right for count in counts)
     rows = [
@@ -59,7 +75,7 @@ def letter_sheet(counts: Sequence[LetterCount]) -> Sheet:
 def comparison_sheets(
     first: str, second: str, comparisons: Sequence[ComparisonTable], note: str
 ) -> list[Sheet]:
-    """Two models' outcomes on the same questions, with McNemar's exact p."""
+    """Two models' outcomes on the same questions, with McNemar's exact p; `first` and `second` are their names."""
     columns = (
         Column("name", "Ability", has_words=True),
         Column("both", "Both", "count"),
@@ -81,38 +97,33 @@ def comparison_sheets(
 
 
 def change_sheets(
-    pairs: Sequence[tuple[ScoreLine, ScoreLine]],
-    label: Callable[[str], str],
-    here: Protocol,
-    there: Protocol,
-) -> tuple[Sheet, Sheet]:
-    """Overall, the first of `pairs`, under two protocols, and the other means that change."""
+    pairs: Sequence[LinePair], label: Callable[[str], str], own: Protocol, other: Protocol
+) -> ChangeSheets:
+    """The means under two protocols, of which the first pair is Overall; `label` puts a mean's name into words."""
     columns = (
         Column("name", "Ability", has_words=True),
-        Column("here", PROTOCOL_WORDS[here], "score"),
-        Column("there", PROTOCOL_WORDS[there], "score"),
+        Column("here", PROTOCOL_WORDS[own], "score"),
+        Column("there", PROTOCOL_WORDS[other], "score"),
         Column("change", "Change", "difference"),
     )
-    overall = [_change(label(first.name), first, second) for first, second in pairs[:1]]
-    below = [
-        _change(label(first.name), first, second)
-        for first, second in pairs[1:]
-        if _moves(first, second)
-    ]
-    return (
-        Sheet("what-if", "Under two protocols", pd.DataFrame(overall), columns),
-        Sheet("what-if-below", "Means that move", pd.DataFrame(below), columns),
+    overall = [_change_row(pair, label) for pair in pairs[:1]]
+    changed = [_change_row(pair, label) for pair in pairs[1:] if _has_changed(pair)]
+    return ChangeSheets(
+        overall=Sheet("what-if", "Under two protocols", pd.DataFrame(overall), columns),
+        changed=Sheet("what-if-below", "Means that move", pd.DataFrame(changed), columns),
     )
 
 
-def _change(name: str, here: ScoreLine, there: ScoreLine) -> Mapping[str, object]:
-    change = None
-    if here.mean is not None and there.mean is not None:
-        change = there.mean - here.mean
-    return {"name": name, "here": here.mean, "there": there.mean, "change": change}
+def _change_row(pair: LinePair, label: Callable[[str], str]) -> Mapping[str, object]:
+    own = pair.own.mean
+    other = pair.other.mean
+    change = None if own is None or other is None else other - own
+    return {"name": label(pair.own.name), "here": own, "there": other, "change": change}
 
 
-def _moves(here: ScoreLine, there: ScoreLine) -> bool:
-    if here.mean is None or there.mean is None:
-        return here.mean is not there.mean
-    return abs(here.mean - there.mean) > CHANGE
+def _has_changed(pair: LinePair) -> bool:
+    own = pair.own.mean
+    other = pair.other.mean
+    if own is None or other is None:
+        return own is not other
+    return abs(own - other) > SMALLEST_CHANGE

@@ -11,8 +11,8 @@ import httpx
 
 _WAITS = (1, 2, 4, 8)
 """Seconds between two attempts of a download."""
-_SECONDS = 30
-"""For connecting, and between two pieces."""
+_TIMEOUT = 30
+"""Most seconds for connecting, and between two pieces."""
 
 
 class DownloadError(ValueError):
@@ -20,8 +20,8 @@ class DownloadError(ValueError):
 
 
 @contextlib.contextmanager
-def naming_address(address: str) -> Iterator[None]:
-    """Errors raised inside become DownloadErrors that name the address."""
+def address_in_errors(address: str) -> Iterator[None]:
+    """Turns errors of a download that are raised inside into DownloadErrors that name the address."""
     try:
         yield
     except DownloadError as error:
@@ -40,7 +40,10 @@ def naming_address(address: str) -> Iterator[None]:
 def download(
     address: str, path: Path, most: int, sleep: Callable[[float], object] = time.sleep
 ) -> None:
-    """Stream to disk, and again if the network or the server fails; `most` bytes. Raises what `named` names."""
+    """Streams a file to disk, again if the network or the server fails; `most` is the largest size in bytes.
+
+    Raises DownloadError without the address, and httpx's errors: call it inside `address_in_errors`.
+    """
     for wait in _WAITS:
         try:
             return _stream(address, path, most)
@@ -55,22 +58,21 @@ def download(
 
 
 def announced_size(address: str) -> int | None:
-    """Returns the number of bytes that a server announces; None if it doesn't."""
-    with contextlib.suppress(httpx.HTTPError, httpx.InvalidURL, ValueError):
-        response = httpx.head(address, follow_redirects=True, timeout=_SECONDS)
-        if response.status_code == 200:
-            return (
-                int(response.headers["content-length"])
-                if "content-length" in response.headers
-                else None
-            )
-    return None
+    """Returns the number of bytes that a server announces; None if it doesn't, or can't be reached."""
+    try:
+        response = httpx.head(address, follow_redirects=True, timeout=_TIMEOUT)
+        length = response.headers.get("content-length")
+        if response.status_code != 200 or length is None:
+            return None
+        return int(length)
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+        return None
 
 
 def _stream(address: str, path: Path, most: int) -> None:
-    """Stream to disk, following redirects: GitHub sends release files from another host. Raises DownloadError."""
+    """Streams to disk, following redirects: GitHub sends release files from another host. Raises DownloadError."""
     with (
-        httpx.stream("GET", address, follow_redirects=True, timeout=_SECONDS) as response,
+        httpx.stream("GET", address, follow_redirects=True, timeout=_TIMEOUT) as response,
         path.open("wb") as file,
     ):
         if response.status_code in (408, 429) or response.status_code >= 500:

@@ -8,16 +8,22 @@ from scoring.judges.run import Task, quote_tasks
 from scoring.judges.spec import JudgeSpec, Message
 from scoring.rules.base import Reading, RuleProtocol
 from scoring.specs.judging import judge_tasks
-from scoring.specs.report import NO_GROUP, SpecReport, report_items, scored, spec_of_report
+from scoring.specs.report import (
+    NO_GROUP,
+    SpecReport,
+    report_items,
+    scored_rows_of_report,
+    spec_of_report,
+)
 
 ROWS = 3
-"""Rows that are shown as they are read."""
+"""Number of rows that are shown as they are read."""
 PRICED = 100
 """The number of answers in a stated price."""
 MOST_GROUPS = 12
-"""Values of a column that are named with their counts."""
+"""Most groups of a column that are named with their counts."""
 _LONGEST = 4_000
-"""Letters of a text that are kept."""
+"""Characters of a text that are kept."""
 
 
 class GroupCounts(NamedTuple):
@@ -25,9 +31,9 @@ class GroupCounts(NamedTuple):
 
     column: str
     counts: Sequence[tuple[str, int]]
-    """Of the first `MOST_GROUPS`."""
+    """The first `MOST_GROUPS` groups, each with its number of answers."""
     more: int
-    """The number of other values in the column."""
+    """The number of other groups in the column."""
 
 
 class RowCheck(NamedTuple):
@@ -47,7 +53,7 @@ class FileCheck:
     protocol: RuleProtocol
     answers: int
     left: int
-    """Answers that a judge reads."""
+    """Number of answers that the rules leave to a judge."""
     groups: Sequence[GroupCounts]
     rows: Sequence[RowCheck]
     prompt: Sequence[Message]
@@ -84,23 +90,27 @@ def file_check(report: SpecReport, judge: JudgeSpec) -> FileCheck:
 
 
 def _price(tasks: Sequence[Task], answers: int, judge: JudgeSpec) -> float | None:
-    """The price of `PRICED` answers, by the first of these tasks."""
+    """The price in dollars of `PRICED` answers, by the first of these `answers`' tasks; None if unknown."""
     if not tasks:
         return None
     priced = tasks[:PRICED]
     dollars = quote_tasks(priced, judge, "", None, None).dollars
-    return None if dollars is None else dollars / len(priced) * len(tasks) / answers * PRICED
+    if dollars is None:
+        return None
+    for_all_answers = dollars / len(priced) * len(tasks)
+    return for_all_answers / answers * PRICED
 
 
 def _groups(report: SpecReport) -> list[GroupCounts]:
-    rows = scored(report)
+    rows = scored_rows_of_report(report)
     counts_by_column = []
     for column in spec_of_report(report).groups:
         if column in rows.cells:
-            masks = rows.groups(column)
-            groups = [*masks.items()][:MOST_GROUPS]
-            counts = [(_shortened(name) or NO_GROUP, int(mask.sum())) for name, mask in groups]
-            counts_by_column.append(GroupCounts(column, counts, len(masks) - len(groups)))
+            groups = rows.groups(column)
+            named = [*groups.items()][:MOST_GROUPS]
+            counts = [(_shortened(name) or NO_GROUP, int(mask.sum())) for name, mask in named]
+            more = len(groups) - len(named)
+            counts_by_column.append(GroupCounts(column, counts, more))
     return counts_by_column
 
 

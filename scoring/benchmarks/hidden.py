@@ -19,9 +19,10 @@ from pydantic import StrictInt
 from arena.sheets import Sheet
 from scoring.benchmarks.article import (
     Caveat,
+    ComparableFacts,
     PublishedBoard,
     Total,
-    part_of,
+    coverage_text,
     score_total,
 )
 from scoring.benchmarks.base import (
@@ -35,7 +36,7 @@ from scoring.benchmarks.base import (
 from scoring.benchmarks.submission import ServerSubmission, these_questions
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
-from scoring.no_answers import counted, fate
+from scoring.no_answers import counted, treatment
 from scoring.report import NO_SCORE, ScoreLine, csv_bytes, file_stem
 from scoring.score_sheets import ScoreTree, TreeTable, line_sheet, tree_sheet
 from scoring.small_groups import LEAST, shown_groups
@@ -186,9 +187,9 @@ def hidden_report(opened: OpenedFile, protocol: str, title: str = "") -> HiddenR
     opened.benchmark.protocol_named(protocol)
     assert opened.answer_key is not None, "a file with hidden right answers was opened with them"
     try:
-        sighted = opened.benchmark.sighted(opened.file, opened.answer_key)
-        whole = replace(opened, file=sighted, questions=opened.answer_key, answers={})
-        report = opened.benchmark.final(whole.report(protocol, title))
+        sighted = opened.benchmark.with_truths(opened.file, opened.answer_key)
+        whole = replace(opened, file=sighted, questions=opened.answer_key, truth_places={})
+        report = opened.benchmark.final_report(whole.report(protocol, title))
         return _condensed(opened, report, [problem.text for problem in sighted.problems])
     except Exception as error:  # noqa: BLE001 - its message may name a hidden answer
         place = traceback.extract_tb(error.__traceback__)[-1]
@@ -200,7 +201,7 @@ def hidden_report(opened: OpenedFile, protocol: str, title: str = "") -> HiddenR
 def _condensed(opened: OpenedFile, report: Any, told: Sequence[str]) -> HiddenReport:
     """Returns the public part of a report, which itself is never stored."""
     benchmark = opened.benchmark
-    open_splits = frozenset(split or NO_GROUP for split in opened.splits("there"))
+    open_splits = frozenset(split or NO_GROUP for split in opened.splits_with_truths("there"))
     tables = [_safe_table(table, open_splits) for table in benchmark.tables(report)]
     figures = _safe_figures(benchmark, report, tables, bool(open_splits))
     shown = [_shown_table(table, open_splits) for table in tables if figures]
@@ -218,7 +219,7 @@ def _condensed(opened: OpenedFile, report: Any, told: Sequence[str]) -> HiddenRe
         of=benchmark.key,
         name=benchmark.name,
         edition=benchmark.edition(report),
-        counted=benchmark.counted_as(report),
+        counted=benchmark.comparable_facts(report),
         cited=benchmark.cited or benchmark.protocol_papers.get(report.protocol, ""),
         protocol_words=words[report.protocol],
         note=benchmark.note(report),
@@ -301,18 +302,18 @@ def _limits(
 ) -> Iterator[Caveat]:
     """Yield what limits the numbers, in words that name no answer."""
     benchmark = opened.benchmark
-    if lacking := benchmark.lacking(report):
+    if lacking := benchmark.count_unanswered(report):
         yield Caveat("Partial", f"Questions without an answer: {lacking:,}.")
     lead = "Partial" if report.protocol == "strict" else ""
     reasons = Counter(filter(None, benchmark.no_answers(opened.file).values()))
     for reason, times in reasons.items():
-        effect = fate(report.protocol)
+        effect = treatment(report.protocol)
         text = f"{counted(reason, times, len(opened.file.rows))}. {effect} Ids aren't shown."
         yield Caveat(lead, text)
     yield from (Caveat("", text) for text in told)
     if text := benchmark.final_note(report):
         yield Caveat("", text)
-    if known := opened.splits("there"):
+    if known := opened.splits_with_truths("there"):
         text = (
             f"The right answers of {these_questions(known)} are open, but they share this file with hidden ones, so no "
             "answer is shown. Score them in a file of their own to see each one."
@@ -325,7 +326,7 @@ def _limits(
         )
         yield Caveat("", text)
     if submission:
-        yield Caveat("", submission.told)
+        yield Caveat("", submission.sentence)
 
 
 def _told_board(
@@ -351,17 +352,17 @@ class HiddenAnswers(Benchmark[HiddenReport]):
     def tasks(self, report: HiddenReport, spec: JudgeSpec) -> Sequence[Task]:
         return ()
 
-    def graded(self, report: HiddenReport, outcomes: Sequence[Any]) -> HiddenReport:
+    def with_outcomes(self, report: HiddenReport, outcomes: Sequence[Any]) -> HiddenReport:
         return report
 
-    def ungraded(self, report: HiddenReport) -> str:
+    def ungraded_note(self, report: HiddenReport) -> str:
         return "" if report.figures else _TOO_FEW
 
     def edition(self, report: HiddenReport) -> str:
         return report.edition
 
-    def counted_as(self, report: HiddenReport) -> tuple[str, ...]:
-        return report.counted
+    def comparable_facts(self, report: HiddenReport) -> ComparableFacts:
+        return ComparableFacts(*report.counted)
 
     def scores(self, report: HiddenReport) -> Sequence[ScoreLine]:
         return [figure.line for figure in report.figures]
@@ -376,9 +377,9 @@ class HiddenAnswers(Benchmark[HiddenReport]):
             return [child.line for child in tree.children]
         return ()
 
-    def covered(self, report: HiddenReport) -> str:
+    def coverage(self, report: HiddenReport) -> str:
         head = self.headline(report)
-        return part_of(head.n - head.unscored, head.n) if head else ""
+        return coverage_text(head.n - head.unscored, head.n) if head else ""
 
     def sheets(self, report: HiddenReport) -> Sequence[Sheet]:
         lines = self.scores(report)
@@ -392,7 +393,7 @@ class HiddenAnswers(Benchmark[HiddenReport]):
         ]
         return [figures, *tables]
 
-    def compared(self, report: HiddenReport, other: HiddenReport) -> Sequence[Sheet]:
+    def compare(self, report: HiddenReport, other: HiddenReport) -> Sequence[Sheet]:
         """Both headlines with their intervals; none where one has no score."""
         heads = [(one.title, self.headline(one)) for one in (report, other)]
         lines = [replace(head, name=title) for title, head in heads if head]
@@ -456,10 +457,10 @@ HIDDEN = HiddenAnswers(
     report=HiddenReport,
     way="hidden",
     protocols={},
-    check="Score by rules (free)",
+    start="Score by rules (free)",
     unit="answer",
-    unpaired="The right answers are hidden, so answers aren't compared one by one. An interval of the difference would "
-    "need the verdict of each, so there is none: each score has its own.",
+    why_unpaired="The right answers are hidden, so answers aren't compared one by one. An interval of the difference "
+    "would need the verdict of each, so there is none: each score has its own.",
 )
 
 

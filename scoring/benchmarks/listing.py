@@ -19,6 +19,7 @@ class Listing:
 
     name: str
     way: str
+    """Its `Workflow`."""
 
     @property
     def kinds(self) -> Sequence[str]:
@@ -54,7 +55,7 @@ L = TypeVar("L", bound=Listing)
 
 
 def by_kind(benchmarks: Iterable[L]) -> Mapping[str, list[L]]:
-    """Benchmarks by the heading of their kind of rule, both in the order of the list."""
+    """Benchmarks by the heading of their kind of rule: headings in the order of the list, benchmarks by name."""
     groups = grouped((_heading(benchmark), benchmark) for benchmark in benchmarks)
     headings = [*(kind.heading for kind in KINDS.values()), MIXED, OTHER]
     return {
@@ -68,7 +69,9 @@ def _heading(benchmark: Listing) -> str:
     kinds = benchmark.kinds
     if not kinds:
         return OTHER
-    return KINDS[kinds[0]].heading if len(kinds) == 1 else MIXED
+    if len(kinds) > 1:
+        return MIXED
+    return KINDS[kinds[0]].heading
 
 
 def benchmark_line(benchmark: Listing, is_here: bool) -> str:
@@ -77,18 +80,18 @@ def benchmark_line(benchmark: Listing, is_here: bool) -> str:
 
 
 def facts_line(benchmark: Listing, is_here: bool) -> str:
-    """The line without the benchmark's name."""
-    is_known = benchmark.licence != UNKNOWN
+    """The line of `benchmark_line` without the benchmark's name."""
+    has_licence = benchmark.licence != UNKNOWN
     parts = [
         translated(benchmark.size),
         translated(benchmark.measure),
-        _where(benchmark, is_here),
-        translated(benchmark.licence) if is_known else t("benchmarks.licence_unknown"),
+        _place_of_questions(benchmark, is_here),
+        translated(benchmark.licence) if has_licence else t("benchmarks.licence_unknown"),
     ]
     return " · ".join(filter(None, parts))
 
 
-def _where(benchmark: Listing, is_here: bool) -> str:
+def _place_of_questions(benchmark: Listing, is_here: bool) -> str:
     """Returns the place of a benchmark's questions, in words."""
     if benchmark.way in ("compare", "sealed"):
         return t("benchmarks.questions_items")

@@ -21,11 +21,11 @@ from scoring.benchmarks.article import (
     score_total,
 )
 from scoring.benchmarks.base import read_table
-from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.choice import MultipleChoice, TreePair
 from scoring.benchmarks.choice_figures import (
     Cells,
     ChoiceFigures,
-    Known,
+    GroupOrder,
     choice_rows,
     group_tree,
 )
@@ -67,27 +67,34 @@ Edition = Literal[
 
 SPEC = load_spec(OURS / "mmbench.yaml")
 L2_OF = SPEC.names_of("l2")
+"""An L-3 ability (a file's category) to its L-2 ability, in the paper's abbreviation."""
 L2 = SPEC.names_of("l2_in_file")
+"""A file's name of an L-2 ability, in small letters, to its abbreviation."""
 L2_WORDS = SPEC.names_of("l2_in_words")
-L3 = grouped((group, ability) for ability, group in L2_OF.items())
-"""Abilities of the third level by those of the second."""
+"""An abbreviation to the L-2 ability's full name."""
+L3 = grouped((l2, l3) for l3, l2 in L2_OF.items())
+"""The L-3 abilities of each L-2 ability."""
 L1_OF = SPEC.names_of("l1")
-L1 = grouped((name, group) for group, name in L1_OF.items())
-_ABILITIES: Known = {
-    name: {group: dict.fromkeys(L3[group], {}) for group in groups} for name, groups in L1.items()
+"""An L-2 ability to its L-1 ability."""
+L1 = grouped((l1, l2) for l2, l1 in L1_OF.items())
+"""The L-2 abilities of each L-1 ability."""
+_ABILITIES: GroupOrder = {
+    l1: {l2: dict.fromkeys(L3[l2], {}) for l2 in l2s} for l1, l2s in L1.items()
 }
 ABILITY_WORDS = {name: name.replace("_", " ").capitalize() for name in (*L1, *L2_OF)}
+"""Names of L-1 and L-3 abilities in words."""
 ABILITY_WORDS["ocr"] = "OCR"
 _V11 = re.compile(r"v1[._]?1(?!\d)", re.IGNORECASE)
 _SPLIT = re.compile(r"(?<![a-z])(?:(dev|val|validation)|test)(?![a-z])", re.IGNORECASE)
 _WHOLE_FILE = "all"
+"""The name of a file's splits together."""
 SIZES: Mapping[str, tuple[int, ...]] = {"dev": (1_164, 1_176), "test": (1_784, 1_798)}
 """Number of questions in MMBench's splits, English and Chinese: in today's files, and in the first edition."""
-CCBENCH = 510
-_CCBENCH = SPEC.names_of("edition")
-"""CCBench's categories."""
-_SIZED: tuple[Edition, ...] = ("MMBench", "MMBench-CN")
-_OF_OTHERS: tuple[Edition, ...] = ("CCBench", "Multiple choice")
+CCBENCH_SIZE = 510
+_CCBENCH_CATEGORIES = SPEC.names_of("edition")
+_SIZED_EDITIONS: tuple[Edition, ...] = ("MMBench", "MMBench-CN")
+"""Editions with the SIZES."""
+_WITHOUT_ABILITIES: tuple[Edition, ...] = ("CCBench", "Multiple choice")
 """Editions without the paper's abilities, and so without its tables."""
 _NO_PASSES = "The file has base rows only and no rotated passes, so it's scored as vanilla."
 
@@ -103,10 +110,11 @@ class MMBenchScores(SplitScores):
 
 
 @dataclass(frozen=True)
-class PublishedTable:
-    """A row of Table 5 (dev) or 6 (test): CircularEval, percentages, under the L-2 names."""
+class PublishedResult:
+    """A row of Table 5 (dev) or 6 (test): CircularEval, in percent, by L-2 ability and Overall."""
 
     table: int
+    """Number of the table in the paper."""
     split: str
     model: str
     scores: Mapping[str, float]
@@ -115,15 +123,15 @@ class PublishedTable:
 
 def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
     """The edition, by abilities, then by language, file name and the official service's index ranges."""
-    if _are_mostly(questions, lambda question: question.category in _CCBENCH):
+    if _are_mostly(questions, lambda question: question.category in _CCBENCH_CATEGORIES):
         return "CCBench"
-    if not _are_mostly(questions, lambda question: ability(question) in L3):
+    if not _are_mostly(questions, lambda question: l2_ability(question) in L3):
         return "Multiple choice"
-    highest = max(question.index % PASS for question in questions)
-    chinese = _are_mostly(questions, lambda question: language(question) == "Chinese")
-    if highest < 3000 and not _V11.search(file):
-        return "MMBench-CN" if chinese else "MMBench"
-    return "MMBench-CN v1.1" if chinese else "MMBench v1.1"
+    highest_index = max(question.index % PASS for question in questions)
+    is_chinese = _are_mostly(questions, lambda question: language(question) == "Chinese")
+    if highest_index < 3000 and not _V11.search(file):
+        return "MMBench-CN" if is_chinese else "MMBench"
+    return "MMBench-CN v1.1" if is_chinese else "MMBench v1.1"
 
 
 def _are_mostly(
@@ -135,104 +143,120 @@ def _are_mostly(
 def size(name: Edition, split: str, present: int) -> int | None:
     """Number of questions in a split of an edition, for a file with `present` questions; None if unknown.
 
-    `split` is any text with its name. A file with fewer questions than every split lacks some, in any split.
+    `split` is any text with its name. Of an unnamed split the smallest size is known: a file with fewer questions lacks
+    some.
     """
-    sizes = (CCBENCH,) if name == "CCBench" else ()
-    if name in _SIZED:
-        match = _SPLIT.search(split)
-        smallest = min(map(min, SIZES.values()))
-        sizes = SIZES["dev" if match[1] else "test"] if match else (smallest,)
-    return next((known for known in sizes if present <= known), None)
+    for known_size in _known_sizes(name, split):
+        if present <= known_size:
+            return known_size
+    return None
 
 
-class _Gaps:
-    """A file's missing questions: the rows of a question file, or their number in its edition."""
+def _known_sizes(name: Edition, split: str) -> tuple[int, ...]:
+    """The numbers of questions that a split of an edition may have, the smallest first."""
+    if name == "CCBench":
+        return (CCBENCH_SIZE,)
+    if name not in _SIZED_EDITIONS:
+        return ()
+    match = _SPLIT.search(split)
+    if not match:
+        return (min(map(min, SIZES.values())),)
+    is_dev = match[1] is not None
+    return SIZES["dev"] if is_dev else SIZES["test"]
+
+
+class _MissingQuestions:
+    """A file's missing questions: rows of a question file, else as many as the file's edition has more."""
 
     def __init__(self, report: ChoiceReport, question_circles: Sequence[Circle]) -> None:
         questions = [row.question for row in report.rows]
-        self.edition: Edition = edition(questions, report.file)
-        self._bases = {question.index % PASS for question in questions}
-        has_passes = is_circular(questions)
-        incomplete = set()
-        if has_passes:
-            incomplete = {
-                circle.index for circle in question_circles if circle.outcome == "incomplete"
-            }
-        missing = []
-        for question in report.missing or ():
-            is_needed_pass = has_passes and (
-                question.index % PASS in incomplete or not self._has(question)
-            )
-            if question.index < PASS or is_needed_pass:
-                missing.append(question)
-        self.missing = tuple(missing)
-        self._lacking: dict[str, list[Cells]] = {}
-        """An edition's questions without a base row, by split; what they are about isn't known."""
+        self._edition: Edition = edition(questions, report.file)
+        self._present = {question.index % PASS for question in questions}
+        self._has_passes = is_circular(questions)
+        self._incomplete = {
+            circle.index
+            for circle in question_circles
+            if self._has_passes and circle.outcome == "incomplete"
+        }
+        self.questions = tuple(filter(self._is_missing, report.missing or ()))
+        """The missing rows of the question file, with the passes that a score needs."""
+        self._edition_cells: dict[str, list[Cells]] = {}
+        """The base rows that the edition has more, by split; what they are about isn't known."""
         self.problems: tuple[Problem, ...] = ()
         if report.missing is not None:
-            self.problems = self._of_questions()
-        elif report.file and self.edition != "Multiple choice":
-            self.problems = self._of_edition(questions, report.file)
+            self.problems = self._question_file_problems()
+        elif report.file and self._edition != "Multiple choice":
+            self.problems = self._compare_with_edition(questions, report.file)
         is_short = any(problem.blocks == "whole" for problem in self.problems)
-        self.partial = bool(incomplete) or is_short
+        self.is_partial = bool(self._incomplete) or is_short
 
-    def _has(self, question: ChoiceQuestion) -> bool:
-        return question.index % PASS in self._bases
+    def _is_missing(self, question: ChoiceQuestion) -> bool:
+        """Whether a row of the question file that the file lacks is a base row, or a pass that a score needs."""
+        if question.index < PASS:
+            return True
+        base = question.index % PASS
+        is_needed = base in self._incomplete or base not in self._present
+        return self._has_passes and is_needed
 
-    def _of_questions(self) -> tuple[Problem, ...]:
-        missing = {question.index % PASS for question in self.missing}
+    def _question_file_problems(self) -> tuple[Problem, ...]:
+        missing = {question.index % PASS for question in self.questions}
         if not missing:
             return ()
-        known = sorted(self.missing, key=lambda question: question.index)
-        total = len(missing | self._bases)
-        return (missing_problem(len(missing), total, "the question file", known),)
+        questions = sorted(self.questions, key=lambda question: question.index)
+        total = len(missing | self._present)
+        return (missing_problem(len(missing), total, "the question file", questions),)
 
-    def _of_edition(self, questions: Sequence[ChoiceQuestion], file: str) -> tuple[Problem, ...]:
+    def _compare_with_edition(
+        self, questions: Sequence[ChoiceQuestion], file: str
+    ) -> tuple[Problem, ...]:
+        """Fills `_edition_cells`, and returns the problems of the splits, the gravest first."""
         bases = {question.index for question in questions if question.index < PASS}
         problems = []
-        for split, split_text, members in file_splits(questions, file, _SPLIT, _WHOLE_FILE):
-            present = {question.index % PASS for question in members}
-            is_sized = split_text is not None or self.edition == "CCBench"
-            known = size(self.edition, split_text or "", len(present)) if is_sized else None
-            edition_split = " ".join(filter(None, (self.edition, split)))
-            if known is None:
+        for split in file_splits(questions, file, _SPLIT, _WHOLE_FILE):
+            present = {question.index % PASS for question in split.questions}
+            edition_split = " ".join(filter(None, (self._edition, split.name)))
+            known_size = None
+            if split.published_text is not None or self._edition == "CCBench":
+                known_size = size(self._edition, split.published_text or "", len(present))
+            if known_size is None:
                 text = (
                     f"{edition_split}: {len(present):,} questions, not checked against an edition."
                 )
                 problems.append(Problem(0, None, text, "nothing"))
                 continue
-            unknown = [f"{split} {number}" for number in range(known - len(present))]
-            without_base = [*map(str, present - bases), *unknown]
-            self._lacking[split] = [_cells("", "", number) for number in without_base]
-            if known > len(present):
-                problems.append(missing_problem(known - len(present), known, edition_split, None))
+            missing = known_size - len(present)
+            made_up_numbers = [f"{split.name} {number}" for number in range(missing)]
+            without_base_row = [*map(str, present - bases), *made_up_numbers]
+            self._edition_cells[split.name] = [
+                _cells("", "", number) for number in without_base_row
+            ]
+            if missing:
+                problems.append(missing_problem(missing, known_size, edition_split, None))
         return tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
 
     def cells(self, split: str) -> list[Cells]:
-        """The base rows that the file lacks of a split, or of all."""
-        of_questions = [
-            _question_cells(question)
-            for question in self.missing
-            if question.index < PASS and question.answer and split in (_WHOLE_FILE, question.split)
-        ]
-        of_edition = [
-            cells
-            for part, lacking in self._lacking.items()
-            if split in (_WHOLE_FILE, part)
-            for cells in lacking
-        ]
-        return of_questions + of_edition
+        """The groups of the base rows that the file lacks of a split, or of all."""
+        cells = []
+        for question in self.questions:
+            is_base_row = question.index < PASS
+            if is_base_row and question.answer and split in (_WHOLE_FILE, question.split):
+                cells.append(_question_cells(question))
+        for edition_split, edition_cells in self._edition_cells.items():
+            if split in (_WHOLE_FILE, edition_split):
+                cells += edition_cells
+        return cells
 
 
 def _circular_problems(
     questions: Sequence[ChoiceQuestion],
     unscored: Sequence[ChoiceQuestion],
     question_circles: Sequence[Circle],
-    compare: bool,
+    has_question_file: bool,
 ) -> tuple[Problem, ...]:
-    """Problems that prevent CircularEval; passes are compared if no question file confirms them.
+    """Problems that prevent CircularEval.
 
-    `unscored` are rows of the file without a known right answer.
+    `questions` are the file's rows with a right answer, `unscored` the others. Without a question file the passes of a
+    question are compared with each other.
     """
     if not questions:
         text = "No row has a right answer. Letters are extracted, and nothing is scored."
@@ -246,43 +270,43 @@ def _circular_problems(
                 "answer. Until then the file is scored as vanilla."
             )
         return (Problem(0, None, text, "circular"),)
-    return (
-        *gaps(question_circles, unscored),
-        *(rotation_problems(questions) if compare else ()),
-        *missing_bases(questions),
-    )
+    rotations = () if has_question_file else rotation_problems(questions)
+    return (*gaps(question_circles, unscored), *rotations, *missing_bases(questions))
 
 
-def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
+def _category_problems(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
     """Problems of categories other than the paper's abilities, in editions with these abilities."""
-    if edition(questions) in _OF_OTHERS:
+    if edition(questions) in _WITHOUT_ABILITIES:
         return ()
     text = "The category {!r} is no ability of MMBench. It has its own row."
-    strange = sorted(
-        {question.named_category for question in questions if question.category not in L2_OF}
-    )
-    return tuple(Problem(0, None, text.format(name), "nothing") for name in strange)
+    unknown = {question.named_category for question in questions if question.category not in L2_OF}
+    return tuple(Problem(0, None, text.format(name), "nothing") for name in sorted(unknown))
 
 
 def _split_scores(
-    split: str, answered: Sequence[Decided], is_complete: bool, protocol: Protocol, gaps: _Gaps
+    split: str,
+    answered: Sequence[Decided],
+    is_complete: bool,
+    protocol: Protocol,
+    missing: _MissingQuestions,
 ) -> MMBenchScores:
-    """The accuracies of a split, or of the whole file; vanilla alone unless every question has its passes."""
+    """The accuracies of a split, or of the whole file; vanilla alone unless every question has its passes.
+
+    All passes of a question are in the split and the groups of its first one.
+    """
     by_index = sorted(answered, key=lambda row: row.question.index)
-    first: dict[int, ChoiceQuestion] = {}
+    first_passes: dict[int, ChoiceQuestion] = {}
     for row in by_index:
-        first.setdefault(row.question.index % PASS, row.question)
-    chosen = [
-        row for row in by_index if split in (_WHOLE_FILE, first[row.question.index % PASS].split)
-    ]
-    cells = [
-        {
-            **_question_cells(first[row.question.index % PASS]),
-            "pass": str(row.question.index // PASS),
-        }
-        for row in chosen
-    ]
-    rows = choice_rows(chosen, cells, gaps.cells(split))
+        first_passes.setdefault(row.question.index % PASS, row.question)
+    split_rows = []
+    cells = []
+    for row in by_index:
+        first_pass = first_passes[row.question.index % PASS]
+        if split in (_WHOLE_FILE, first_pass.split):
+            split_rows.append(row)
+            pass_number = str(row.question.index // PASS)
+            cells.append({**_question_cells(first_pass), "pass": pass_number})
+    rows = choice_rows(split_rows, cells, missing.cells(split))
     figures = ChoiceFigures(SPEC.figures, protocol)
 
     def tree(figure: str) -> Node:
@@ -297,12 +321,12 @@ def _split_scores(
 
 
 def _question_cells(question: ChoiceQuestion) -> Cells:
+    """The groups of a question's base row."""
     number = str(question.index % PASS)
-    return _cells(ability(question), question.named_category, number)
+    return _cells(l2_ability(question), question.named_category, number)
 
 
 def _cells(l2: str, category: str, question_no: str) -> Cells:
-    """The groups of a question's base row."""
     return {
         "l1": L1_OF.get(l2, ""),
         "l2": l2,
@@ -312,10 +336,12 @@ def _cells(l2: str, category: str, question_no: str) -> Cells:
     }
 
 
-def ability(question: ChoiceQuestion) -> str:
+def l2_ability(question: ChoiceQuestion) -> str:
     """A question's L-2 ability: the file's own, else that of its category; "" without either."""
-    group = question.group
-    return L2.get(group.lower(), group) if group else L2_OF.get(question.category, "")
+    own = question.group
+    if own:
+        return L2.get(own.lower(), own)
+    return L2_OF.get(question.category, "")
 
 
 def comparison(
@@ -324,31 +350,31 @@ def comparison(
     """McNemar's comparison of two models, Overall and by ability: over questions if circular, else over base rows."""
 
     def outcomes(rows: Sequence[Decided]) -> Mapping[int, Scored]:
-        results = circles(rows) if circular else _base(rows)
+        results = circles(rows) if circular else _base_rows(rows)
         return {result.question.index % PASS: result for result in results}
 
-    def names(question: ChoiceQuestion) -> tuple[str, ...]:
-        group = ability(question)
-        return L1_OF.get(group, ""), group, question.named_category
+    def group_names(question: ChoiceQuestion) -> tuple[str, ...]:
+        l2 = l2_ability(question)
+        return (L1_OF.get(l2, ""), l2, question.named_category)
 
-    return compare_groups(outcomes(first), outcomes(second), names)
+    return compare_groups(outcomes(first), outcomes(second), group_names)
 
 
-def _base(rows: Iterable[Decided]) -> list[Decided]:
+def _base_rows(rows: Iterable[Decided]) -> list[Decided]:
     return [row for row in rows if row.question.index < PASS]
 
 
 @cache
-def published() -> tuple[PublishedTable, ...]:
+def published_rows() -> tuple[PublishedResult, ...]:
     """The rows of Tables 5 and 6, in their order."""
-    return read_table(PublishedTable, "mmbench_published.csv", ("Overall", *L3))
+    return read_table(PublishedResult, "mmbench_published.csv", ("Overall", *L3))
 
 
 class MMBench(MultipleChoice):
     """MMBench and its editions, with CircularEval if a file has all passes; also for files of no other benchmark."""
 
     def published_sheets(self) -> Sequence[Sheet]:
-        tables = grouped((row.table, row) for row in published())
+        tables = grouped((row.table, row) for row in published_rows())
         return [
             models_sheet(
                 f"published-{number}",
@@ -361,43 +387,47 @@ class MMBench(MultipleChoice):
 
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[MMBenchScores]:
         rows = report.rows
-        wrong = undecided_is_wrong(report.protocol)
         scored = [row for row in rows if row.question.answer is not None]
         questions = [row.question for row in scored]
-        question_circles = circles(scored, wrong, report.missing)
+        question_circles = circles(scored, undecided_is_wrong(report.protocol), report.missing)
         unscored = [row.question for row in rows if row.question.answer is None]
-        problems = _circular_problems(questions, unscored, question_circles, report.missing is None)
-        is_complete = not any(problem.blocks == "circular" for problem in problems)
+        has_question_file = report.missing is not None
+        circular_problems = _circular_problems(
+            questions, unscored, question_circles, has_question_file
+        )
+        is_complete = not any(problem.blocks == "circular" for problem in circular_problems)
         if edition(questions) == "Multiple choice":  # it never has passes
-            problems = tuple(problem for problem in problems if problem.text != _NO_PASSES)
-        gaps = _Gaps(report, question_circles)
-        splits = dict.fromkeys(question.split for question in questions)
-        names = [*splits, _WHOLE_FILE] if len(splits) > 1 else list(splits)
+            circular_problems = tuple(
+                problem for problem in circular_problems if problem.text != _NO_PASSES
+            )
+        missing = _MissingQuestions(report, question_circles)
+        splits = [*dict.fromkeys(question.split for question in questions)]
+        if len(splits) > 1:
+            splits.append(_WHOLE_FILE)
         return ChoiceTables(
             protocol=report.protocol,
             splits=tuple(
-                _split_scores(name, scored, is_complete, report.protocol, gaps) for name in names
+                _split_scores(split, scored, is_complete, report.protocol, missing)
+                for split in splits
             ),
-            problems=(*gaps.problems, *problems, *_unknown(questions)),
+            problems=(*missing.problems, *circular_problems, *_category_problems(questions)),
             steps=count_steps(row.decision for row in rows),
             letters=letter_counts(rows),
             without_answer=len(rows) - len(scored),
-            missing=gaps.missing,
-            partial=gaps.partial,
+            missing=missing.questions,
+            partial=missing.is_partial,
         )
 
-    def compare(self, first: ChoiceReport, second: ChoiceReport) -> list[ComparisonTable]:
+    def mcnemar_tables(self, first: ChoiceReport, second: ChoiceReport) -> list[ComparisonTable]:
         """Comparisons over base rows, and over whole questions if both files are circular."""
-        reports = (first, second)
-        comparisons = [
-            ComparisonTable("base rows", comparison(first.rows, second.rows, circular=False))
-        ]
-        if all(self.tabulated(report).splits[-1].circular for report in reports):
-            whole = comparison(first.rows, second.rows, circular=True)
-            comparisons.append(ComparisonTable("whole questions", whole))
-        return comparisons
+        over_base_rows = comparison(first.rows, second.rows, circular=False)
+        tables = [ComparisonTable("base rows", over_base_rows)]
+        if all(self.choice_tables(report).splits[-1].circular for report in (first, second)):
+            over_questions = comparison(first.rows, second.rows, circular=True)
+            tables.append(ComparisonTable("whole questions", over_questions))
+        return tables
 
-    def called(self, questions: Sequence[ChoiceQuestion]) -> str:
+    def edition_name(self, questions: Sequence[ChoiceQuestion]) -> str:
         return edition(questions)
 
     def has_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
@@ -410,49 +440,53 @@ class MMBench(MultipleChoice):
 
     def split_sheets(self, scores: MMBenchScores) -> Iterator[Sheet]:
         trees = self.trees(scores)
-        way, first = next(iter(trees.items()))
-        yield tree_sheet("levels", f"{way} by level", trees, "Ability", self.words)
-        abilities = first.find("category")
+        headline_way = next(iter(trees))
+        yield tree_sheet("levels", f"{headline_way} by level", trees, "Ability", self.words)
+        abilities = trees[headline_way].find("category")
         yield worst_sheet("Worst abilities first", abilities, "Ability", self.words)
 
     def trees(self, scores: MMBenchScores) -> Mapping[str, Node]:
-        circular = {"CircularEval": scores.circular} if scores.circular else {}
-        return {**circular, "Vanilla": scores.vanilla}
+        if scores.circular is None:
+            return {"Vanilla": scores.vanilla}
+        return {"CircularEval": scores.circular, "Vanilla": scores.vanilla}
 
-    def same_way(self, here: MMBenchScores, there: MMBenchScores) -> tuple[Node, Node]:
+    def comparable_trees(self, own: MMBenchScores, other: MMBenchScores) -> TreePair:
         """CircularEval if both are circular: whether a missing pass matters depends on the protocol."""
-        if here.circular and there.circular:
-            return here.circular, there.circular
-        return here.vanilla, there.vanilla
+        if own.circular and other.circular:
+            return TreePair(own.circular, other.circular)
+        return TreePair(own.vanilla, other.vanilla)
 
     def totals(self, report: ChoiceReport) -> Sequence[Total]:
-        splits = self.tabulated(report).splits
+        splits = self.choice_tables(report).splits
         trees = self.trees(splits[-1]) if splits else {}
         return [score_total(way, tree.line) for way, tree in trees.items()]
 
     def figures(self, report: ChoiceReport) -> Sequence[ScoreLine]:
-        splits = self.tabulated(report).splits
+        splits = self.choice_tables(report).splits
         trees = self.trees(splits[-1]) if splits else {}
         return [replace(tree.line, name=way) for way, tree in trees.items()]
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
         line = super().headline(report)
-        tables = self.tabulated(report)
-        circular = bool(tables.splits) and tables.splits[-1].circular
-        return line and replace(line, name="CircularEval" if circular else "vanilla accuracy")
+        if line is None:
+            return None
+        is_circular = self.choice_tables(report).splits[-1].circular is not None
+        return replace(line, name="CircularEval" if is_circular else "vanilla accuracy")
 
     def groups(self, report: ChoiceReport) -> Sequence[ScoreLine]:
-        splits = self.tabulated(report).splits
-        lines = (node.line for node in splits[-1].tree.find("l2")) if splits else ()
+        splits = self.choice_tables(report).splits
+        if not splits:
+            return []
+        lines = [node.line for node in splits[-1].tree.find("l2")]
         return [replace(line, name=L2_WORDS.get(line.name, line.name)) for line in lines]
 
-    def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:
-        group = ability(question)
-        return (L2_WORDS.get(group, group or question.named_category),)
+    def tested_abilities(self, question: ChoiceQuestion) -> tuple[str, ...]:
+        l2 = l2_ability(question)
+        return (L2_WORDS.get(l2, l2 or question.named_category),)
 
     def scored_answers(self, report: ChoiceReport) -> Sequence[ScoredAnswer]:
         """Every question by CircularEval, with its first wrong pass; else every base row."""
-        tables = self.tabulated(report)
+        tables = self.choice_tables(report)
         if not tables.splits or not tables.splits[-1].circular:
             return super().scored_answers(report)
         scored = [row for row in report.rows if row.question.answer is not None]
@@ -467,14 +501,14 @@ class MMBench(MultipleChoice):
 
     def published(self, report: ChoiceReport) -> PublishedBoard | None:
         """Table 5 (dev) or 6 (test); None for a part of the questions."""
-        tables = self.tabulated(report)
-        name = edition([row.question for row in report.rows], report.file)
-        if name in _OF_OTHERS or not tables.splits or tables.partial:
+        tables = self.choice_tables(report)
+        edition_name = edition([row.question for row in report.rows], report.file)
+        if edition_name in _WITHOUT_ABILITIES or not tables.splits or tables.partial:
             return None
         scores = tables.splits[-1]
         columns = ("Overall", *L2_WORDS)
         number = 6 if scores.split == "test" else 5
-        rows = [row for row in published() if row.table == number]
+        results = [result for result in published_rows() if result.table == number]
         own = {
             node.line.name: node.line.mean
             for node in scores.tree.walk()
@@ -483,25 +517,31 @@ class MMBench(MultipleChoice):
         reasons = []
         if scores.circular is None:
             reasons.append("this is vanilla accuracy, the table is CircularEval")
-        if name != "MMBench":
-            reasons.append(f"this is {name}, the table is MMBench")
-        if scores.split != rows[0].split:
+        if edition_name != "MMBench":
+            reasons.append(f"this is {edition_name}, the table is MMBench")
+        table_split = results[0].split
+        if scores.split != table_split:
             reasons.append(
-                f"these are questions of {scores.split or 'no split'}, the table is {rows[0].split}"
+                f"these are questions of {scores.split or 'no split'}, the table is {table_split}"
             )
-        weighed = ", ".join(
-            f"{row.model} ({row.scores['Overall']})"
-            for row in rows
-            if row.chosen_by == "likelihood"
+        by_likelihood = ", ".join(
+            f"{result.model} ({result.scores['Overall']})"
+            for result in results
+            if result.chosen_by == "likelihood"
         )
         if report.chosen_by == "likelihood":
-            reasons.append(f"options were chosen by likelihood, in the table only for {weighed}")
+            reasons.append(
+                f"options were chosen by likelihood, in the table only for {by_likelihood}"
+            )
         elif report.protocol != "mmbench-paper":
             reasons.append("the table's letters were read by the paper's protocol")
-        published_rows = tuple(PublishedRow(row.model, row.scores) for row in rows)
-        note = f"Options chosen by perplexity, not by generated text: {weighed}."
         return PublishedBoard(
-            f"the paper's Table {number}", columns, published_rows, own, tuple(reasons), note=note
+            source=f"the paper's Table {number}",
+            columns=columns,
+            rows=tuple(PublishedRow(result.model, result.scores) for result in results),
+            own=own,
+            apart=tuple(reasons),
+            note=f"Options chosen by perplexity, not by generated text: {by_likelihood}.",
         )
 
 

@@ -6,7 +6,7 @@ The paper's Overall is a mean over subtasks for some models and over samples for
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from scoring.benchmarks.choice import MultipleChoice
 from scoring.benchmarks.choice_figures import (
     Cells,
     ChoiceFigures,
-    Known,
+    GroupOrder,
     choice_rows,
     group_tree,
 )
@@ -65,17 +65,20 @@ ALL = "ALL"
 """The toolkit's name for all splits together."""
 _SPLITS = ("VAL", "TEST", ALL)
 _SPLIT = re.compile(r"(?<![a-z])(VAL|ALL|TEST)(?:idation)?(?![a-z])", re.IGNORECASE)
-
-
 _SPEC = load_spec(OURS / "mmt-bench.yaml")
 META_TASKS = _SPEC.names_of("meta_task_in_words")
 """The names of the 32 meta-tasks by their keys, in the toolkit's order."""
 _ABBREVIATIONS = _SPEC.names_of("meta_task_in_csv")
 """Headings of the meta-tasks in the toolkit's `_acc.csv`."""
 _CLUSTERS = sorted({*_SPEC.names_of("cluster").values()}, key=int)
-_OVERALLS = [name for name, figure in _SPEC.figures.items() if not figure.is_guess]
-_RANDOM = [name for name, figure in _SPEC.figures.items() if figure.chance]
-_FREQUENCY = [name for name, figure in _SPEC.figures.items() if figure.frequent]
+_OVERALL_FIGURES = [name for name, figure in _SPEC.figures.items() if not figure.is_guess]
+"""The spec's names of the figures in `Overalls`, in the same order."""
+_RANDOM_FIGURES = [name for name, figure in _SPEC.figures.items() if figure.chance]
+"""Those of random guesses."""
+_FREQUENCY_FIGURES = [name for name, figure in _SPEC.figures.items() if figure.frequent]
+"""Those of the most frequent right letter."""
+_OVER_SUBTASKS = _OVERALL_FIGURES[0]
+_OVER_SAMPLES = _OVERALL_FIGURES[1]
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class Subtask:
     val_samples: int
     """Samples in the split VAL."""
     cluster: int
-    """The paper's cluster of its task map (Table A2)."""
+    """Number of its cluster in the paper's task map (Table A2)."""
     multi_image: str = ""
     """Its abbreviation, for the 28 tasks with several images; else ""."""
 
@@ -108,7 +111,7 @@ class Overalls(NamedTuple):
 
 
 class ClusterScores(NamedTuple):
-    """A cluster of the paper's task map (Table A2), each a mean over its subtasks."""
+    """A cluster of the paper's task map (Table A2): means over its subtasks, of the file and of both baselines."""
 
     own: ScoreLine
     random: ScoreLine
@@ -117,7 +120,7 @@ class ClusterScores(NamedTuple):
 
 @dataclass(frozen=True)
 class MMTBenchScores(SplitScores):
-    """Accuracies of one split, or of all; `tree` has all 32 meta-tasks, each a mean of its subtasks, blank if none."""
+    """Accuracies of one split, or of all; `tree` has all 32 meta-tasks, each a mean over its subtasks."""
 
     overall: Overalls
     image_types: tuple[ScoreLine, ...]
@@ -138,17 +141,17 @@ class MMTBenchReport(ChoiceTables[MMTBenchScores]):
     def accuracy_csv(self) -> bytes:
         """The public toolkit's `_acc.csv`, with the Overall over samples; cells without questions are blank."""
         tree = self.splits[-1].tree
-        names = sorted({node.line.name for node in tree.find("category") if node.line.n})
-        metas = [node.line.name for node in tree.find("meta_task")]
-        heads = [_ABBREVIATIONS.get(key, key) for key in metas]
+        subtask_names = sorted({node.line.name for node in tree.find("category") if node.line.n})
+        meta_tasks = [node.line.name for node in tree.find("meta_task")]
+        meta_task_heads = [_ABBREVIATIONS.get(key, key) for key in meta_tasks]
         rows = []
         for scores in self.splits:
             means = {(node.level, node.line.name): node.line.mean for node in scores.tree.walk()}
-            keys = [*(("meta_task", key) for key in metas), *(("category", name) for name in names)]
-            rows.append(
-                (scores.split or "none", [scores.overall.samples.mean, *map(means.get, keys)])
-            )
-        return fractions_csv(["Overall", *heads, *names], rows)
+            cells = [scores.overall.samples.mean]
+            cells += [means.get(("meta_task", key)) for key in meta_tasks]
+            cells += [means.get(("category", name)) for name in subtask_names]
+            rows.append((scores.split or "none", cells))
+        return fractions_csv(["Overall", *meta_task_heads, *subtask_names], rows)
 
 
 @dataclass(frozen=True)
@@ -157,8 +160,11 @@ class SuccessRow:
 
     model: str
     step1: float | None
+    """Answers read by their letters."""
     step2: float | None
+    """Those, and answers read by an option's content."""
     step3: float | None
+    """Those, and answers that the judge read."""
     refused: float | None = None
 
 
@@ -186,12 +192,13 @@ _TOTALS: tuple[str, ...] = ("Overall", "Overall*")
 
 
 @cache
-def published() -> tuple[PublishedRow, ...]:
+def published_rows() -> tuple[PublishedRow, ...]:
     """Table 2's totals."""
     return read_table(PublishedRow, "mmt_bench_published.csv", _TOTALS)
 
 
 def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
+    """Whether most questions are of MMT-Bench's subtasks."""
     return 2 * sum(question.category in subtasks() for question in questions) > len(questions)
 
 
@@ -209,71 +216,84 @@ def sizes(split: str) -> Counter[str] | None:
     return samples
 
 
-_Gaps = Mapping[str, Counter[str]]
-"""Number of samples without an answer, by split and subtask."""
+class _MissingSamples(NamedTuple):
+    """The samples that a file lacks."""
+
+    counts: Mapping[str, Counter[str]]
+    """Number of samples without an answer, by split and subtask."""
+    problems: tuple[Problem, ...]
 
 
-def _gaps_of_questions(
-    missing: Sequence[ChoiceQuestion], rows: int
-) -> tuple[_Gaps, tuple[Problem, ...]]:
-    """The questions of the question file that a file lacks, and the problem of these."""
-    gaps: dict[str, Counter[str]] = {}
+_NONE_MISSING = _MissingSamples({}, ())
+
+
+def _missing_of_question_file(missing: Sequence[ChoiceQuestion], answers: int) -> _MissingSamples:
+    """The questions of the question file that a file with so many answers lacks."""
+    if not missing:
+        return _NONE_MISSING
+    counts: dict[str, Counter[str]] = {}
     for question in missing:
-        by_subtask = gaps.setdefault(question.split, Counter())
-        by_subtask[question.named_category] += question.answer is not None
-    problem = missing_problem(len(missing), len(missing) + rows, "the question file", missing)
-    return gaps, (problem,) if missing else ()
+        split_counts = counts.setdefault(question.split, Counter())
+        if question.answer is not None:
+            split_counts[question.named_category] += 1
+    total = len(missing) + answers
+    problem = missing_problem(len(missing), total, "the question file", missing)
+    return _MissingSamples(counts, (problem,))
 
 
-def _gaps_of_split(
-    questions: Sequence[ChoiceQuestion], file: str
-) -> tuple[_Gaps, tuple[Problem, ...]]:
+def _missing_of_published_splits(questions: Sequence[ChoiceQuestion], file: str) -> _MissingSamples:
     """The samples that a file lacks of its published splits, or of the smallest that fits if it names none."""
-    gaps: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     problems = []
-    for split, split_text, members in file_splits(questions, file, _SPLIT, ALL):
-        times = Counter(question.named_category for question in members)
-        known = sizes(_fitting(times, split_text))
-        if known is None:
-            text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions, not checked against an edition."
+    for split in file_splits(questions, file, _SPLIT, ALL):
+        present = Counter(question.named_category for question in split.questions)
+        samples = sizes(_fitting_split(present, split.published_text))
+        if samples is None:
+            text = (
+                f"MMT-Bench {split.name or '(no split)'}: {present.total():,} questions, not checked "
+                "against an edition."
+            )
             problems.append(Problem(0, None, text, "nothing"))
             continue
-        gaps[split] = known - times
-        if missing := gaps[split].total():
-            edition_split = f"MMT-Bench {split}".rstrip()
-            problems.append(missing_problem(missing, known.total(), edition_split, None))
-    return gaps, tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
+        counts[split.name] = samples - present
+        if missing := counts[split.name].total():
+            edition_split = f"MMT-Bench {split.name}".rstrip()
+            problems.append(missing_problem(missing, samples.total(), edition_split, None))
+    gravest_first = sorted(problems, key=lambda problem: problem.blocks != "whole")
+    return _MissingSamples(counts, tuple(gravest_first))
 
 
-def _fitting(times: Counter[str], split_text: str | None) -> str:
-    """The published split in a text, else the smallest, if it has at least these samples of each subtask; else ""."""
-    match = _SPLIT.search(split_text or "")
-    names: Sequence[str] = ()
-    if match:
-        names = (match[1].upper(),)
-    elif split_text is not None:
-        names = _SPLITS
+def _fitting_split(present: Counter[str], split_text: str | None) -> str:
+    """The published split that a text names, else the smallest, if it has at least these samples of each subtask.
+
+    "" if none fits, or without a text.
+    """
+    if split_text is None:
+        return ""
+    match = _SPLIT.search(split_text)
+    names = (match[1].upper(),) if match else _SPLITS
     for name in names:
         samples = sizes(name)
-        if samples and times <= samples:
+        if samples and present <= samples:
             return name
     return ""
 
 
-def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
+def _category_problems(rows: Sequence[Decided]) -> tuple[Problem, ...]:
+    """Problems of categories that are no subtasks of the paper."""
     text = "The category {!r} is no subtask of MMT-Bench. It has its own row and counts in each Overall."
-    strange = sorted({row.question.named_category for row in rows} - subtasks().keys())
-    return tuple(Problem(0, None, text.format(name), "nothing") for name in strange)
+    unknown = sorted({row.question.named_category for row in rows} - subtasks().keys())
+    return tuple(Problem(0, None, text.format(name), "nothing") for name in unknown)
 
 
 def meta_task(question: ChoiceQuestion) -> str:
     """Key of a question's meta-task: the paper's for a known subtask, else the file's own."""
-    known = _SPEC.derive["meta_task"].of(question.named_category)
+    known = _SPEC.derive["meta_task"].derive_cell(question.named_category)
     return str(known) or question.group or NO_CATEGORY
 
 
 def _cells(subtask: str, meta_task: str) -> Cells:
-    """The groups of a subtask's questions; the meta-task is that of a subtask which the paper doesn't have."""
+    """The groups of a subtask's questions; `meta_task` is used if the paper doesn't have the subtask."""
     (derived,) = derived_rows(_SPEC, {"category": subtask})
     cells = {column: derived[column] for column in _SPEC.groups}
     return {**cells, "meta_task": cells["meta_task"] or meta_task}
@@ -282,7 +302,7 @@ def _cells(subtask: str, meta_task: str) -> Cells:
 def _split_scores(
     split: str, answered: Sequence[Decided], protocol: Protocol, missing: Counter[str]
 ) -> MMTBenchScores:
-    """The accuracies of a split's answers, with `missing` samples by subtask, and both baselines."""
+    """The accuracies of a split's answers, and both baselines; `missing` counts unanswered samples by subtask."""
     cells = {subtask: _cells(subtask, NO_CATEGORY) for subtask in missing}
     by_subtask = grouped((row.question.named_category, row.question) for row in answered)
     for subtask, questions in by_subtask.items():
@@ -293,43 +313,54 @@ def _split_scores(
         [cells[subtask] for subtask in missing.elements()],
     )
     figures = ChoiceFigures(_SPEC.figures, protocol)
-    over_subtasks, over_samples, _ = _OVERALLS
 
     def line(level: str, name: str, members: ScoredRows) -> ScoreLine:
-        return figures.line(over_samples if level == NARROWEST else over_subtasks, members, name)
+        figure = _OVER_SAMPLES if level == NARROWEST else _OVER_SUBTASKS
+        return figures.line(figure, members, name)
 
-    def board(figure: str, column: str, names: Iterable[str]) -> tuple[ScoreLine, ...]:
-        members = {name: rows.within(rows.having({column: name})) for name in names}
-        return tuple(figures.line(figure, group, name) for name, group in members.items())
+    def group_line(figure: str, column: str, name: str) -> ScoreLine:
+        return figures.line(figure, rows.within(rows.mask_with_cells({column: name})), name)
 
-    cluster_lines = [
-        board(figure, "cluster", _CLUSTERS) for figure in (over_subtasks, _RANDOM[0], _FREQUENCY[0])
+    def board(column: str) -> tuple[ScoreLine, ...]:
+        names = _largest_first(column)
+        return tuple(group_line(_OVER_SUBTASKS, column, name) for name in names)
+
+    clusters = [
+        ClusterScores(
+            own=group_line(_OVER_SUBTASKS, "cluster", name),
+            random=group_line(_RANDOM_FIGURES[0], "cluster", name),
+            frequency=group_line(_FREQUENCY_FIGURES[0], "cluster", name),
+        )
+        for name in _CLUSTERS
     ]
     return MMTBenchScores(
         split=split,
-        tree=group_tree(line, rows, ["meta_task", "category"], _known_tasks(), over_subtasks),
-        overall=Overalls(*(figures.line(name, rows) for name in _OVERALLS)),
-        image_types=board(over_subtasks, "image_type", _largest_first("image_type")),
-        capabilities=board(over_subtasks, "capability", _largest_first("capability")),
-        clusters=tuple(map(ClusterScores, *cluster_lines)),
-        random=Overalls(*(figures.line(name, rows) for name in _RANDOM)),
-        frequency=Overalls(*(figures.line(name, rows) for name in _FREQUENCY)),
+        tree=group_tree(line, rows, ["meta_task", "category"], _task_order(), _OVER_SUBTASKS),
+        overall=Overalls(*(figures.line(name, rows) for name in _OVERALL_FIGURES)),
+        image_types=board("image_type"),
+        capabilities=board("capability"),
+        clusters=tuple(clusters),
+        random=Overalls(*(figures.line(name, rows) for name in _RANDOM_FIGURES)),
+        frequency=Overalls(*(figures.line(name, rows) for name in _FREQUENCY_FIGURES)),
     )
 
 
-def _known_tasks() -> Known:
+def _task_order() -> GroupOrder:
     """The paper's subtasks by meta-task."""
     by_meta_task = grouped((subtask.meta_task, key) for key, subtask in subtasks().items())
     return {key: dict.fromkeys(by_meta_task[key], {}) for key in META_TASKS}
 
 
 def _largest_first(column: str) -> list[str]:
-    """The paper's groups of subtasks, the largest group first."""
-    groups = (name for key in subtasks() for name in _SPEC.derive[column].of(key))
-    return [name for name, _ in Counter(groups).most_common()]
+    """The paper's groups of subtasks in a column, the one with most subtasks first."""
+    subtask_counts = Counter(
+        name for key in subtasks() for name in _SPEC.derive[column].derive_cell(key)
+    )
+    return [name for name, _ in subtask_counts.most_common()]
 
 
 def _has_small_subtasks(splits: Sequence[MMTBenchScores]) -> bool:
+    """Whether a subtask has so few scored answers that its score would tell what single ones got."""
     lines = (node.line for scores in splits for node in scores.tree.find(NARROWEST))
     return any(0 < line.n - line.unscored < LEAST for line in lines)
 
@@ -337,20 +368,20 @@ def _has_small_subtasks(splits: Sequence[MMTBenchScores]) -> bool:
 def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Comparison, ...]:
     """McNemar's comparison of two runs over their shared questions: Overall, by meta-task and by subtask."""
 
-    def names(question: ChoiceQuestion) -> tuple[str, str]:
-        return meta_task(question), question.named_category
+    def group_names(question: ChoiceQuestion) -> tuple[str, str]:
+        return (meta_task(question), question.named_category)
 
     first_rows = {row.question.index: row for row in first}
     second_rows = {row.question.index: row for row in second}
-    return compare_groups(first_rows, second_rows, names, META_TASKS)
+    return compare_groups(first_rows, second_rows, group_names, META_TASKS)
 
 
-_OVERLAP = "Means over subtasks; a subtask counts in every image type and capability it has."
+_OVERLAP_NOTE = "Means over subtasks; a subtask counts in every image type and capability it has."
 
 
 def overall_sheet(scores: MMTBenchScores) -> Sheet:
     """The three Overalls beside those of guessing."""
-    ways = zip(scores.overall, scores.random, scores.frequency, strict=True)
+    lines = zip(scores.overall, scores.random, scores.frequency, strict=True)
     rows = [
         {
             "name": own.name,
@@ -360,7 +391,7 @@ def overall_sheet(scores: MMTBenchScores) -> Sheet:
             "random": random.mean,
             "frequency": frequent.mean,
         }
-        for own, random, frequent in ways
+        for own, random, frequent in lines
     ]
     columns = (
         Column("name", "Mean", has_words=True),
@@ -375,17 +406,17 @@ def overall_sheet(scores: MMTBenchScores) -> Sheet:
     return Sheet("overall", "Overall, compared with guessing", pd.DataFrame(rows), columns, note)
 
 
-def success_sheet(title: str, read: StepCounts) -> Sheet:
+def success_sheet(model: str, steps: StepCounts) -> Sheet:
     """The share of answers read after each step, beside Table A17, in percent."""
     own = SuccessRow(
-        model=title,
-        step1=read.rate("letter"),
-        step2=read.rate("letter", "content"),
-        step3=read.rate("letter", "content", "judge"),
-        refused=read.refused,
+        model=model,
+        step1=steps.rate("letter"),
+        step2=steps.rate("letter", "content"),
+        step3=steps.rate("letter", "content", "judge"),
+        refused=steps.refused,
     )
-    table = published_success()
-    frame = pd.DataFrame(map(asdict, (own, *table))).assign(own=[True, *[False] * len(table)])
+    rows = [{**asdict(own), "own": True}]
+    rows += [{**asdict(row), "own": False} for row in published_success()]
     columns = (
         Column("model", "Model"),
         Column("step1", "Step 1: letters", "score"),
@@ -395,59 +426,62 @@ def success_sheet(title: str, read: StepCounts) -> Sheet:
     )
     title = "Answers read after each step, in percent"
     note = "Other rows: the paper's Table A17, on the whole benchmark."
-    return Sheet("success", title, frame, columns, note, "below", bold="own")
+    return Sheet("success", title, pd.DataFrame(rows), columns, note, "below", bold="own")
 
 
 class MMTBench(MultipleChoice):
     """MMT-Bench, with the mean over subtasks as a report's headline."""
 
     def published_sheets(self) -> Sequence[Sheet]:
-        return [models_sheet("published", "The paper's Table 2", _TOTALS, published())]
+        return [models_sheet("published", "The paper's Table 2", _TOTALS, published_rows())]
 
     def tabulate(self, report: ChoiceReport) -> MMTBenchReport:
         """Accuracies of each split and of all, with both baselines on the same questions."""
         rows = report.rows
         scored = [row for row in rows if row.question.answer is not None]
-        splits = grouped((row.question.split, row) for row in scored if row.question.split)
+        rows_by_split = grouped((row.question.split, row) for row in scored if row.question.split)
         questions = [row.question for row in rows]
-        gaps = {}
-        problems = ()
+        missing = _NONE_MISSING
         if report.missing is not None:
-            gaps, problems = _gaps_of_questions(report.missing, len(rows))
+            missing = _missing_of_question_file(report.missing, len(rows))
         elif report.file:
-            gaps, problems = _gaps_of_split(questions, report.file)
+            missing = _missing_of_published_splits(questions, report.file)
         parts = [
-            _split_scores(split, part, report.protocol, gaps.get(split, Counter()))
-            for split, part in splits.items()
+            _split_scores(split, split_rows, report.protocol, missing.counts.get(split, Counter()))
+            for split, split_rows in rows_by_split.items()
         ]
-        times = Counter(question.named_category for question in questions)
-        whole = ALL if splits else _fitting(times, report.file)
-        missing = sum(gaps.values(), Counter[str]())
-        if [*splits.values()] == [scored] and gaps.keys() <= splits.keys():
-            everything = replace(parts[0], split=whole)
+        if rows_by_split:
+            whole_name = ALL
         else:
-            everything = _split_scores(whole, scored, report.protocol, missing)
+            present = Counter(question.named_category for question in questions)
+            whole_name = _fitting_split(present, report.file)
+        is_single_split = [*rows_by_split.values()] == [scored]
+        if is_single_split and missing.counts.keys() <= rows_by_split.keys():
+            whole = replace(parts[0], split=whole_name)  # the same scores, which take long
+        else:
+            all_missing = sum(missing.counts.values(), Counter[str]())
+            whole = _split_scores(whole_name, scored, report.protocol, all_missing)
         return MMTBenchReport(
             protocol=report.protocol,
-            splits=(*parts, everything),
-            problems=(*problems, *_unknown(scored)),
+            splits=(*parts, whole),
+            problems=(*missing.problems, *_category_problems(scored)),
             steps=count_steps(row.decision for row in rows),
             letters=letter_counts(rows),
             without_answer=len(rows) - len(scored),
             missing=tuple(report.missing or ()),
-            partial=any(problem.blocks == "whole" for problem in problems),
+            partial=any(problem.blocks == "whole" for problem in missing.problems),
         )
 
-    def compare(self, first: ChoiceReport, second: ChoiceReport) -> list[ComparisonTable]:
+    def mcnemar_tables(self, first: ChoiceReport, second: ChoiceReport) -> list[ComparisonTable]:
         """Comparisons over all questions, and over the 28 subtasks with several images (Figure 3)."""
-        several = subtasks_of_several_images()
-        first_rows = [row for row in first.rows if row.question.category in several]
-        second_rows = [row for row in second.rows if row.question.category in several]
+        subtask_keys = subtasks_of_several_images()
+        first_rows = [row for row in first.rows if row.question.category in subtask_keys]
+        second_rows = [row for row in second.rows if row.question.category in subtask_keys]
+        over_all = comparison(first.rows, second.rows)
+        over_several_images = comparison(first_rows, second_rows)
         return [
-            ComparisonTable("all questions", comparison(first.rows, second.rows)),
-            ComparisonTable(
-                "subtasks that take several images", comparison(first_rows, second_rows)
-            ),
+            ComparisonTable("all questions", over_all),
+            ComparisonTable("subtasks that take several images", over_several_images),
         ]
 
     def recognises(self, rows: Sequence[Answered], file: str) -> bool:
@@ -467,7 +501,7 @@ class MMTBench(MultipleChoice):
             ("Capability", "By capability", scores.capabilities),
         ):
             key = title.lower().replace(" ", "-")
-            yield line_sheet(key, title, lines, name, place="below", note=_OVERLAP)
+            yield line_sheet(key, title, lines, name, place="below", note=_OVERLAP_NOTE)
         title = "By cluster of the task map"
         clusters = [cluster.own for cluster in scores.clusters]
         yield line_sheet(
@@ -477,40 +511,40 @@ class MMTBench(MultipleChoice):
     def sheets(self, report: ChoiceReport) -> Sequence[Sheet]:
         return (
             *super().sheets(report),
-            success_sheet(report.title, self.tabulated(report).steps),
+            success_sheet(report.title, self.choice_tables(report).steps),
         )
 
     def totals(self, report: ChoiceReport) -> Sequence[Total]:
-        splits = self.tabulated(report).splits
+        splits = self.choice_tables(report).splits
         return [score_total(line.name, line) for line in splits[-1].overall] if splits else []
 
     def figures(self, report: ChoiceReport) -> Sequence[ScoreLine]:
-        splits = self.tabulated(report).splits
+        splits = self.choice_tables(report).splits
         if not splits:
             return []
         overall = splits[-1].overall
         return [overall.samples] if _has_small_subtasks(splits) else [*overall]
 
     def tables(self, report: ChoiceReport) -> Iterator[TreeTable]:
-        """None where a subtask has few answers: a mean over subtasks would tell how they fared."""
-        if not _has_small_subtasks(self.tabulated(report).splits):
+        """No tables where a subtask has few answers: a mean over subtasks would tell how they fared."""
+        if not _has_small_subtasks(self.choice_tables(report).splits):
             yield from super().tables(report)
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
         line = super().headline(report)
-        return line and replace(line, name="mean over subtasks")
+        return None if line is None else replace(line, name="mean over subtasks")
 
     def groups(self, report: ChoiceReport) -> Sequence[ScoreLine]:
         return [replace(line, name=meta_task_words(line.name)) for line in super().groups(report)]
 
-    def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:
+    def tested_abilities(self, question: ChoiceQuestion) -> tuple[str, ...]:
         return (meta_task_words(meta_task(question)),)
 
     def published(self, report: ChoiceReport) -> PublishedBoard | None:
         """Table 2, with an Overall that is a mean over subtasks for some models and over samples for others."""
-        tables = self.tabulated(report)
-        partial = any(problem.blocks == "whole" for problem in tables.problems)
-        if not tables.splits or partial or not recognises([row.question for row in report.rows]):
+        tables = self.choice_tables(report)
+        is_own = recognises([row.question for row in report.rows])
+        if not tables.splits or tables.partial or not is_own:
             return None
         scores = tables.splits[-1]
         own = {"Overall": scores.overall.subtasks.mean, "Overall*": scores.overall.star.mean}
@@ -525,7 +559,7 @@ class MMTBench(MultipleChoice):
             reasons.append("options were chosen by likelihood, the table's by generated text")
         elif report.protocol != "mmt-paper":
             reasons.append("the table's letters were read by the paper's protocol")
-        return PublishedBoard("the paper's Table 2", _TOTALS, published(), own, tuple(reasons))
+        return PublishedBoard("the paper's Table 2", _TOTALS, published_rows(), own, tuple(reasons))
 
 
 def meta_task_words(key: str) -> str:

@@ -14,7 +14,8 @@ from scoring.report import EMPTY_CELLS
 
 Toolkit = Literal["VLMEvalKit", "lmms-eval"]
 LMMS_SCORE = "gpt_eval_score"
-_SAMPLES = {"filtered_resps", "resps", LMMS_SCORE}
+_SAMPLE_COLUMNS = {"filtered_resps", "resps", LMMS_SCORE}
+"""Columns of lmms-eval's samples."""
 _NO_SCORE = ("", "None", *EMPTY_CELLS)
 JUDGE = r"(?:chatgpt|gpt|o\d|deepseek|qwen|gemini|claude)[a-z\d.:-]{0,100}"
 """The beginnings of judges' names; any other word in a file's name is no judge."""
@@ -32,7 +33,7 @@ def grades_toolkit(rows: Iterable[Record]) -> Toolkit | None:
             return "lmms-eval"
         if {"prediction", "score"} <= cells.keys() and {"index", "log"} & cells.keys():
             return "VLMEvalKit"
-        if not cells.keys() & _SAMPLES:
+        if not cells.keys() & _SAMPLE_COLUMNS:
             return None
     return None
 
@@ -40,13 +41,14 @@ def grades_toolkit(rows: Iterable[Record]) -> Toolkit | None:
 def lmms_score(cell: JSON) -> JSON:
     """The score in lmms-eval's outcome of a question, a number or a record; None where there is none."""
     score = cell.get("score") if isinstance(cell, dict) else cell
-    return None if str(score).strip() in _NO_SCORE or isinstance(score, list | dict) else score
+    has_score = str(score).strip() not in _NO_SCORE and not isinstance(score, list | dict)
+    return score if has_score else None
 
 
 def result_file_problem(first: Record, file: str, toolkit: Toolkit | None = None) -> str:
     """Returns the kind of a file of verdicts and the file to choose instead; "" for a file of predictions.
 
-    `toolkit` made the grades in it.
+    `toolkit`: what `grades_toolkit` says of the file. The text follows the file's name in a sentence.
     """
     names = {name.strip().lower() for name in first.values}
     if {"hit", "log"} <= names:

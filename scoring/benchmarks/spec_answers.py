@@ -8,19 +8,19 @@ from pathlib import Path
 
 from arena.inference.offline import Task
 from arena.io.tables import read_records
-from scoring.benchmarks.modes import prompt
+from scoring.benchmarks.modes import question_prompt
 from scoring.benchmarks.offline_answers import (
     WITH_IMAGES,
     Answers,
     OfflineBenchmark,
+    cell_turns,
     check_questions,
-    from_cell,
     image_cell,
     shared_cells,
     without_images,
 )
 from scoring.benchmarks.submission import printable
-from scoring.multiple_choice.pictures import shared_pictures
+from scoring.multiple_choice.pictures import shared_pictures_text
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.multiple_choice.types import ChoiceQuestion
 from scoring.report import csv_bytes
@@ -44,7 +44,7 @@ def offline_spec(spec: Spec, file: Path) -> OfflineBenchmark:
         digest=hashlib.sha256("\n".join(map(repr, texts.items())).encode()).hexdigest(),
         count=len(questions.rows),
         rounds=(partial(_tasks, file, questions.rows, texts, references),),
-        written=lambda answers, _: _answers_tsv(spec, questions.rows, answers),
+        write=lambda answers, _: _answers_tsv(spec, questions.rows, answers),
     )
 
 
@@ -79,7 +79,7 @@ def _default_text(question: str, options: Mapping[str, str]) -> str:
         group="",
         split="",
     )
-    return prompt(choice)
+    return question_prompt(choice)
 
 
 def _tasks(
@@ -96,7 +96,7 @@ def _tasks(
         id = by_place.get(record.row)
         if id is not None:
             cell = shared.get(references.get(record.row, ""), "") or image_cell(record)
-            yield Task(id, partial(from_cell, cell, texts[id]))
+            yield Task(id, partial(cell_turns, cell, texts[id]))
 
 
 def _answers_tsv(spec: Spec, rows: Sequence[SpecRow], answers: Answers) -> bytes:
@@ -104,7 +104,7 @@ def _answers_tsv(spec: Spec, rows: Sequence[SpecRow], answers: Answers) -> bytes
     own = spec.columns
     names = dict.fromkeys(name for row in rows for name in row.cells)
     more = [name for name in names if name not in (own.id, *IMAGE_COLUMNS)]
-    do_share = bool(shared_pictures([row.picture for row in rows if row.picture]))
+    do_share = bool(shared_pictures_text([row.picture for row in rows if row.picture]))
     adds_pictures = do_share and _PICTURE not in more
     heads = [own.id, *more, own.answer]
     if adds_pictures:

@@ -13,6 +13,7 @@ from arena.templates import plural
 from arena.types import grouped
 from scoring.benchmarks.article import (
     Caveat,
+    ComparableFacts,
     PublishedBoard,
     PublishedRow,
     ScoredAnswer,
@@ -42,15 +43,16 @@ from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
-from scoring.multiple_choice.pictures import shared_pictures
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, spelled
+from scoring.multiple_choice.columns import plain_name
+from scoring.multiple_choice.pictures import shared_pictures_text
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
 from scoring.multiple_choice.types import PROTOCOL_WORDS
-from scoring.no_answers import fate, no_answer, no_answer_sentences
+from scoring.no_answers import no_answer, no_answer_sentences, treatment
 from scoring.report import ScoreLine
 from scoring.rules.base import Judged, Reading, RuleProtocol
 from scoring.score_sheets import TreeTable
 from scoring.specs.downloads import report_files
-from scoring.specs.judging import judge_tasks, judged, stamped
+from scoring.specs.judging import judge_tasks, stamped, with_outcomes
 from scoring.specs.problems import either
 from scoring.specs.reading import (
     SpecRow,
@@ -63,13 +65,13 @@ from scoring.specs.reading import (
 from scoring.specs.report import (
     ReadRow,
     SpecReport,
-    absent_groups,
     figure_lines,
     final_report,
     grouped_lines,
     has_truth,
     head_figure,
     lost_judging,
+    partial_sums,
     read_rows,
     report_items,
     ruled_rows,
@@ -80,7 +82,7 @@ from scoring.specs.report import (
     why_unbounded,
     wrong_truth,
 )
-from scoring.specs.schema import UNKNOWN, Spec, is_called
+from scoring.specs.schema import UNKNOWN, Spec, name_ending
 from scoring.specs.sheets import published_sheets, report_sheets
 from scoring.specs.trees import figure_tables, truth_columns, whole_figures
 
@@ -122,7 +124,7 @@ def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
     )
     if any(case.rule.is_compared for case in spec.rule):
         return benchmark
-    return replace(benchmark, way="judge first", check="Start", unit="answer")
+    return replace(benchmark, way="judge first", start="Start", unit="answer")
 
 
 def own_benchmark(spec: Spec) -> "SpecBenchmark":
@@ -140,15 +142,15 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
 
     report: type[SpecReport] = SpecReport
     way: Workflow = "rules first"
-    check: str = "Score by rules (free)"
+    start: str = "Score by rules (free)"
     unit: str = "open answer"
-    rest: str = "Have a judge read {left}"
+    judge_label: str = "Have a judge read {left}"
 
     def is_named(self, file: str) -> bool:
-        return bool(is_called(self.spec, file))
+        return bool(name_ending(self.spec, file))
 
     @property
-    def reads_as(self) -> object:
+    def reading_way(self) -> object:
         return self.key
 
     def fits(self, first: Record) -> bool:
@@ -173,8 +175,8 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def column_names(self) -> ColumnNames:
         own = self.spec.columns
         usual = USUAL_NAMES
-        id = tuple(spelled([own.id]))
-        question = tuple(spelled([own.question]))
+        id = (plain_name(own.id),)
+        question = (plain_name(own.question),)
         return ColumnNames(
             id=own.id,
             answer=own.answer,
@@ -182,7 +184,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             questions=usual.questions if question == usual.questions[:1] else question,
         )
 
-    def asks_as(self, first: Record) -> bool:
+    def fits_questions(self, first: Record) -> bool:
         columns = self.spec.columns
         return {columns.id, columns.question, *self.spec.groups} <= {
             *layout_of(self.spec, [*first.values])
@@ -197,7 +199,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def split_of(self, row: SpecRow) -> str:
         return split_of(self.spec, row.cells)
 
-    def blind(
+    def without_truths(
         self, questions: Mapping[str, Mapping[str, Any]], is_blind: Callable[[str], bool]
     ) -> Mapping[str, Mapping[str, Any]]:
         nothing = dict.fromkeys(truth_columns(self.spec), "")
@@ -206,7 +208,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             for id, cells in questions.items()
         }
 
-    def sighted(
+    def with_truths(
         self, file: ReadFile[SpecRow], questions: Mapping[str, Mapping[str, Any]]
     ) -> ReadFile[SpecRow]:
         """Returns the file with the question file's cells in place of its own.
@@ -219,7 +221,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def published_sheets(self) -> Sequence[Sheet]:
         return published_sheets(self.spec)
 
-    def lacking(self, report: SpecReport) -> int:
+    def count_unanswered(self, report: SpecReport) -> int:
         return report.missing
 
     def figures(self, report: SpecReport) -> Sequence[ScoreLine]:
@@ -228,7 +230,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def tables(self, report: SpecReport) -> Iterable[TreeTable]:
         return figure_tables(report)
 
-    def final(self, report: SpecReport) -> SpecReport:
+    def final_report(self, report: SpecReport) -> SpecReport:
         return final_report(report)
 
     def final_note(self, report: SpecReport) -> str:
@@ -272,13 +274,13 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
 
     def no_answer_notes(self, report: SpecReport) -> tuple[str, ...]:
         reasons = {row.row.id: row.no_answer for row in report.rows}
-        return no_answer_sentences(reasons, len(report.rows), fate(report.protocol))
+        return no_answer_sentences(reasons, len(report.rows), treatment(report.protocol))
 
     def look(self, row: SpecRow) -> AnswerLook:
         item = item_of(self.spec, row)
         return AnswerLook(row.id, item.question, row.answer, item.truth or "")
 
-    def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> SpecReport:
+    def rules_report(self, opened: OpenedFile, head: Mapping[str, Any]) -> SpecReport:
         rows = opened.file.rows
         answered = {row.id for row in rows}
         return SpecReport(
@@ -297,8 +299,8 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
     def problems(self, opened: OpenedFile) -> tuple[Problem, ...]:
         return (*opened.file.problems, *_picture_notes(opened.file.rows))
 
-    def pictured(self, report: SpecReport) -> Sequence[ScoredAnswer]:
-        pictured = {row.row.id for row, rule in ruled_rows(report) if rule.shows_pictures}
+    def answers_with_pictures(self, report: SpecReport) -> Sequence[ScoredAnswer]:
+        pictured = {ruled.row.row.id for ruled in ruled_rows(report) if ruled.rule.shows_pictures}
         return [answer for answer in self.scored_answers(report) if answer.id in pictured]
 
     def with_pictures(
@@ -307,19 +309,19 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         rows = [replace(row, shown=pictures.get(row.row.id, ())) for row in report.rows]
         return replace(report, rows=tuple(rows))
 
-    def stamped(self, report: SpecReport, spec: JudgeSpec, address: str) -> SpecReport:
+    def draft(self, report: SpecReport, spec: JudgeSpec, address: str) -> SpecReport:
         return stamped(report, spec, address)
 
     def tasks(self, report: SpecReport, spec: JudgeSpec) -> Sequence[Task[Judged]]:
         return judge_tasks(report, spec)
 
-    def graded(self, report: SpecReport, outcomes: Sequence[Judged]) -> SpecReport:
-        return judged(report, outcomes)
+    def with_outcomes(self, report: SpecReport, outcomes: Sequence[Judged]) -> SpecReport:
+        return with_outcomes(report, outcomes)
 
     def outcome_text(self, outcome: Judged) -> str:
         return outcome.reading.read or "undecided"
 
-    def ungraded(self, report: SpecReport) -> str:
+    def ungraded_note(self, report: SpecReport) -> str:
         spec = spec_of_report(report)
         known = [
             row
@@ -365,9 +367,10 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             for problem in report.problems
             if problem.blocks == "whole"
         ]
-        for name, has, expected in absent_groups(report):
+        for partial_sum in partial_sums(report):
             text = (
-                f"{name} sums {has} of its {expected} groups. The file has no rows of the others."
+                f"{partial_sum.figure} sums {partial_sum.groups_present} of its {partial_sum.groups} groups. "
+                "The file has no rows of the others."
             )
             caveats.append(Caveat("Partial", text))
         lead = "Partial" if report.protocol == "strict" else ""
@@ -379,7 +382,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
             text = f"Questions without a right answer, read but not scored: {without_truth:,}."
             caveats.append(Caveat("", text))
         if submission := self.submission(report):
-            caveats.append(Caveat("", submission.told))
+            caveats.append(Caveat("", submission.sentence))
         caveats += picture_caveats(report)
         return [*distrust_caveats(report), *super().caveats(report), *caveats]
 
@@ -424,20 +427,20 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
         own = {head: line.mean}
         return PublishedBoard(sources, (head,), published_rows, own, apart, places=line.places)
 
-    def counted_as(self, report: SpecReport) -> tuple[str, ...]:
+    def comparable_facts(self, report: SpecReport) -> ComparableFacts:
         spec = spec_of_report(report)
         edition = f"{spec.name} (spec {spec.digest[:8]})"
-        return (edition, report.protocol, head_figure(report))
+        return ComparableFacts(edition, report.protocol, head_figure(report))
 
-    def compared(self, report: SpecReport, other: SpecReport) -> Sequence[Sheet]:
-        ours = self.counted_as(report)
-        theirs = self.counted_as(other)
+    def compare(self, report: SpecReport, other: SpecReport) -> Sequence[Sheet]:
+        ours = self.comparable_facts(report)
+        theirs = self.comparable_facts(other)
         if ours != theirs:
             raise ChoicesError(
                 f"{report.title!r} is {' · '.join(ours)}, {other.title!r} is {' · '.join(theirs)}. "
                 "Choose two reports of one spec and one protocol."
             )
-        return super().compared(report, other)
+        return super().compare(report, other)
 
     def scored_answers(self, report: SpecReport) -> Sequence[ScoredAnswer]:
         spec = spec_of_report(report)
@@ -527,5 +530,5 @@ def _first_ids(ids: Sequence[str]) -> str:
 def _picture_notes(rows: Sequence[SpecRow]) -> tuple[Problem, ...]:
     """Returns a note on the number of questions that share a picture, if any do."""
     known = [row.picture for row in rows if row.picture]
-    text = shared_pictures(known) if known else ""
+    text = shared_pictures_text(known) if known else ""
     return (Problem(0, None, text, "nothing"),) if text else ()

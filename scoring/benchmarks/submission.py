@@ -14,7 +14,8 @@ from arena.io.xlsx_file import xlsx_bytes
 from scoring.report import csv_bytes
 
 Form = Literal["json map", "json list", "tsv", "xlsx"]
-_CONTROL = {number: None for number in (*range(0x20), 0x7F) if chr(number) not in "\n\t"}
+_CONTROL_CHARACTERS = {number: None for number in (*range(0x20), 0x7F) if chr(number) not in "\n\t"}
+"""For `str.translate`, which drops them."""
 
 
 class SubmittedAnswer(NamedTuple):
@@ -35,7 +36,7 @@ class ServerSubmission:
     stem: str
     """The beginning of its name."""
     splits: tuple[str, ...]
-    """Of the questions; none where they have no names."""
+    """The splits of its questions; "" for one without a name."""
     answers: Sequence[SubmittedAnswer]
 
     @property
@@ -44,7 +45,7 @@ class ServerSubmission:
         return f"{self.stem}_submission.{ending}"
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The sentence on it in a report."""
         whose = these_questions(self.splits)
         return f"The right answers of {whose} are with their authors. Submit {self.name}, below."
@@ -59,12 +60,13 @@ def these_questions(splits: Sequence[str]) -> str:
     names = [split for split in splits if split]
     if not names:
         return "these questions"
-    return f"the split{'s' if names[1:] else ''} {' and '.join(names)}"
+    word = "split" if len(names) == 1 else "splits"
+    return f"the {word} {' and '.join(names)}"
 
 
 def printable(text: str) -> str:
     """The text without control characters, line breaks and tabs apart."""
-    return text.translate(_CONTROL)
+    return text.translate(_CONTROL_CHARACTERS)
 
 
 def _json_map(answers: Sequence[SubmittedAnswer]) -> bytes:
@@ -82,7 +84,7 @@ def _json(value: object) -> bytes:
 
 
 def _number(id: str) -> int | str:
-    """An id as a number, where it is written as one is."""
+    """An id as a number if writing the number gives the same id; else the id."""
     is_number = id.isascii() and id.isdigit() and len(id) < 16 and str(int(id)) == id
     return int(id) if is_number else id
 
@@ -101,10 +103,10 @@ def _heads(answers: Sequence[SubmittedAnswer]) -> list[str]:
 
 def _rows(answers: Sequence[SubmittedAnswer]) -> list[list[object]]:
     heads = _heads(answers)
-    return [[_shown(answer.cells.get(name, "")) for name in heads] for answer in answers]
+    return [[_printable_cell(answer.cells.get(name, "")) for name in heads] for answer in answers]
 
 
-def _shown(cell: object) -> object:
+def _printable_cell(cell: object) -> object:
     return printable(cell) if isinstance(cell, str) else cell
 
 

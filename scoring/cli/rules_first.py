@@ -26,7 +26,7 @@ def rules_first(benchmark: FileBenchmark[Any], request: ScoreRequest) -> Iterato
     against = beside.opened(request.against) if request.against else None
     other = against.report(protocol) if against else None
     if other:
-        benchmark.compared(ruled, other)  # refuses other questions before a judge is paid
+        benchmark.compare(ruled, other)  # refuses other questions before a judge is paid
     report = yield from _judged(file, request.file, ruled, request)
 
     def compare() -> progress.Lines[Mapping[str, bytes]]:
@@ -85,8 +85,8 @@ def _judged(
     serving = request.serving()
     spec = yield from serving.spec()
     yield f"{opened.name}: {report.left:,} of {answers} for the judge, {report.protocol} protocol."
-    draft = benchmark.stamped(report, spec, serving.address.address)
-    if wanted := benchmark.pictured(report):
+    draft = benchmark.draft(report, spec, serving.address.address)
+    if wanted := benchmark.answers_with_pictures(report):
         answers = benchmark.scored_answers(report)
         pictures = serving.shared_images(
             wanted_pictures(

@@ -15,9 +15,9 @@ from arena.budget import JobBudget, RunBudget, reserved
 from arena.database import now
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.inference.limits import cost
-from arena.inference.messages import read_message, thinks_beside
+from arena.inference.messages import has_thinking_field, read_message
 from arena.inference.openai_client import Call, OpenAIClient, data_url
-from arena.inference.trouble import PASSING, STOPPING, Tokens, Trouble, counted
+from arena.inference.trouble import PASSING, STOPPING, Tokens, Trouble, token_counts
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
 from arena.io.strict_json import storable
@@ -36,7 +36,7 @@ from scoring.judges.spec import (
     estimated_tokens,
     likely_completion,
     most_cost,
-    request,
+    request_body,
     response_format,
 )
 
@@ -181,9 +181,9 @@ class Judge:
         estimate = estimated_tokens(ask.messages)
         tokens = round(estimate * self.tokens_per_estimate) + ask.reply_tokens * ask.samples
         if any(message.pictures for message in ask.messages):
-            body = await asyncio.to_thread(request, self.spec, ask, self._picture)
+            body = await asyncio.to_thread(request_body, self.spec, ask, self._picture)
         else:
-            body = request(self.spec, ask)
+            body = request_body(self.spec, ask)
         answer = await self._answer(body, tokens, most_cost(self.spec, ask))
         if answer.tokens:
             self._reported += answer.tokens.prompt
@@ -193,11 +193,11 @@ class Judge:
             self._estimated_cost += cost(price, estimate, likely_completion(self.spec, ask))
         used = answer.tokens or Tokens(estimate, sum(len(text) // 4 + 1 for text in answer.texts))
         return Reply(
-            tuple(map(self.address.redacted, answer.texts[: ask.samples])),
-            tuple(map(self.address.redacted, answer.finish[: ask.samples])),
+            tuple(map(self.address.redact, answer.texts[: ask.samples])),
+            tuple(map(self.address.redact, answer.finish[: ask.samples])),
             used.prompt,
             used.completion,
-            self.address.redacted(answer.model),
+            self.address.redact(answer.model),
         )
 
     def _picture(self, picture: ShownImage) -> str:
@@ -216,7 +216,7 @@ class Judge:
         while True:
             attempt += 1
             async with self._slots:
-                await self._meter.turn(tokens)
+                await self._meter.wait_turn(tokens)
                 if self._stopped:
                     raise self._stop_error()
                 outcome = await self._attempt(content, bound, slow_calls)
@@ -225,7 +225,7 @@ class Judge:
                 return outcome
             if outcome.kind == "slow":
                 slow_calls += 1
-            if not await self.pace.another(attempt, outcome):
+            if not await self.pace.wait_to_retry(attempt, outcome):
                 raise final_error(outcome, f"{attempt} attempts")
 
     def _stop_error(self) -> JudgeStopped:
@@ -263,13 +263,13 @@ class Judge:
         outcome = Trouble("again", "nothing came")  # It stays if the call is cancelled.
         async with reserved(self._job_budget, bound) as held:
             try:
-                async with self._reply_times.limited(slow_calls):
+                async with self._reply_times.time_call(slow_calls):
                     reply = await self._client.complete(content, call)
                 outcome = read_answer(reply)
             except Trouble as trouble:
                 outcome = trouble
             finally:
-                held.spent = bound if call.sent else 0
+                held.spent = bound if call.is_sent else 0
                 if outcome.tokens:
                     tokens = outcome.tokens
                     held.spent = cost(self.spec.price, tokens.prompt, tokens.completion)
@@ -327,7 +327,7 @@ async def probe(
         )
     answers = [answer for answer in (first, temperature, samples, seed, schema) if answer]
     if not any(map(_is_readable, answers)):
-        ending = address.redacted(first.texts[0].strip()[-_MOST_QUOTED:])
+        ending = address.redact(first.texts[0].strip()[-_MOST_QUOTED:])
         problem = f"We asked {model} for the score 1 and couldn't read its {len(answers)} replies."
         raise JudgeUnreadable(
             f"{problem} The first ended in {ending!r}. Choose another judge.",
@@ -369,7 +369,7 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
         record = json.loads(content)
     except (ValueError, RecursionError):
         return Trouble("bad reply", "a reply that is no JSON")
-    tokens = counted(_under(record, "usage"))
+    tokens = token_counts(_under(record, "usage"))
     raw_choices = _under(record, "choices")
     if not isinstance(raw_choices, list) or not raw_choices:
         return Trouble("bad reply", "a reply without choices", tokens=tokens)
@@ -415,7 +415,7 @@ def _read_choice(choice: object) -> _Choice | None:
     return _Choice(
         text=storable(parts.text or parts.refusal),
         finish=storable(finish)[:40],
-        reasons=thinks_beside(message),
+        reasons=has_thinking_field(message),
     )
 
 

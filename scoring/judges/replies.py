@@ -71,7 +71,7 @@ def read_letter(reply: str, options: Mapping[str, str], finish: str = "stop") ->
 
 def quoted(reply: str, finish: str = "stop") -> str:
     """The end of an unreadable reply in quotes, with a note if the reply was cut short."""
-    is_cut = ending(finish) == "cut" or answer_of(reply).torn
+    is_cut = ending(finish) == "cut" or answer_of(reply).is_endless
     note = " (cut short: it used up its room)" if is_cut else ""
     return f"{reply[-_MOST_QUOTED:]!r}{note}"
 

@@ -124,7 +124,7 @@ def quote_tasks(
     while walks:
         keyed = grouped((walk.key(spec, address, owner), walk) for walk in walks)
         walks = []
-        for key, reply in cache.known(keyed) if cache else ():
+        for key, reply in cache.cached_replies(keyed) if cache else ():
             walks += [walk for walk in keyed.pop(key) if walk.advance(reply)]
             cached += 1
         for key, uncached in keyed.items():
@@ -250,6 +250,14 @@ class _TrialTasks:
                 self._changed.notify_all()
 
 
+@dataclass
+class _SharedCall:
+    """A call that is made once for all running tasks that need its reply."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    reply: Reply | None = None
+
+
 def _asks(task: Task) -> tuple[Ask, ...]:
     """All calls that a task makes if no reply can be read."""
     asking = task.begin()
@@ -281,7 +289,8 @@ class _Run(Generic[T]):
     _unread: list[str] = field(default_factory=list)
     """The new replies since the last readable one."""
     _ended: Exception | None = None
-    _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    _calls: WeakValueDictionary[str, _SharedCall] = field(default_factory=WeakValueDictionary)
+    """The calls of the running tasks, by key."""
 
     def __post_init__(self) -> None:
         self._trial = _TrialTasks(self._judge.trials)
@@ -340,12 +349,14 @@ class _Run(Generic[T]):
                 key = reply_key(
                     judge.spec, judge.address.address, judge.address.owner, ask, task.run, ordinal
                 )
+                # before the cache is read, so that a reply is found either there or in the call
+                call = self._calls.setdefault(key, _SharedCall())
                 reply = await asyncio.to_thread(self._cache.get, key)
                 new = None
                 if reply is None:
                     await self._trial.turn(is_first=not fresh)
                     fresh = True
-                    reply, new = await self._asked_once(ask, key)
+                    reply, new = await self._asked_once(ask, key, call)
                 ask = asking.send(reply)
                 ordinal += 1
         except StopIteration as end:
@@ -368,14 +379,15 @@ class _Run(Generic[T]):
         elif await self._trial.unread():
             raise _unreadable(self._judge.spec.model, self._unread)
 
-    async def _asked_once(self, ask: Ask, key: str) -> tuple[Reply, Reply | None]:
+    async def _asked_once(
+        self, ask: Ask, key: str, call: _SharedCall
+    ) -> tuple[Reply, Reply | None]:
         """The reply, and the same reply if it is new, else None. Equal calls at the same time are made only once."""
-        async with self._locks.setdefault(key, asyncio.Lock()):
-            known = await asyncio.to_thread(self._cache.get, key)
-            if known:
-                return known, None
-            reply = await self._ask(ask, key)
-            return reply, reply
+        async with call.lock:
+            if call.reply:
+                return call.reply, None
+            call.reply = await self._ask(ask, key)
+            return call.reply, call.reply
 
     def _note(self, reply: Reply | None, is_read: bool) -> None:
         """Counts unreadable new replies. Raises JudgeUnreadable at too many in a row."""
@@ -397,9 +409,9 @@ class _Run(Generic[T]):
             try:
                 reply = await self._judge.ask(ask)
             except BudgetError as error:
-                if not error.passing and len(self._unread) >= _UNREADABLE:
+                if not error.is_temporary and len(self._unread) >= _UNREADABLE:
                     raise _unreadable(self._judge.spec.model, self._unread) from error
-                if not error.passing:
+                if not error.is_temporary:
                     raise
                 waits += 1
                 if waits > _REPORTED_AFTER:

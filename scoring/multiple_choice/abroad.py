@@ -14,7 +14,7 @@ class Language(NamedTuple):
     answer: str
     """Before "is" or a colon: "Antwort"."""
     link: str
-    """Between this word and the option: "ist"."""
+    """Between this word and the option: "ist"; "" if the language has none, as all fields below."""
     choose: str
     """Before the option: "ich wähle"."""
     right: str
@@ -70,57 +70,60 @@ LANGUAGES: Mapping[str, Language] = {
     "Indonesian": Language("jawaban,jawabannya", "adalah", "memilih,pilih", "adalah jawaban yang benar", "bukan,tidak"),
     "Thai": Language("คำตอบ,คําตอบ", "คือ", "", "", "ไม่"),
 }  # fmt: skip
-_DENIED_BEHIND = r"(?![^.!?。\n]{0,20}(?:ない|ません|아니|아닙|아닌|değil|नहीं|pas\b))"
+_NOT_DENIED_BEHIND = r"(?![^.!?。\n]{0,20}(?:ない|ません|아니|아닙|아닌|değil|नहीं|pas\b))"
 
 
-def _words(phrases: str) -> str:
+def _word_pattern(phrases: str) -> str:
     """A pattern of comma-separated words, the longest first."""
     longest_first = sorted({*phrases.split(",")}, key=lambda word: (-len(word), word))
     return f"(?:{'|'.join(longest_first)})"
 
 
-def _of_all(field: str) -> str:
+def _pattern_of_all_languages(field: str) -> str:
     """A pattern of all languages' words of a field."""
     phrases = [getattr(language, field) for language in LANGUAGES.values()]
-    return _words(",".join(words for words in phrases if words))
+    return _word_pattern(",".join(words for words in phrases if words))
 
 
-_PART = r"(?-i:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
-_DENIAL = rf"{_of_all('denials')}(?!\w)"
-_LETTER = rf"[\"'“(\[*]*+(?-i:[A-Z])(?!{_PART}|['’+#-])"
+# Japanese, Chinese and Korean characters don't count: those languages don't separate words.
+_WORD_CHARACTER = r"(?-i:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
+_DENIAL = rf"{_pattern_of_all_languages('denials')}(?!\w)"
+_OPTION_LETTER = rf"[\"'“(\[*]*+(?-i:[A-Z])(?!{_WORD_CHARACTER}|['’+#-])"
 _ARTICLE = (
     r"(?:(?-i:die|la|el|l'|le|a|o|den|das)|opción|opção|opzione|option|optie|вариант|буква|буквой"
     r"|letra|lettera|lettre|litera|harf)"
 )
-_ALONE = rf"\s(?={_LETTER}[\"'”)\]*]*+\s?(?:입니다|है)?\s?[.!。]?\s?$)"
+_LETTER_AT_END = rf"\s(?={_OPTION_LETTER}[\"'”)\]*]*+\s?(?:입니다|है)?\s?[.!。]?\s?$)"
 
 
-def _frame(language: Language) -> str:
+def _frame_pattern(language: Language) -> str:
     """A pattern of a language's text before an option."""
     link = ""
     if language.link:
-        link = rf"|\s?{_words(language.link)}(?:\s?:)?(?:(?<=(?-i:[\u3040-\ud7af]))|(?!{_PART}))"
+        link = rf"|\s?{_word_pattern(language.link)}(?:\s?:)?(?:(?<=(?-i:[\u3040-\ud7af]))|(?!{_WORD_CHARACTER}))"
     gap = rf"(?:\s(?!{_DENIAL})[^\W\d_]{{1,14}}){{0,2}}?"
-    return rf"{_words(language.answer)}{gap}(?:\s?[:=→]|\s[-–—]\s{link}|{_ALONE})\s*+"
+    return (
+        rf"{_word_pattern(language.answer)}{gap}(?:\s?[:=→]|\s[-–—]\s{link}|{_LETTER_AT_END})\s*+"
+    )
 
 
-def _begins(field: str) -> str:
+def _first_characters(field: str) -> str:
     """A lookahead at the first two characters, which few places pass: trying all languages everywhere is slow."""
     phrases = [getattr(language, field).split(",") for language in LANGUAGES.values()]
     words = [word for phrase in phrases for word in phrase if word]
-    firsts = "".join(sorted({word[0] for word in words}))
-    seconds = "".join(sorted({word[1] for word in words if len(word) > 1}))
-    alone = "".join(f"|{word}" for word in words if len(word) == 1)
-    return f"(?=[{firsts}][{seconds}]{alone})"
+    first_characters = "".join(sorted({word[0] for word in words}))
+    second_characters = "".join(sorted({word[1] for word in words if len(word) > 1}))
+    single_characters = "".join(f"|{word}" for word in words if len(word) == 1)
+    return f"(?=[{first_characters}][{second_characters}]{single_characters})"
 
 
-_FRAMES = "|".join(map(_frame, LANGUAGES.values()))
+_FRAMES = "|".join(map(_frame_pattern, LANGUAGES.values()))
 STATED = (
-    rf"{_begins('answer')}(?:\b|(?<=[^\W\d_]))(?:{_FRAMES})(?:(?:{_ARTICLE}\s?){{1,2}}(?={_LETTER}))?"
-    rf"|{_begins('choose')}(?<!\w){_of_all('choose')}\s(?:{_ARTICLE}\s?){{0,2}}(?={_LETTER})"
+    rf"{_first_characters('answer')}(?:\b|(?<=[^\W\d_]))(?:{_FRAMES})(?:(?:{_ARTICLE}\s?){{1,2}}(?={_OPTION_LETTER}))?"
+    rf"|{_first_characters('choose')}(?<!\w){_pattern_of_all_languages('choose')}\s(?:{_ARTICLE}\s?){{0,2}}(?={_OPTION_LETTER})"
 )
 """Text before an option: "Die Antwort ist", "Je choisis l'option"."""
-CALLED_RIGHT = rf"\s?{_of_all('right')}{_DENIED_BEHIND}"
+CALLED_RIGHT = rf"\s?{_pattern_of_all_languages('right')}{_NOT_DENIED_BEHIND}"
 """Text behind an option: "ist richtig", 가 정답입니다."""
 CALLED_WRONG = (
     r"(?:falsch|faux|fausse|falso|falsa|incorrect[oae]|incorret[oa]|errad[oa]|errat[oa]|sbagliat[oa]|неверн\w{0,3}"
@@ -139,13 +142,14 @@ STATED_WORDS = frozenset(
 """ASCII words of these languages, which decide whether a text is worth a closer look."""
 
 
-def _in_ascii(field: str) -> frozenset[str]:
-    phrases = {
-        phrase for language in LANGUAGES.values() for phrase in getattr(language, field).split(",")
-    }
-    return frozenset(phrase for phrase in phrases if phrase and phrase.isascii())
+def _ascii_phrases(field: str) -> frozenset[str]:
+    """All languages' words and phrases of a field that are ASCII."""
+    phrases = [getattr(language, field).split(",") for language in LANGUAGES.values()]
+    every_phrase = {phrase for of_language in phrases for phrase in of_language}
+    return frozenset(phrase for phrase in every_phrase if phrase and phrase.isascii())
 
 
-STATED_BY = frozenset(filter(str.isalpha, _in_ascii("choose")))
-STATED_PARTS = _in_ascii("answer") | _in_ascii("choose") - STATED_BY
-"""Beginnings of `STATED` in a text of ASCII letters: whole words, and parts of words or phrases."""
+STATED_BY = frozenset(phrase for phrase in _ascii_phrases("choose") if phrase.isalpha())
+"""Whole words that begin `STATED` in a text of ASCII letters."""
+STATED_PARTS = _ascii_phrases("answer") | (_ascii_phrases("choose") - STATED_BY)
+"""Other beginnings of `STATED` in a text of ASCII letters: parts of words, and phrases."""

@@ -21,7 +21,7 @@ Box = tuple[float, float, float, float]
 
 _BRACKET = re.compile(r"[\[(]([^\[\]()]*)[\])]")
 _NUMBER = re.compile(r"-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})", re.ASCII)
-_INTRINSIC = "Principal Point: "
+_BEFORE_PRINCIPAL_POINT = "Principal Point: "
 """The text before a point of the camera, which is not a point of the image."""
 _SIZES = (
     re.compile(r"width[^.\d]{0,40}(\d{1,6})[^.\d]{0,30}height[^.\d]{0,20}(\d{1,6})", re.ASCII),
@@ -30,24 +30,39 @@ _SIZES = (
 )
 _LARGEST_SHARE = 10
 """Numbers above this are pixels: shares may exceed 1 where an option's box leaves the image."""
-_RANGE = "within a normalized range of 0 to 1"
+_SHARES_PHRASE = "within a normalized range of 0 to 1"
 """MMT-Bench's own words for coordinates that are shares."""
-_UNITS: dict[Unit, tuple[str, str]] = {
-    "pixel": ("in pixels", "Coordinates are in pixels: from 0 to {} across and from 0 to {} down."),
-    "normalised": (_RANGE, "Coordinates are shares of the image's width and height, from 0 to 1."),
-    "normalised-1000": (
+
+
+class _UnitWords(NamedTuple):
+    """Our words that tell a model the unit."""
+
+    phrase: str
+    """The replacement of `_SHARES_PHRASE`."""
+    last_line: str
+    """Added to the question; its two braces are for the image's width and height."""
+
+
+_UNIT_WORDS: dict[Unit, _UnitWords] = {
+    "pixel": _UnitWords(
+        "in pixels", "Coordinates are in pixels: from 0 to {} across and from 0 to {} down."
+    ),
+    "normalised": _UnitWords(
+        _SHARES_PHRASE, "Coordinates are shares of the image's width and height, from 0 to 1."
+    ),
+    "normalised-1000": _UnitWords(
         "within a range of 0 to 1000",
         "Coordinates are whole numbers from 0 to 1000: thousandths of the image's width and height.",
     ),
 }
-"""The replacement of `_RANGE`, and the last line of the question; the words are ours."""
 _THOUSANDTH = Decimal("0.001")
-_NAMED = re.compile(r"\(\s*\[[\[\]\d\s.,and-]*\]\s*\)", re.ASCII)
+_BOXES_IN_PARENTHESES = re.compile(r"\(\s*\[[\[\]\d\s.,and-]*\]\s*\)", re.ASCII)
 """Boxes in parentheses in a sentence: ([...]), ([...] and [...]), ([[...], [...]])."""
-_MARKED = "(marked in red)"
+_MARKED_IN_RED = "(marked in red)"
 """MMT-Bench's words for a drawn box (Table A8)."""
 _LEGEND = "The region coordinates are provided in the format"
-_AFTER = " Note that"
+"""The beginning of MMT-Bench's explanation of a box's numbers, which ends before `_LEGEND_END`."""
+_LEGEND_END = " Note that"
 
 
 class CoordinateError(ValueError):
@@ -67,7 +82,11 @@ def brackets(text: str) -> Iterator[Bracket]:
     for match in _BRACKET.finditer(text):
         cells = [cell.strip() for cell in match[1].split(",")]
         numbers = [Decimal(cell) for cell in cells if _NUMBER.fullmatch(cell)]
-        if len(cells) == 1 or not numbers or text.endswith(_INTRINSIC, 0, match.start()):
+        if (
+            len(cells) == 1
+            or not numbers
+            or text.endswith(_BEFORE_PRINCIPAL_POINT, 0, match.start())
+        ):
             continue
         if len(numbers) != len(cells) or len(cells) % 2:
             raise CoordinateError(f"no point, box or polygon: {match[0][:60]}")
@@ -85,16 +104,18 @@ def stated_size(text: str) -> Size | None:
     return None
 
 
-def in_unit(question: ChoiceQuestion, unit: Unit, size: Size) -> ChoiceQuestion:
+def convert_coordinates(question: ChoiceQuestion, unit: Unit, size: Size) -> ChoiceQuestion:
     """The question with its coordinates in a unit; unchanged if they are in it, or if there are none.
 
     Raises CoordinateError if a bracket cannot be read, or if rounding makes two options equal.
     """
+    # Questions explain their unit by the image's bottom-right corner, (1, 1) or the size, maybe in another unit.
     corners = {(Decimal(1), Decimal(1)), tuple(map(Decimal, size))}
     texts = (question.text, *question.options.values())
     points = {bracket.numbers for text in texts for bracket in brackets(text)} - corners
     has_pixels = _has_pixels(points)
-    if not points or unit == ("pixel" if has_pixels else "normalised"):
+    present_unit: Unit = "pixel" if has_pixels else "normalised"
+    if not points or unit == present_unit:
         return question
 
     def rewrite(bracket: Bracket) -> str:
@@ -102,16 +123,18 @@ def in_unit(question: ChoiceQuestion, unit: Unit, size: Size) -> ChoiceQuestion:
         if bracket.numbers in corners:
             is_in_pixels = bracket.numbers[0] != 1
         numbers = (
-            _converted(number, size[place % 2], is_in_pixels, unit)
+            _convert(number, size[place % 2], is_in_pixels, unit)
             for place, number in enumerate(bracket.numbers)
         )
         return _NUMBER.sub(lambda _: next(numbers), bracket.text)
 
-    phrase, note = _UNITS[unit]
+    words = _UNIT_WORDS[unit]
+    rewritten = _rewrite_brackets(question.text, rewrite).replace(_SHARES_PHRASE, words.phrase)
     width, height = size
-    rewritten = _replaced(question.text, rewrite).replace(_RANGE, phrase)
-    text = f"{rewritten}\n{note.format(width, height)}"
-    options = {letter: _replaced(text, rewrite) for letter, text in question.options.items()}
+    text = f"{rewritten}\n{words.last_line.format(width, height)}"
+    options = {
+        letter: _rewrite_brackets(option, rewrite) for letter, option in question.options.items()
+    }
     for first, second in combinations(options, 2):
         is_equal = options[first] == options[second]
         if is_equal and question.options[first] != question.options[second]:
@@ -124,16 +147,16 @@ def _has_pixels(points: Iterable[Sequence[Decimal]]) -> bool:
     return any(abs(number) > _LARGEST_SHARE for numbers in points for number in numbers)
 
 
-def _converted(number: Decimal, side: int, is_in_pixels: bool, unit: Unit) -> str:
-    """A coordinate along a side, in pixels, from pixels or from a share to the unit."""
+def _convert(number: Decimal, side: int, is_in_pixels: bool, unit: Unit) -> str:
+    """Converts a coordinate, in pixels or a share, along a side of the image, in pixels, to the unit."""
     share = number / side if is_in_pixels else number
     if unit == "normalised":
         return str(share.quantize(_THOUSANDTH, ROUND_HALF_UP) + 0)  # 0.000, never -0.000
-    whole = share * (1000 if unit == "normalised-1000" else side)
-    return str(int(whole.quantize(Decimal(1), ROUND_HALF_UP)))
+    scale = 1000 if unit == "normalised-1000" else side
+    return str(int((share * scale).quantize(Decimal(1), ROUND_HALF_UP)))
 
 
-def _replaced(text: str, rewrite: Callable[[Bracket], str]) -> str:
+def _rewrite_brackets(text: str, rewrite: Callable[[Bracket], str]) -> str:
     """A text with its brackets rewritten; the text between them stays."""
     parts = []
     end = 0
@@ -144,7 +167,10 @@ def _replaced(text: str, rewrite: Callable[[Bracket], str]) -> str:
 
 
 def named_boxes(text: str, size: Size) -> tuple[Box, ...]:
-    """The boxes in a question, as [x1, y1, x2, y2], or as [x, y, w, h] if it says so. Raises CoordinateError."""
+    """The boxes in a question, written as [x1, y1, x2, y2], or as [x, y, w, h] if it says so.
+
+    Raises CoordinateError if a bracket cannot be read, or if a box has no area in the picture.
+    """
     points = [bracket.numbers for bracket in brackets(text) if len(bracket.numbers) == 4]
     has_pixels = _has_pixels(points)
     has_lengths = "[x,y,w,h]" in text.replace(" ", "")
@@ -169,12 +195,12 @@ def without_boxes(text: str) -> str:
     """A question that calls its boxes marked in red, without their numbers and the explanation of these."""
 
     def mark(bracket: Bracket) -> str:
-        return _MARKED if len(bracket.numbers) == 4 else bracket.text
+        return _MARKED_IN_RED if len(bracket.numbers) == 4 else bracket.text
 
-    text = _replaced(_NAMED.sub(_MARKED, text), mark)
-    start = text.find(_LEGEND)
+    marked = _rewrite_brackets(_BOXES_IN_PARENTHESES.sub(_MARKED_IN_RED, text), mark)
+    start = marked.find(_LEGEND)
     if start < 0:
-        return text
-    end = text.find(_AFTER, start)
-    rest = text[end:] if end >= 0 else ""
-    return text[:start].rstrip() + rest
+        return marked
+    end = marked.find(_LEGEND_END, start)
+    rest = marked[end:] if end >= 0 else ""
+    return marked[:start].rstrip() + rest

@@ -37,21 +37,25 @@ def audit_lines(rows: Iterable[Decided], chosen_by: ChosenBy = "text") -> Iterat
 
 
 def differences_csv(readings: Mapping[str, Sequence[Decided]]) -> bytes:
-    """Every row with different letters in several readings of the same rows, given by protocol, with all trails."""
+    """A CSV of the rows to which protocols give different letters, with every protocol's trail of clues.
+
+    `readings` has the same rows, read by each protocol, by the protocol's name.
+    """
     header = ["index", "row", "question", "options", "answer", "prediction"]
-    for name in readings:
-        header += [name, f"{name}: trail"]
+    for protocol in readings:
+        header += [protocol, f"{protocol}: trail"]
     lines = []
-    for rows in zip(*readings.values(), strict=True):
-        if len({row.decision.letter for row in rows}) == 1:
+    for row_readings in zip(*readings.values(), strict=True):
+        letters = {reading.decision.letter for reading in row_readings}
+        if len(letters) == 1:
             continue
-        question = rows[0].question
+        question = row_readings[0].question
         options = "\n".join(f"{letter}. {text}" for letter, text in question.options.items())
         answer = question.answer or ""
-        prediction = rows[0].prediction
+        prediction = row_readings[0].prediction
         line = [question.index, question.row, question.text, options, answer, prediction]
-        for row in rows:
-            line += [row.decision.letter or "", _trail_text(row.decision)]
+        for reading in row_readings:
+            line += [reading.decision.letter or "", _trail_text(reading.decision)]
         lines.append(line)
     return csv_bytes(header, lines)
 

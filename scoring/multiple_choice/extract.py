@@ -1,8 +1,8 @@
-"""Answer extraction: an option's letter from free text, first by rules, then by a judge if they leave it open.
+"""Answer extract_with_judge: an option's letter from free text, first by rules, then by a judge if they leave it open.
 
-`extract` applies rules alone. `extraction` continues with the judge, up to three times with the prompt of MMBench 4.2.
-Without a readable reply it ends by its protocol: MMBench assigns at random, MMT-Bench assigns none, ours stays
-undecided.
+`extract` applies rules alone. `extract_with_judge` continues with the judge, up to three times with the prompt of
+MMBench 4.2. Without a readable reply it ends by its protocol: MMBench assigns at random, MMT-Bench assigns none, ours
+stays undecided.
 """
 
 import hashlib
@@ -14,9 +14,9 @@ from arena.inference.messages import ending
 from scoring.judges.injection import neutralise
 from scoring.judges.replies import LIKELY, NO_OPTION, ROOM, quoted, read_letter
 from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, closed_schema, prompt_text
-from scoring.multiple_choice.paper import mmbench_paper, mmt_paper
+from scoring.multiple_choice.paper import mmbench_decision, mmt_decision
 from scoring.multiple_choice.phrases import HAN
-from scoring.multiple_choice.strict import strict
+from scoring.multiple_choice.strict import strict_decision
 from scoring.multiple_choice.types import (
     NONE,
     ChoiceQuestion,
@@ -61,35 +61,42 @@ PROMPTS: Mapping[Language, str] = {
 }
 """The paper's prompt, and our own Chinese translation of it."""
 
-_READINGS: Mapping[Protocol, Callable[[str, Mapping[str, str]], Decision]] = {
-    "strict": strict,
-    "mmbench-paper": mmbench_paper,
-    "mmt-paper": mmt_paper,
+_RULES: Mapping[Protocol, Callable[[str, Mapping[str, str]], Decision]] = {
+    "strict": strict_decision,
+    "mmbench-paper": mmbench_decision,
+    "mmt-paper": mmt_decision,
 }
+_PAPER_TOKENS = 16
+"""Tokens for a reply to the paper's prompt: one letter."""
 _WORD = re.compile(r"\w+")
-_REPLY = re.compile(
+_LETTER_REPLY = re.compile(
     r"[\s\"'`*(\[]*+(?:(?:your )?(?:output|answer|choice|option)\s*+(?:is|:)?\s*+[\"'`*(\[]*+)?([A-Z])[\"'`*)\].\s]*+",
     re.IGNORECASE,
 )
-_OBJECT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"choice\"\s*:\s*\"([A-Z])\"\s*\}(?:\s*```)?\s*")
+_JSON_REPLY = re.compile(
+    r"\s*(?:```(?:json)?\s*)?\{\s*\"choice\"\s*:\s*\"([A-Z])\"\s*\}(?:\s*```)?\s*"
+)
 
 
 def extract(prediction: str, options: Mapping[str, str], protocol: Protocol = "strict") -> Decision:
     """The result of the protocol's rules alone: an option's letter, `NONE`, or None if they are not sure."""
-    return _READINGS[protocol](prediction, options)
+    return _RULES[protocol](prediction, options)
 
 
-def extraction(
+def extract_with_judge(
     question: ChoiceQuestion, prediction: str, protocol: Protocol, spec: JudgeSpec
 ) -> Generator[Ask, Reply, Decision]:
-    """Extracts one letter, asking a judge if the rules are not sure; the caller raises a judge's failure."""
+    """Extracts one letter, asking a judge if the rules are not sure.
+
+    The caller sends each request to the judge, and raises the judge's failures.
+    """
     decision = extract(prediction, question.options, protocol)
     if not decision.is_open:
         return decision
-    return (yield from judged_letter(question, prediction, decision, protocol, spec))
+    return (yield from ask_for_letter(question, prediction, decision, protocol, spec))
 
 
-def judged_letter(
+def ask_for_letter(
     question: ChoiceQuestion,
     prediction: str,
     decision: Decision,
@@ -97,27 +104,30 @@ def judged_letter(
     spec: JudgeSpec,
 ) -> Generator[Ask, Reply, Decision]:
     """Asks a judge about an answer that the rules left open with this decision."""
-    ask = letter_ask(question, prediction, protocol == "strict", spec)
-    read = read_strict if protocol == "strict" else read_reply
+    is_strict = protocol == "strict"
+    read_letter_of = read_strict if is_strict else read_reply
     reading = yield from ask_until_read(
-        ask, lambda text, finish: read(text, question.options, finish)
+        letter_request(question, prediction, is_strict, spec),
+        lambda text, finish: read_letter_of(text, question.options, finish),
     )
-    last = reading.replies[-1]
+    last_reply = reading.replies[-1]
     if reading.read is None:
-        clue = _unread(question, protocol, last, reading.finish)
+        clue = _unread_clue(question, protocol, last_reply, reading.finish)
     else:
-        clue = _judged(decision, reading.read, last, question)
+        clue = _judge_clue(decision, reading.read, last_reply, question)
     return Decision(clue.letter, (*decision.trail, clue), reading.replies, reading.model)
 
 
-def letter_ask(question: ChoiceQuestion, prediction: str, strictly: bool, spec: JudgeSpec) -> Ask:
+def letter_request(
+    question: ChoiceQuestion, prediction: str, is_strict: bool, spec: JudgeSpec
+) -> Ask:
     """The request for a letter, with the paper's prompt."""
     options = " ".join(f"{letter}. {text}" for letter, text in question.options.items())
     schema = None
     if spec.json_schema:
         schema = closed_schema("choice", "string", [*question.options, "X"])
     texts = {"question": question.text, "options": options}
-    return closed_ask(PROMPTS[language(question)], prediction, strictly, schema, **texts)
+    return judge_request(PROMPTS[language(question)], prediction, is_strict, schema, **texts)
 
 
 def ask_until_read(
@@ -138,14 +148,17 @@ def ask_until_read(
 
 
 def read_strict(text: str, options: Mapping[str, str], finish: str = "stop") -> str | None:
-    """The letter in a reply, in any wrapping: an option, or `NONE`; else None."""
+    """The letter in a reply, in any wrapping: an option, or `NONE`; None if it can't be read."""
     letter = read_letter(text, options, finish)
     return none_of(options) if letter == NO_OPTION else letter
 
 
 def read_reply(text: str, options: Mapping[str, str], finish: str = "stop") -> str | None:
-    """The letter that is the judge's whole reply: an option, or `NONE` for X (the paper's) or Z; else None."""
-    match = _OBJECT.fullmatch(text) or _REPLY.fullmatch(text)
+    """The letter that is the judge's whole reply: an option, or `NONE` for X (the paper's) or Z.
+
+    None if it can't be read.
+    """
+    match = _JSON_REPLY.fullmatch(text) or _LETTER_REPLY.fullmatch(text)
     if not match or ending(finish) == "filtered" or not match[1].isupper():
         return None
     letter = match[1]
@@ -154,9 +167,9 @@ def read_reply(text: str, options: Mapping[str, str], finish: str = "stop") -> s
     return none_of(options) if letter in "XZ" else None
 
 
-def assigned(options: Mapping[str, str], index: int) -> str:
+def random_letter(options: Mapping[str, str], index: int) -> str:
     """MMBench's last resort: an option or `NONE`, drawn by a seed and the question's index."""
-    letters = [*dict.fromkeys([*options, NONE])]
+    letters = [*options] if NONE in options else [*options, NONE]
     number = int.from_bytes(hashlib.sha256(f"{SEED}:{index}".encode()).digest()[:8], "big")
     return letters[number % len(letters)]
 
@@ -171,30 +184,33 @@ def prompt_digest(language: Language = "English") -> str:
     return hashlib.sha256(PROMPTS[language].encode()).hexdigest()
 
 
-def closed_ask(
-    template: str, prediction: str, strictly: bool, schema: str | None, **texts: object
+def judge_request(
+    template: str, prediction: str, is_strict: bool, schema: str | None, **texts: object
 ) -> Ask:
-    """The request for a mark or letter; ours has the answer on one line, so that it cannot imitate an example."""
-    text = neutralise(prediction) if strictly else prediction
+    """The request for a letter or a copied answer, with the texts that the template names.
+
+    A strict one has the prediction on one line, so that it cannot imitate an example.
+    """
+    text = neutralise(prediction) if is_strict else prediction
     message = Message("user", template.format(prediction=text, **texts))
-    if strictly:
+    if is_strict:
         return Ask((message,), 0.0, reply_tokens=ROOM, likely_tokens=LIKELY, schema=schema)
-    return Ask((message,), 0.0, reply_tokens=16)
+    return Ask((message,), 0.0, reply_tokens=_PAPER_TOKENS)
 
 
-def _judged(decision: Decision, letter: str, reply: str, question: ChoiceQuestion) -> Clue:
-    """The judge's letter, unless the answer instructed the judge to give this letter."""
+def _judge_clue(decision: Decision, letter: str, reply: str, question: ChoiceQuestion) -> Clue:
+    """The judge's letter as a clue, without the letter if the answer instructed the judge to give it."""
     is_demanded = letter in question.options and letter in _WORD.findall(decision.span)
     if decision.rule is Rule.SPEAKS and is_demanded:
         return Clue(Rule.OBEYED, None, reply[:200])
     return Clue(Rule.JUDGE, letter, reply[:200])
 
 
-def _unread(question: ChoiceQuestion, protocol: Protocol, last: str, finish: str) -> Clue:
+def _unread_clue(question: ChoiceQuestion, protocol: Protocol, last: str, finish: str) -> Clue:
     """The protocol's last clue if no reply of the judge could be read."""
     if protocol == "mmbench-paper":
-        drawn = assigned(question.options, question.index)
-        return Clue(Rule.RANDOM, drawn, f"seed {SEED}; the judge said {last!r:.80}")
+        letter = random_letter(question.options, question.index)
+        return Clue(Rule.RANDOM, letter, f"seed {SEED}; the judge said {last!r:.80}")
     if protocol == "mmt-paper":
         return Clue(Rule.ASSIGNED_NONE, none_of(question.options), f"the judge said {last!r:.80}")
     span = quoted(last, finish) if ending(finish) == "cut" else last[:200]

@@ -23,24 +23,24 @@ _FRACTION = re.compile(
 )
 _ROOT = re.compile(r"\\sqrt\s?(?:\{\s?([^{}]{1,40}?)\s?\}|([0-9a-zA-Z]))")
 _ONE_TERM = re.compile(r"-?\s?(?:[\w.√]|\\[a-zA-Z]{2,10})++")
-_RAISED = re.compile(r"\^\s?\{\s?(-?\w{1,4})\s?\}")
-_RAISED_DEGREE = re.compile(r"\^\s?(?:\{\s?°\s?\}|°)")
-_SIZE = re.compile(r"\\(?:left|right|big|Big)(?=[()\[\]|])")
-_FACTOR = re.compile(r"(?<=\d)\s?\\cdot\s?(?=[a-zA-Z])")
-_DEEPEST = 3
+_EXPONENT = re.compile(r"\^\s?\{\s?(-?\w{1,4})\s?\}")
+_DEGREE_EXPONENT = re.compile(r"\^\s?(?:\{\s?°\s?\}|°)")
+_SIZE_COMMAND = re.compile(r"\\(?:left|right|big|Big)(?=[()\[\]|])")
+_TIMES_LETTER = re.compile(r"(?<=\d)\s?\\cdot\s?(?=[a-zA-Z])")
+_MOST_LEVELS = 3
 """Most levels of nested fractions and roots."""
 
 
 def without_latex(text: str) -> str:
     """The text with LaTeX's fractions, roots and signs written plainly: "a/b", "√2", "π"."""
-    text = _FACTOR.sub("", _SIZE.sub("", text))
-    for _ in range(_DEEPEST):
+    text = _TIMES_LETTER.sub("", _SIZE_COMMAND.sub("", text))
+    for _ in range(_MOST_LEVELS):
         plainer = _FRACTION.sub(_fraction, _ROOT.sub(_root, text))
         if plainer == text:
             break
         text = plainer
-    text = _COMMAND.sub(lambda match: _SIGNS.get(match[1] or match[2] or "", " "), text)
-    return _RAISED.sub(r"^\1", _RAISED_DEGREE.sub("°", text))
+    text = _COMMAND.sub(_sign_or_blank, text)
+    return _EXPONENT.sub(r"^\1", _DEGREE_EXPONENT.sub("°", text))
 
 
 def _term(text: str) -> str:
@@ -55,6 +55,12 @@ def _root(match: re.Match[str]) -> str:
     return "√" + _term(match[1] or match[2])
 
 
+def _sign_or_blank(match: re.Match[str]) -> str:
+    """The plain sign of a command; a blank for the commands of spaces, which have no group."""
+    name = match[1] or match[2]
+    return _SIGNS[name] if name else " "
+
+
 FUNCTION = r"(?:sin|cos|tan|cot|sec|csc|log|ln|exp|lim|max|min|det|gcd|mod|sqrt)"
 """Functions of formulas."""
 OPERATION = (
@@ -66,19 +72,21 @@ OPERATION = (
 _FUNCTIONS = re.compile(rf"(?<![a-z]){FUNCTION}(?![a-z])")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _SIGN = re.compile(r"[\\^_=+*/(){}|√∑∫∪∩∧∨¬≤≥<>]|\d[^\W\d]|[^\W\d]\d|\d,\s?-?\d|[α-ω]")
-_BEFORE = re.compile(
+_BEFORE_OPERAND = re.compile(
     r"(?:[+*/×÷·^√±∑∫∏{\\_∪∩∧∨¬]\s?|[-)]|(?:[\d)}α-ω]|(?<![a-z])[j-z])\s-\s|\||[\d)}]\s?"
     rf"|[\w)}}'’′]\(|(?<![a-z]){FUNCTION}\s?\(?|(?<![a-z])(?:{OPERATION})\s"
     r"|\\[a-z]{2,12}\s?\(?)\Z"
 )
 """Text that makes the text after it an operand."""
-_LABEL = re.compile(r"(?:(?<![\w)])\([a-z]|(?<![\w(])(?:[a-z]|\d{1,2}))\)\s?\Z")
-_AFTER = re.compile(
+_LIST_LABEL = re.compile(r"(?:(?<![\w)])\([a-z]|(?<![\w(])(?:[a-z]|\d{1,2}))\)\s?\Z")
+"""The label of a list's member, "(a)" or "2)", whose bracket is none of a formula."""
+_AFTER_OPERAND = re.compile(
     r"\s?[*/×÷·^√±∪∩∧∨<>≤≥≠=]|\s?\+|[({|!]|['’′]\s?[=(]|-[\w(\\√]|\s-\s?(?:[\d(√]|[a-zα-ω](?![a-z]))|\s?\\[a-z]"
     rf"|\s?{FUNCTION}(?![a-z])|\s(?:squared|cubed|choose|times|plus|minus|over|divided)\b|(?<=\))\w"
 )
 """Text that makes the text before it an operand."""
 _WINDOW = 24
+"""Characters before an operand that are looked at."""
 
 
 def is_formula(content: str) -> bool:
@@ -86,14 +94,15 @@ def is_formula(content: str) -> bool:
     rest = _FUNCTIONS.sub("", content)
     if _WORD.search(rest):
         return False
-    return (rest.isalpha() and len(rest) <= 2) or bool(_SIGN.search(content))
+    is_symbol = rest.isalpha() and len(rest) <= 2
+    return is_symbol or bool(_SIGN.search(content))
 
 
 def is_operand(lower: str, start: int, end: int) -> bool:
-    """Whether the text here is only a part of a formula: "x" in "x + 1", "f(x)" and "|x|"."""
-    if _AFTER.match(lower, end):
+    """Whether a part of a lower-case text is only a part of a formula: "x" in "x + 1", "f(x)" and "|x|"."""
+    if _AFTER_OPERAND.match(lower, end):
         return True
     front = lower[max(0, start - _WINDOW) : start]
-    if _LABEL.search(front):
+    if _LIST_LABEL.search(front):
         return False
-    return bool(_BEFORE.search(front))
+    return bool(_BEFORE_OPERAND.search(front))

@@ -11,7 +11,7 @@ import numpy as np
 
 from arena.types import grouped
 from scoring.multiple_choice.circular_eval import Circle
-from scoring.multiple_choice.pictures import shared_pictures
+from scoring.multiple_choice.pictures import shared_pictures_text
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import (
     NONE,
@@ -139,7 +139,7 @@ def picture_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]
     base_rows = [question for question in questions if question.index < PASS]
     pictures = [question.picture for question in base_rows if question.picture]
     if pictures:
-        text = shared_pictures(pictures)
+        text = shared_pictures_text(pictures)
         return (Problem(0, None, text, "nothing"),) if text else ()
     times = Counter(
         (question.text, *question.options.values(), question.answer) for question in base_rows

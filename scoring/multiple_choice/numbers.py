@@ -31,25 +31,25 @@ class Number(NamedTuple):
 
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
-_RAISED = re.compile(r"[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,9}")
+_SUPERSCRIPT = re.compile(r"[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,9}")
 _DECIMAL_COMMA = re.compile(r",(?=\d)(?:(?<![\w.,],)|(?<=(?<![\w.,])0,))")
 """A comma that cannot separate thousands: "0,5" and ",5"."""
 _CIRCLED = re.compile("[①-⑳]")
-_VULGAR = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞])")
+_BEFORE_FRACTION_SIGN = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞])")
 _DASHES = str.maketrans(dict.fromkeys("−‐‑‒﹣－➖", "-"))
 _LONG_DASH = re.compile(r"–(?=\s?[.$€£¥]?\d)|—(?=[.$€£¥]?\d)")
 
 
-def spelled(text: str) -> str:
+def normalized_text(text: str) -> str:
     """The text in NFKC with the signs of numbers in ASCII: 2³ becomes 2^3, ½ becomes 1/2, − becomes a dash."""
     if "," in text:
         text = _DECIMAL_COMMA.sub(".", text)
     has_latex = "\\" in text or "^{" in text
     if text.isascii() and not has_latex:
         return text
-    text = _RAISED.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
+    text = _SUPERSCRIPT.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
     text = _CIRCLED.sub(lambda match: "#" + unicodedata.normalize("NFKC", match[0]), text)
-    text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text)).replace("⁄", "/")
+    text = unicodedata.normalize("NFKC", _BEFORE_FRACTION_SIGN.sub(" ", text)).replace("⁄", "/")
     text = _LONG_DASH.sub("-", text.translate(_DASHES))
     if has_latex:
         text = without_latex(text)
@@ -61,16 +61,16 @@ _ONES = (
     "eighteen nineteen"
 ).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_HAN: Mapping[str, int] = {
+_HAN_WORDS: Mapping[str, int] = {
     **{word: value for value, word in enumerate("零一二三四五六七八九十")},
     **{
-        f"{ten}十{unit}": 10 * tens + ones
-        for tens, ten in enumerate(("", *"二三四五六七八九"), 1)
-        for ones, unit in enumerate(("", *"一二三四五六七八九"))
+        f"{tens}十{ones}": 10 * tens_value + ones_value
+        for tens_value, tens in enumerate(("", *"二三四五六七八九"), 1)
+        for ones_value, ones in enumerate(("", *"一二三四五六七八九"))
     },
     "一十": 10,
 }
-_PARTS: Mapping[str, int] = {
+_DENOMINATORS: Mapping[str, int] = {
     "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10, "hundredth": 100,
     "thousandth": 1000,
 }  # fmt: skip
@@ -78,18 +78,18 @@ _WORDS: Mapping[str, Fraction | int] = {
     **{word: value for value, word in enumerate(_ONES)},
     **{word: 10 * value for value, word in enumerate(_TENS, 2)},
     **{
-        f"{ten}-{unit}": 10 * value + more
-        for value, ten in enumerate(_TENS, 2)
-        for more, unit in enumerate(_ONES[1:10], 1)
+        f"{tens}-{ones}": 10 * tens_value + ones_value
+        for tens_value, tens in enumerate(_TENS, 2)
+        for ones_value, ones in enumerate(_ONES[1:10], 1)
     },
     "hundred": 100,
-    **_HAN,
+    **_HAN_WORDS,
     "两": 2,
     "half": Fraction(1, 2),
 }
-_TIMES: Mapping[str, Fraction | int] = {
+_MULTIPLIERS: Mapping[str, Fraction | int] = {
     "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
-    **{f"{part}{s}": Fraction(1, below) for part, below in _PARTS.items() for s in ("", "s")},
+    **{f"{part}{plural}": Fraction(1, below) for part, below in _DENOMINATORS.items() for plural in ("", "s")},
     "百": 100, "千": 1000, "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8,
 }  # fmt: skip
 _SPELLINGS: Mapping[str, str] = {
@@ -145,29 +145,31 @@ def _one_of(words: Mapping[str, object]) -> str:
 _IN_DIGITS = r"\d{1,3}(?:,\d{3}){1,9}(?:\.\d{1,40})?|\d{1,40}(?:\.\d{1,40})?|\.\d{1,40}"
 _BODY = re.compile(
     rf"(?<![^\W\u3040-\u9fff\uac00-\ud7af])(?<![.,:/^_第图表])(?P<whole>\d{{1,9}}\s(?=\d{{1,9}}/\d))?(?P<digits>{_IN_DIGITS})"
-    rf"(?:\s?/\s?(?P<below>\d{{1,20}}))?(?:\s?(?P<times>{_one_of(_TIMES)})(?![a-z]))?"
+    rf"(?:\s?/\s?(?P<below>\d{{1,20}}))?(?:\s?(?P<times>{_one_of(_MULTIPLIERS)})(?![a-z]))?"
     rf"(?P<unit>\s?(?:{_one_of(_UNITS)})(?![a-z0-9^/]))?"
     r"(?![^\W\u3040-\u9fff\uac00-\ud7af])(?![.,:/]\d|-\d|\^|[年月日号题步层楼:])"
 )
 _WORD_BODY = re.compile(
-    rf"(?P<digits>{_one_of(_WORDS)})(?:[\s-]?(?P<times>{_one_of(_TIMES)})(?![a-z]))?"
+    rf"(?P<digits>{_one_of(_WORDS)})(?:[\s-]?(?P<times>{_one_of(_MULTIPLIERS)})(?![a-z]))?"
     rf"(?P<unit>\s?(?:{_one_of(_UNITS)})(?![a-z0-9^/]))?(?![a-z-])"
     r"(?:(?<!half)|(?!\s(?:of|past|an?|the)\b))"
 )
 _HAS_NUMBER = re.compile(rf"\d|{_one_of(_WORDS)}")
-_SPACED = re.compile(r"-?\d{1,3}(?: \d{3}){1,5}")
+_SPACED_THOUSANDS = re.compile(r"-?\d{1,3}(?: \d{3}){1,5}")
 """Thousands with blanks between them."""
-_ONE_PART = re.compile(rf"\ban? (?=(?:{'|'.join(_PARTS)}|half|hundred|thousand|million)\b)")
-_TWO_WORDS = re.compile(rf"\b({'|'.join(_TENS)}) ({'|'.join(_ONES[1:10])})\b")
+_ARTICLE_AS_ONE = re.compile(
+    rf"\ban? (?=(?:{'|'.join(_DENOMINATORS)}|half|hundred|thousand|million)\b)"
+)
+_TENS_AND_ONES = re.compile(rf"\b({'|'.join(_TENS)}) ({'|'.join(_ONES[1:10])})\b")
 _COUNT_WORD = re.compile(
     rf"(?<![\w'’-])(?:{_one_of(dict.fromkeys([*_ONES, *_TENS, *(word for word in _WORDS if '-' in word)]))})(?![\w'’-])"
 )
 _ONE_COUNTS = re.compile(
     r"\b(?:there is|there's|only|just|exactly|see|count|of|has|have|are|be)\s\Z"
 )
-_OPENS = re.compile(r"(?:\A|[.:,]\s?)\Z")
-_OF = re.compile(r"\s(?:of|out)\b")
-_ONE_THAT = re.compile(
+_CLAUSE_START = re.compile(r"(?:\A|[.:,]\s?)\Z")
+_OF_BEHIND = re.compile(r"\s(?:of|out)\b")
+_BEHIND_PRONOUN_ONE = re.compile(
     r"\s(?:of|out|in|on|at|is|was|has|can|could|with|that|which|half|third|quarter)\b"
 )
 _CURRENCY = re.compile(r"([$€£¥])\s?\Z")
@@ -181,7 +183,7 @@ _OPERAND = re.compile(r"(?:\d|(?<![a-z'’])[j-zα-ω]|\w\))\s?\Z")
 _EQUALS = re.compile(
     r"(?:^|[=:(≈~>]|(?<![a-z])(?:is|are|was|were|be|equals|equal|to|of|by|about|approximately))\s?\Z"
 )
-_COMPARED = re.compile(
+_COMPARISON_BEFORE = re.compile(
     r"(?:[<>≤≥≠]=?|(?<![a-z])(?:(?:less|more|fewer|greater|larger|smaller|higher|lower|other|rather) than|at least"
     r"|at most|up to|over|under|above|below|not|≠)|百分之|小于|大于|超过|不到|不是)\s?\Z"
 )
@@ -189,13 +191,13 @@ _MONTH = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
-_CALCULATED = re.compile(
+_CALCULATION_BEFORE = re.compile(
     rf"(?:(?<![a-z]){_MONTH}\s?|\dx|\d\sx\s?)\Z"
     r"|(?:[×÷*/·^√±|]|\d choose|(?:\bone|\d) in|\d[a-z]\s?=|\^\s?\{|sqrt\s?[({]|√\s?\(|-\(|\#"
     r"|\\(?!boxed)[a-z]{2,12}\s?[({]?|[a-z0-9)}]\("
     rf"|(?<![a-z])(?:{FUNCTION}(?:_\{{?\w{{1,3}}\}}?)?|{OPERATION}))\s?\Z"
 )
-_CALCULATES = re.compile(
+_CALCULATION_BEHIND = re.compile(
     rf"\s(?!may\s(?:be|have|not|also|look|seem)\b){_MONTH}|\s?x\s?\d|\*\*"
     rf"|\s?{FUNCTION}(?![a-z])|\s?[×÷*/·+^]\s?[\w(]|\s-\s[\d(√]|\s-\s[a-zα-ω](?![a-z])|\s?√|\(\d|\s?\\[a-z]|\s?[<>≤≥≠]|\s(?:minus|plus|times|choose)\s|\sof\s\d|\s(?:options|choices)\b|\s[k-z](?![\w'’.])|-ish\b|-[$€£¥]\d|\s(?:squared|cubed|below)\b"
     r"|\sand (?:an?|one|three|\d{1,3}/)\s?(?:half|third|quarter|\d)"
@@ -208,23 +210,24 @@ _OTHER_UNIT = re.compile(
     r"\s?[a-zμω]{1,4}(?:[/·]\(?[a-zμω]{1,4}(?:\^?-?\d)?\)?|\^-?\d){1,4}(?![\w/^])"
 )
 """A unit of units: "kg/m^3", "m/s^2"."""
-_WINDOW = 24
+_FRONT_CHARACTERS = 24
 """Characters before a number to search for its sign."""
+_LONGEST_NUMBER = 60
+"""Characters; a longer text is no number alone."""
 _INTRODUCTION = re.compile(
     r"(?:(?:it is|it's|there (?:is|are)|about|approximately|around|roughly|exactly|[a-z]\s?=|=|≈|~)\s?)?"
 )
 
 
-def numbers(lower: str) -> list[Number]:
+def numbers_in_digits(lower: str) -> list[Number]:
     """Every number in digits of a lower-case text, in order."""
-    return [
-        number for match in _BODY.finditer(lower) if (number := _number(lower, match)) is not None
-    ]
+    numbers = [_number(lower, match) for match in _BODY.finditer(lower)]
+    return [number for number in numbers if number is not None]
 
 
 def numbers_in_words(lower: str) -> list[Number]:
-    """Every number in English words, in order; "one" only if it counts, as in "there is one"."""
-    lower = _TWO_WORDS.sub(r"\1-\2", lower)
+    """Every number in English words of a lower-case text, in order; "one" only if it counts, as in "there is one"."""
+    lower = _TENS_AND_ONES.sub(r"\1-\2", lower)
     numbers = []
     for word in _COUNT_WORD.finditer(lower):
         body = _WORD_BODY.match(lower, word.start())
@@ -237,23 +240,26 @@ def numbers_in_words(lower: str) -> list[Number]:
 
 
 def _counting_one(lower: str, number: Number) -> Number | None:
-    """The number of "there is one"; "only one of" has no value, and "the one" is not a number."""
-    front = lower[max(0, number.start - _WINDOW) : number.start]
-    counts = _ONE_COUNTS.search(front)
-    if not counts and (not _OPENS.search(front) or _ONE_THAT.match(lower, number.end)):
-        return None
-    return number._replace(values=frozenset()) if _OF.match(lower, number.end) else number
+    """The number of "there is one"; without a value in "only one of", and None for "the one", which is no number."""
+    front = lower[max(0, number.start - _FRONT_CHARACTERS) : number.start]
+    if not _ONE_COUNTS.search(front):
+        may_stand_alone = _CLAUSE_START.search(front)
+        if not may_stand_alone or _BEHIND_PRONOUN_ONE.match(lower, number.end):
+            return None
+    if _OF_BEHIND.match(lower, number.end):
+        return number._replace(values=frozenset())
+    return number
 
 
-def whole(lower: str) -> Number | None:
+def text_as_number(lower: str) -> Number | None:
     """The number that is the whole text, in digits or words, perhaps after "it is" or "x ="; None for another text."""
-    if len(lower) > 60:
+    if len(lower) > _LONGEST_NUMBER:
         return None
-    lower = _ONE_PART.sub("one ", lower).replace("one half", "half")
+    lower = _ARTICLE_AS_ONE.sub("one ", lower).replace("one half", "half")
     if not _HAS_NUMBER.search(lower):
         return None
-    lower = _TWO_WORDS.sub(r"\1-\2", lower)
-    if _SPACED.fullmatch(lower):
+    lower = _TENS_AND_ONES.sub(r"\1-\2", lower)
+    if _SPACED_THOUSANDS.fullmatch(lower):
         lower = lower.replace(" ", "")
     introduction = _INTRODUCTION.match(lower)
     start = introduction.end() if introduction else 0
@@ -265,19 +271,37 @@ def whole(lower: str) -> Number | None:
     return None
 
 
-def starting(lower: str, place: int) -> Number | None:
-    """The number with its sign or digits starting here, in digits or words."""
-    window = lower[max(0, place - _WINDOW) : place + 2 * _WINDOW]
-    here = min(place, _WINDOW)
+def number_at(lower: str, place: int) -> Number | None:
+    """The number with its sign or digits starting at this place, in digits or words."""
+    window_start = max(0, place - _FRONT_CHARACTERS)
+    window = lower[window_start : place + 2 * _FRONT_CHARACTERS]
+    window_place = place - window_start
     for pattern in (_BODY, _WORD_BODY):
-        match = pattern.search(window, here)
+        match = pattern.search(window, window_place)
         number = _number(window, match) if match else None
-        if number and number.start <= here <= number.body:
-            shift = place - here
+        if number and number.start <= window_place <= number.body:
             return number._replace(
-                start=number.start + shift, body=number.body + shift, end=number.end + shift
+                start=number.start + window_start,
+                body=number.body + window_start,
+                end=number.end + window_start,
             )
     return None
+
+
+class _Unit(NamedTuple):
+    """The unit behind a number's digits."""
+
+    name: str
+    """In one spelling; "" without a known unit."""
+    end: int
+
+
+class _Signed(NamedTuple):
+    """A number with the sign before its digits."""
+
+    values: frozenset[Fraction]
+    """Its possible values; empty if the sign is an operator."""
+    sign_length: int
 
 
 def _number(lower: str, match: re.Match[str]) -> Number | None:
@@ -289,7 +313,7 @@ def _number(lower: str, match: re.Match[str]) -> Number | None:
     if match["unit"] == "s" and len(match["digits"]) >= len("100"):
         return None  # "the 1990s"
     unit, end = _unit(lower, match)
-    front = lower[max(0, start - _WINDOW) : start]
+    front = lower[max(0, start - _FRONT_CHARACTERS) : start]
     if currency := _CURRENCY.search(front):
         unit = unit or currency[1]
         front = front[: currency.start()]
@@ -297,115 +321,144 @@ def _number(lower: str, match: re.Match[str]) -> Number | None:
     signed = _signed(value, front, "\n" in lower)
     if signed is None:
         return None
-    values, sign = signed
-    start -= sign
-    front = front[: len(front) - sign]
-    if below := _BELOW_ZERO.match(lower, end):
+    values = signed.values
+    start -= signed.sign_length
+    front = front[: len(front) - signed.sign_length]
+    if below_zero := _BELOW_ZERO.match(lower, end):
         values = frozenset(-abs(number) for number in values)
-        end = below.end()
+        end = below_zero.end()
     is_year = not unit and 1000 <= value <= 2100
     if is_year and _BEFORE_YEAR.search(front):
         values = frozenset()
-    if _COMPARED.search(front) or _CALCULATED.search(front) or _CALCULATES.match(lower, end):
+    if (
+        _COMPARISON_BEFORE.search(front)
+        or _CALCULATION_BEFORE.search(front)
+        or _CALCULATION_BEHIND.match(lower, end)
+    ):
         values = frozenset()
     return Number(values, unit, start, match.start(), end)
 
 
-def _unit(lower: str, match: re.Match[str]) -> tuple[str, int]:
-    """The unit of these digits, and its end."""
-    unit = _UNITS.get((match["unit"] or "").strip(), "")
-    other = None if unit else _OTHER_UNIT.match(lower, match.end())
-    return (other[0].strip(), other.end()) if other else (unit, match.end())
+def _unit(lower: str, match: re.Match[str]) -> _Unit:
+    known_unit = _UNITS.get((match["unit"] or "").strip(), "")
+    if not known_unit:
+        unit_of_units = _OTHER_UNIT.match(lower, match.end())
+        if unit_of_units:
+            return _Unit(unit_of_units[0].strip(), unit_of_units.end())
+    return _Unit(known_unit, match.end())
 
 
-def _signed(value: Fraction, front: str, has_lines: bool) -> tuple[frozenset[Fraction], int] | None:
-    """The possible values of a number after this text, and its sign's length; None if it is part of a word."""
+def _signed(value: Fraction, front: str, has_lines: bool) -> _Signed | None:
+    """The number with the sign at the end of the text before it; None if it is part of a word."""
     positive = frozenset((value,))
+    negative = frozenset((-value,))
     if minus := _MINUS.search(front):
-        values = frozenset() if _is_operand(front, minus) else frozenset((-value,))
-        return values, len(minus[0])
+        values = frozenset() if _has_operand(front, minus) else negative
+        return _Signed(values, len(minus[0]))
     if plus := _PLUS.search(front):
         if front[: plus.start()][-1:].isalnum():
             return None
-        return frozenset() if _is_operand(front, plus) else positive, len(plus[0])
-    dash = _DASH.search(front)
-    return _behind_dash(value, front, dash, has_lines) if dash else (positive, 0)
+        values = frozenset() if _has_operand(front, plus) else positive
+        return _Signed(values, len(plus[0]))
+    if dash := _DASH.search(front):
+        return _behind_dash(value, front, dash, has_lines)
+    return _Signed(positive, 0)
 
 
 def _behind_dash(
     value: Fraction, front: str, dash: re.Match[str], has_lines: bool
-) -> tuple[frozenset[Fraction], int] | None:
+) -> _Signed | None:
     """The result of `_signed` for a number after a dash, which may be a minus, punctuation or an operator."""
     before = front[: dash.start()]
     if before[-1:].isalnum() or before[-1:] in ("_", ")", "]"):
         return None
+    negative = frozenset((-value,))
     either = frozenset((value, -value))
-    if dash[1] is None:
+    is_long = dash[1] is None
+    has_blank = bool(dash[1])
+    if is_long:
         values = either
-    elif not dash[1]:
-        values = frozenset((-value,))
+    elif not has_blank:
+        values = negative
     elif _EQUALS.search(before):
-        values = either if has_lines else frozenset((-value,))
+        values = (
+            either if has_lines else negative
+        )  # On lines of their own, dashes are a list's bullets.
     else:
         values = frozenset() if _OPERAND.search(before) else either
-    return values, len(dash[0])
+    return _Signed(values, len(dash[0]))
 
 
-def _is_operand(front: str, sign: re.Match[str]) -> bool:
+def _has_operand(front: str, sign: re.Match[str]) -> bool:
     """Whether a number or a symbol stands before the sign, as in "5 minus 3" and "x + 1"."""
     return bool(_OPERAND.search(front[: sign.start()]))
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
+    """The value of a number's digits or words without its sign; None for a division by 0."""
     digits = match["digits"].replace(",", "")
     value = Fraction(_WORDS[digits]) if digits in _WORDS else Fraction(digits)
-    groups = match.groupdict()
+    groups = match.groupdict()  # Numbers in words have no "below" and no "whole".
     if below := groups.get("below"):
         if int(below) == 0:
             return None
         value /= int(below)
     if ones := groups.get("whole"):
         value += int(ones)
-    return value * _TIMES.get(groups.get("times") or "", 1)
+    if times := groups.get("times"):
+        value *= _MULTIPLIERS[times]
+    return value
 
 
 _HUNDREDTHS = ("%", "¢")
 
 
-def matching(number: Number, options: Mapping[str, Number]) -> list[str]:
+def equal_options(number: Number, options: Mapping[str, Number]) -> list[str]:
     """Letters of the options that equal this number: those with its unit, or else those where one side has no unit."""
     equal = {letter: option for letter, option in options.items() if number.values & option.values}
-    same = [letter for letter, option in equal.items() if option.unit == number.unit]
-    if same:
-        return same
-    if number.unit in _HUNDREDTHS and (shares := _shares(number, options)) is not None:
-        return shares
-    hundredfold = {100 * value for value in number.values if value}
-    if not number.unit and any(
-        option.unit in _HUNDREDTHS and hundredfold & option.values for option in options.values()
-    ):
+    in_same_unit = [letter for letter, option in equal.items() if option.unit == number.unit]
+    if in_same_unit:
+        return in_same_unit
+    if number.unit in _HUNDREDTHS:
+        share_letters = _options_as_shares(number, options)
+        if share_letters is not None:
+            return share_letters
+    if not number.unit and _may_be_a_share(number, options):
         return []  # 0.5 among 50% and 0.5%
-    degrees = number.unit[:1] == "°"
-    return [
-        letter
-        for letter, option in equal.items()
-        if not option.unit or not number.unit or (degrees and "°" in (option.unit, number.unit))
-    ]
+    return [letter for letter, option in equal.items() if _do_units_agree(number, option)]
 
 
-def _shares(number: Number, options: Mapping[str, Number]) -> list[str] | None:
+def _may_be_a_share(number: Number, options: Mapping[str, Number]) -> bool:
+    """Whether a number without a unit equals an option in percent or cents as a share: 0.5 and 50%."""
+    hundredfold = {100 * value for value in number.values if value}
+    hundredths = [option for option in options.values() if option.unit in _HUNDREDTHS]
+    return any(hundredfold & option.values for option in hundredths)
+
+
+def _do_units_agree(number: Number, option: Number) -> bool:
+    """Whether units that differ may mean the same: one is left out, or says degrees without their kind."""
+    if not option.unit or not number.unit:
+        return True
+    return number.unit.startswith("°") and "°" in (option.unit, number.unit)
+
+
+def _options_as_shares(number: Number, options: Mapping[str, Number]) -> list[str] | None:
     """Letters of the options that equal a number in percent or cents as a share; None if no option is a share.
 
     If an option is below 1, "5%" does not mean 5, and "0.5%" does not mean 0.5.
     """
-    unit = "" if number.unit == "%" else "$"
-    plain = {letter: option for letter, option in options.items() if option.unit in ("", unit)}
-    is_money = unit and any(option.unit == unit for option in plain.values())
-    if not is_money and not any(
-        0 < abs(value) < 1 for option in plain.values() for value in option.values
-    ):
+    whole_unit = "" if number.unit == "%" else "$"
+    candidates = {
+        letter: option for letter, option in options.items() if option.unit in ("", whole_unit)
+    }
+    is_money = whole_unit and any(option.unit == whole_unit for option in candidates.values())
+    values = [value for option in candidates.values() for value in option.values]
+    has_share = any(0 < abs(value) < 1 for value in values)
+    if not is_money and not has_share:
         return None
     shares = {value / 100 for value in number.values}
-    meant = [letter for letter, option in plain.items() if shares & option.values]
-    rivals = [letter for letter, option in plain.items() if number.values & option.values]
-    return [] if rivals and not is_money else meant
+    equal_as_shares = [letter for letter, option in candidates.items() if shares & option.values]
+    has_rival = any(number.values & option.values for option in candidates.values())
+    if has_rival and not is_money:
+        return []
+    return equal_as_shares

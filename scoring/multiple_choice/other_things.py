@@ -13,19 +13,19 @@ from scoring.multiple_choice.phrases import (
     words,
 )
 from scoring.multiple_choice.plain_answers import plain_content
-from scoring.multiple_choice.statements import denied_letter
+from scoring.multiple_choice.statements import is_letter_denied
 from scoring.multiple_choice.types import Clue, Rule
 
 _BOTH = re.compile(r"\bboth\b")
-_FALLS = re.compile(
+_FALL = re.compile(
     r"\b(?:fell|falls?|drop\w{0,4}|decreas\w{1,4}|declin\w{1,4}|loss|lost|down|reduc\w{1,5}|owe[sd]?|below|negative|minus"
     r"|opposite|absolute|magnitude|lower|less)\b"
 )
-_RISES = re.compile(
+_RISE = re.compile(
     r"\b(?:rose|rises?|risen|increas\w{1,4}|gain\w{0,3}|grew|grow\w{0,4}|up|positive|plus|higher)\b"
 )
-_STATED = re.compile(r"(?:\b(?:is|was|are|were|equals|equal to|there are)|[=:≈])\s?\Z")
-_BEFORE = 16
+_STATEMENT_BEFORE = re.compile(r"(?:\b(?:is|was|are|were|equals|equal to|there are)|[=:≈])\s?\Z")
+_FRONT_CHARACTERS = 16
 """Characters before a number to search for its statement."""
 _IT_IS = re.compile(
     r"\A(?:it|this|that|there|the\s(?:correct\s)?answer)(?:['’]s|\sis)\s", re.IGNORECASE
@@ -40,21 +40,21 @@ _ANOTHER_THING = words(
     supposedly allegedly formerly never other another last next"""
 ) | {*ORDINALS}
 """Words that change the meaning of the word after them, or leave it unsure."""
-_CLAUSES = re.compile(r"[.,;:!?\n。,;:、–—(]+")
-_THEN = re.compile(r"\A\s*(?:but|and|wait|well|actually|or|then|so|hmm)\s")
+_CLAUSE_END = re.compile(r"[.,;:!?\n。,;:、–—(]+")
+_CLAUSE_OPENING = re.compile(r"\A\s*(?:but|and|wait|well|actually|or|then|so|hmm)\s")
 
-_NAME = re.compile(r"\W{0,3}([A-Z])\.\s?([^\W\d_][\w'’-]{2,30})[.\s*]{0,4}")
+_INITIAL_AND_SURNAME = re.compile(r"\W{0,3}([A-Z])\.\s?([^\W\d_][\w'’-]{2,30})[.\s*]{0,4}")
 
 
 def is_taken_back_later(answer: AnswerText, letter: str) -> bool:
     """Whether a later sentence denies the option, its letter or its own statement: "It is red. Wait, no."."""
-    last = max(mention.end for mention in answer.mentions if mention.letter == letter)
+    last_end = max(mention.end for mention in answer.mentions if mention.letter == letter)
     is_common = answer.contents.texts[letter] in COMMON  # "No, it isn't" retracts nothing
     return (
-        bool(CORRECTED.search(answer.text, last))
-        or (not is_common and bool(CALLED_FALSE.search(answer.text, last)))
+        bool(CORRECTED.search(answer.text, last_end))
+        or (not is_common and bool(CALLED_FALSE.search(answer.text, last_end)))
         or letter in answer.named_options.denied
-        or denied_letter(answer, letter)
+        or is_letter_denied(answer, letter)
     )
 
 
@@ -62,25 +62,26 @@ def is_compound(answer: AnswerText, letter: str) -> bool:
     """Whether a second word changes the meaning of an option's only word: "dog food", "hot dog"."""
     text = ARTICLE.sub("", _IT_IS.sub("", answer.plain))
     content = answer.contents.texts[letter]
-    pair = text.split(" ")
-    if len(pair) != 2 or content not in pair or not content.isalpha():
+    answer_words = text.split(" ")
+    if len(answer_words) != 2 or content not in answer_words or not content.isalpha():
         return False
-    if not all(word.isascii() and word.isalpha() for word in pair):
+    if not all(word.isascii() and word.isalpha() for word in answer_words):
         return False
-    if pair[1] == content:
-        return pair[0] in _ANOTHER_THING
-    return pair[1] not in _GENERIC and pair[1] not in FILLERS
+    before, behind = answer_words
+    if behind == content:
+        return before in _ANOTHER_THING
+    return behind not in _GENERIC and behind not in FILLERS
 
 
 def is_another_word(answer: AnswerText, letter: str) -> bool:
     """Whether another option is a whole clause of the answer: "No. Yes, it is"."""
-    others = {text for label, text in answer.contents.texts.items() if label != letter}
-    clauses = _CLAUSES.split(answer.text.lower())
-    return any(_THEN.sub("", clause).strip() in others for clause in clauses)
+    other_texts = {text for label, text in answer.contents.texts.items() if label != letter}
+    clauses = _CLAUSE_END.split(answer.text.lower())
+    return any(_CLAUSE_OPENING.sub("", clause).strip() in other_texts for clause in clauses)
 
 
-def is_half(answer: AnswerText, letter: str) -> bool:
-    """Whether the option is one of two that the answer means: "both the man and the woman"."""
+def is_one_of_both(answer: AnswerText, letter: str) -> bool:
+    """Whether the option is one of two that the answer means, as another option does: "both the man and the woman"."""
     texts = answer.contents.texts
     if not _BOTH.search(answer.lower) or not any(map(_BOTH.search, texts.values())):
         return False
@@ -95,14 +96,18 @@ def loses_sign(answer: AnswerText, mention: Mention) -> bool:
     value = next(iter(values[mention.letter].values))
     if value <= 0 or not any(-value in other.values for other in values.values()):
         return False
-    front = answer.lower[max(0, mention.start - _BEFORE) : mention.start]
-    is_positive = _STATED.search(front) or _RISES.search(answer.lower)
-    return not is_positive or bool(_FALLS.search(answer.lower))
+    front = answer.lower[max(0, mention.start - _FRONT_CHARACTERS) : mention.start]
+    is_positive = bool(_STATEMENT_BEFORE.search(front) or _RISE.search(answer.lower))
+    may_be_negative = bool(_FALL.search(answer.lower))
+    return may_be_negative or not is_positive
 
 
-def surname(answer: AnswerText) -> Clue | None:
-    """An initial and a surname that is an option's last word: "A. Renoir" where C is Auguste Renoir."""
-    match = _NAME.fullmatch(answer.text)
+def initial_and_surname(answer: AnswerText) -> Clue | None:
+    """The clue of an initial and a surname that is an option's last word: "A. Renoir" where C is Auguste Renoir.
+
+    The option, if its own name has this initial; a conflict if the initial may be another option's letter.
+    """
+    match = _INITIAL_AND_SURNAME.fullmatch(answer.text)
     if not match:
         return None
     initial = match[1]
@@ -117,4 +122,6 @@ def surname(answer: AnswerText) -> Clue | None:
     letter = letters[0]
     if answer.contents.texts[letter][:1].upper() == initial:
         return Clue(Rule.EXACT, letter, answer.text)
-    return None if letter == initial else Clue(Rule.CONFLICT, None, answer.text)
+    if letter == initial:
+        return None  # "B. Renoir" where B is Auguste Renoir: a label with its content, for other rules.
+    return Clue(Rule.CONFLICT, None, answer.text)

@@ -9,10 +9,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 
+from scoring.multiple_choice.letters_alone import common_answer
 from scoring.multiple_choice.named_options import AnswerText
-from scoring.multiple_choice.plain_answers import squeezed
-from scoring.multiple_choice.statements import denied_letter, speaks
-from scoring.multiple_choice.strict import common_answer
+from scoring.multiple_choice.plain_answers import without_long_runs
+from scoring.multiple_choice.statements import instruction_to_reader, is_letter_denied
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule, none_of
 
 FAILURE = "Failed to obtain answer via API"
@@ -34,7 +34,7 @@ _ANSWER_IS = re.compile(r"answer\s++is\s++\*{0,}+([A-D])", re.IGNORECASE)
 _TOKEN_MARKS = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
 
 
-def mmbench_paper(prediction: str, options: Mapping[str, str]) -> Decision:
+def mmbench_decision(prediction: str, options: Mapping[str, str]) -> Decision:
     """The only letter that is a word of the answer (MMBench, step 1); None leaves it to step 2.
 
     "A" counts only alone. A letter that is denied, inside another option's content, or in an answer that addresses the
@@ -49,14 +49,22 @@ def mmbench_paper(prediction: str, options: Mapping[str, str]) -> Decision:
         return _undecided(prediction)
     span = next(word for word in words if word.strip(_WORD_MARKS) == letter)
     common = common_answer(prediction, options)
-    if len(words) > 1 and not (common and common.letter == letter):
-        answer = AnswerText(squeezed(prediction), options)
-        if speaks(answer) or denied_letter(answer, letter) or _another_option(answer, letter):
-            return Decision(None, (Clue(Rule.CONFLICT, None, span),))
+    is_sure = len(words) == 1 or (common is not None and common.letter == letter)
+    if not is_sure and _is_excluded(AnswerText(without_long_runs(prediction), options), letter):
+        return Decision(None, (Clue(Rule.CONFLICT, None, span),))
     return Decision(letter, (Clue(Rule.WORD, letter, span),))
 
 
-def _another_option(answer: AnswerText, letter: str) -> bool:
+def _is_excluded(answer: AnswerText, letter: str) -> bool:
+    """Whether the letter is not the answer's choice: see `mmbench_decision`."""
+    return (
+        bool(instruction_to_reader(answer))
+        or is_letter_denied(answer, letter)
+        or _is_in_other_options(answer, letter)
+    )
+
+
+def _is_in_other_options(answer: AnswerText, letter: str) -> bool:
     """Whether the letter is only inside other options' contents: "vitamin C" if that is option A."""
     places = [
         word.start() + word[0].find(letter)
@@ -76,13 +84,13 @@ def _another_option(answer: AnswerText, letter: str) -> bool:
     return True
 
 
-def mmt_paper(prediction: str, options: Mapping[str, str]) -> Decision:
+def mmt_decision(prediction: str, options: Mapping[str, str]) -> Decision:
     """The letter by the OpenCompass tool that scored MMT-Bench, with its known errors."""
-    clue = _token(prediction, options) or _substring(prediction, options)
+    clue = _token_clue(prediction, options) or _substring_clue(prediction, options)
     return Decision(clue.letter, (clue,)) if clue else _undecided(prediction)
 
 
-def _token(prediction: str, options: Mapping[str, str]) -> Clue | None:
+def _token_clue(prediction: str, options: Mapping[str, str]) -> Clue | None:
     """The only option letter among the tokens; a known refusal, or else a lone Z, is none of the options."""
     if FAILURE in prediction:
         return None
@@ -92,7 +100,9 @@ def _token(prediction: str, options: Mapping[str, str]) -> Clue | None:
     letters = [letter for letter in options if letter in tokens]
     if not letters and NONE in tokens:
         return Clue(Rule.REFUSAL, NONE, NONE)
-    return Clue(Rule.TOKEN, letters[0], letters[0]) if len(letters) == 1 else None
+    if len(letters) != 1:
+        return None
+    return Clue(Rule.TOKEN, letters[0], letters[0])
 
 
 def _refusal(prediction: str) -> str:
@@ -100,27 +110,31 @@ def _refusal(prediction: str) -> str:
     return next((refusal for refusal in _REFUSALS if refusal in prediction), "")
 
 
-def vlmevalkit(prediction: str, options: Mapping[str, str]) -> Decision:
+def vlmevalkit_decision(prediction: str, options: Mapping[str, str]) -> Decision:
     """The letter by OpenCompass' tool since 2026 (VLMEvalKit e8e78f05), with its known errors.
 
     A letter after "answer is" is read inside words too: "the answer is because" is B.
     """
-    clue = _late_token(prediction, options)
-    if clue is None and len(prediction.lower()) <= 2 * sum(map(len, options.values())):
-        clue = _substring(prediction, options)
+    clue = _late_token_clue(prediction, options)
+    longest_text = 2 * sum(map(len, options.values()))
+    if clue is None and len(prediction.lower()) <= longest_text:
+        clue = _substring_clue(prediction, options)
     return Decision(clue.letter, (clue,)) if clue else _undecided(prediction)
 
 
-def _late_token(prediction: str, options: Mapping[str, str]) -> Clue | None:
-    """The only option letter among the tokens if its first place is among the last four; else that of "answer is"."""
+def _late_token_clue(prediction: str, options: Mapping[str, str]) -> Clue | None:
+    """The only option letter among the tokens if its first place is among the last four; else that of "answer is".
+
+    A known refusal, or else a lone Z, is none of the options.
+    """
     if FAILURE in prediction:
         return None
     if refusal := _refusal(prediction):
         return Clue(Rule.REFUSAL, NONE, refusal)
     tokens = prediction.translate(_TOKEN_MARKS).split()
-    distinct = set(tokens)
-    letters = [letter for letter in options if letter in distinct]
-    if not letters and NONE in distinct:
+    distinct_tokens = set(tokens)
+    letters = [letter for letter in options if letter in distinct_tokens]
+    if not letters and NONE in distinct_tokens:
         return Clue(Rule.REFUSAL, NONE, NONE)
     if len(letters) == 1 and tokens.index(letters[0]) >= len(tokens) - _LAST_WORDS:
         return Clue(Rule.TOKEN, letters[0], letters[0])
@@ -130,11 +144,13 @@ def _late_token(prediction: str, options: Mapping[str, str]) -> Clue | None:
     return None
 
 
-def _substring(prediction: str, options: Mapping[str, str]) -> Clue | None:
+def _substring_clue(prediction: str, options: Mapping[str, str]) -> Clue | None:
     """The only option with its text anywhere in the answer, even inside a word."""
     lower = prediction.lower()
     letters = [letter for letter, text in options.items() if text.lower() in lower]
-    return Clue(Rule.SUBSTRING, letters[0], options[letters[0]]) if len(letters) == 1 else None
+    if len(letters) != 1:
+        return None
+    return Clue(Rule.SUBSTRING, letters[0], options[letters[0]])
 
 
 def _undecided(prediction: str) -> Decision:

@@ -25,8 +25,8 @@ _COLUMNS = (
 )
 """Columns that identify pictures, in one spelling; the first with a value counts."""
 _NO_PICTURE = frozenset((*EMPTY_CELLS, *NO_ANSWERS))
-_PLACE = "<"
-"""Start of a placeholder for a picture, such as <image>."""
+_PLACEHOLDER_START = "<"
+"""Begins a placeholder for a picture, such as <image>."""
 
 
 def picture_cell(
@@ -39,27 +39,27 @@ def picture_cell(
     for name in (*own_columns, *_COLUMNS):
         cell = cells[columns[name]] if name in columns else None
         text = str(cell).strip() if isinstance(cell, str | int) else ""
-        if text and text not in _NO_PICTURE and not text.startswith(_PLACE):
+        if text and text not in _NO_PICTURE and not text.startswith(_PLACEHOLDER_START):
             return text
     return ""
 
 
-def pictures(cells: Sequence[str], ids: Sequence[str]) -> list[str]:
+def picture_digests(cells: Sequence[str], ids: Sequence[str]) -> list[str]:
     """A short digest of each row's picture, from the rows' cells and ids; "" where it is unknown.
 
     A cell that is the same in all rows does not identify a picture.
     """
-    by_id = dict(zip(ids, cells, strict=True))
-    digests = {id: cell for id, cell in by_id.items() if cell.startswith(DIGEST)}
-    resolved = [digests.get(cell, cell) for cell in cells]
+    cell_by_id = dict(zip(ids, cells, strict=True))
+    digest_by_id = {id: cell for id, cell in cell_by_id.items() if cell.startswith(DIGEST)}
+    resolved = [digest_by_id.get(cell, cell) for cell in cells]
     if len({*resolved} - {""}) < 2:
         return [""] * len(cells)
     return [hashlib.sha256(cell.encode()).hexdigest()[:16] if cell else "" for cell in resolved]
 
 
-def shared_pictures(known: Sequence[str]) -> str:
-    """A sentence on questions that share a picture, from the known pictures of all questions; "" if none do."""
-    pictures = len({*known})
-    if len(known) == pictures:
+def shared_pictures_text(pictures: Sequence[str]) -> str:
+    """A sentence on questions that share a picture, from every question's known picture; "" if none do."""
+    different = len({*pictures})
+    if len(pictures) == different:
         return ""
-    return f"{len(known):,} questions are about {pictures:,} pictures: intervals take those about one together"
+    return f"{len(pictures):,} questions are about {different:,} pictures: intervals take those about one together"

@@ -7,17 +7,17 @@ import re
 from typing import NamedTuple
 
 from arena.reasoning import answer_of
-from scoring.multiple_choice.numbers import spelled
+from scoring.multiple_choice.numbers import normalized_text
 
 
-class Plain(NamedTuple):
+class PlainAnswer(NamedTuple):
     """An answer without its surroundings."""
 
     text: str
     cuts: tuple[str, ...]
     """Names of the removed parts, in order."""
-    torn: bool = False
-    """Whether it is only reasoning without an end."""
+    is_torn: bool = False
+    """Whether the text is empty because it was only reasoning without an end."""
 
 
 _NEXT_QUESTION = re.compile(
@@ -29,42 +29,41 @@ _MARKUP = re.compile(
     r"|^#++\s+|\A\s*+#++\s+|((?<!\s)[^\S\n]*+\n)\s*+#++\s+|\A\s*+(?:assistant|助手)\s*:",
     re.MULTILINE | re.IGNORECASE,
 )
-_STRUCK = re.compile(r"~~[^~\n]{1,400}~~")
+_STRUCK_OUT = re.compile(r"~~[^~\n]{1,400}~~")
 _OPTION_NAME = re.compile(r"\b(option|choice|answer)_([A-Z])\b", re.IGNORECASE)
 _MOST_COMMANDS = 3
 """Most levels of nested LaTeX commands."""
 _MARKUP_SIGN = re.compile(r"[*_`\\$<#]")
+"""A text has one of these characters, or begins with a `_SPEAKER`, or `_MARKUP` can't match."""
 _SPEAKER = re.compile(r"\s*+(?:assistant|助手)", re.IGNORECASE)
-"""A character of a text, or its start, without which `_MARKUP` can't match."""
-_MARKS = re.compile(r"([^\w\s])\1{3,}")
-_BLANKS = re.compile(r"\s\s+")
+_REPEATED_MARK = re.compile(r"([^\w\s])\1{3,}")
+_RUN_OF_BLANKS = re.compile(r"\s\s+")
 _STARRED = re.compile(r"[A-Za-z]{1,2}\*")
-_POINT_FIRST = re.compile(r"[\s\"'“”‘’«»()\[\]*$]*+\.\d")
-_AROUND = " \t\r\n.,;:!?\"'“”‘’«»()[]*。、…"
+_LEADING_POINT = re.compile(r"[\s\"'“”‘’«»()\[\]*$]*+\.\d")
+_MARKS_AROUND = " \t\r\n.,;:!?\"'“”‘’«»()[]*。、…"
+_MARKS_BUT_BRACKETS = _MARKS_AROUND.translate({ord(sign): None for sign in "()[]"})
 
-_AROUND_BRACKETS = _AROUND.translate({ord(sign): None for sign in "()[]"})
 
-
-def squeezed(text: str) -> str:
+def without_long_runs(text: str) -> str:
     """The text with runs of blanks and of a repeated mark shortened, so that no pattern is slow."""
-    text = _MARKS.sub(r"\1\1\1", text)
-    return _BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", text)
+    with_short_marks = _REPEATED_MARK.sub(r"\1\1\1", text)
+    return _RUN_OF_BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", with_short_marks)
 
 
 def plain_content(text: str) -> str:
     """An option's text in the form searched for in plain answers: lower case, without emphasis and end marks."""
     bare = _in_one_line(text)
-    inner = bare if _STARRED.fullmatch(bare) else bare.strip(_AROUND)
+    inner = bare if _STARRED.fullmatch(bare) else bare.strip(_MARKS_AROUND)
     inner = _with_own_brackets(bare, inner)
-    if _POINT_FIRST.match(bare) and inner[:1].isdigit():
+    if _LEADING_POINT.match(bare) and inner[:1].isdigit():
         inner = f".{inner}"
-    return lowered(inner) or lowered(bare)
+    return lower_in_place(inner) or lower_in_place(bare)
 
 
 def _with_own_brackets(bare: str, inner: str) -> str:
     """The text with the stripped bracket that closes one inside it: "f(x)"."""
     rest = bare[bare.find(inner) + len(inner) :]
-    for opening, closing in ("()", "[]"):
+    for opening, closing in (("(", ")"), ("[", "]")):
         missing = inner.count(opening) - inner.count(closing)
         if missing > 0 and rest.startswith(closing * missing):
             return inner + closing * missing
@@ -73,39 +72,46 @@ def _with_own_brackets(bare: str, inner: str) -> str:
 
 def with_brackets(text: str) -> str:
     """An option's text like `plain_content`, with all of its brackets."""
-    return lowered(_in_one_line(text).strip(_AROUND_BRACKETS))
+    return lower_in_place(_in_one_line(text).strip(_MARKS_BUT_BRACKETS))
 
 
 def _in_one_line(text: str) -> str:
-    return " ".join(_without_markup(spelled(text)).split())
+    return " ".join(_without_markup(normalized_text(text)).split())
 
 
-def lowered(text: str) -> str:
+def lower_in_place(text: str) -> str:
     """The text in lower case, with every character in its place; a character with a longer lower case stays."""
     lower = text.lower()
     if len(lower) == len(text):
         return lower
-    return "".join(sign.lower() if len(sign.lower()) == 1 else sign for sign in text)
+    characters = []
+    for character in text:
+        lower = character.lower()
+        characters.append(lower if len(lower) == 1 else character)
+    return "".join(characters)
 
 
-def plain(answer: str) -> Plain:
+def plain_answer(answer: str) -> PlainAnswer:
     """The answer in NFKC without reasoning, special tokens, and an invented next question."""
-    text = squeezed(spelled(answer).replace("_x000D_", "\n"))
-    left = answer_of(text)
-    text = _OPTION_NAME.sub(r"\1 \2", left.text) if "_" in left.text else left.text
-    cuts = [*left.cuts]
+    with_line_breaks = normalized_text(answer).replace("_x000D_", "\n")  # Excel's carriage return
+    final_part = answer_of(without_long_runs(with_line_breaks))
+    cuts = [*final_part.cuts]
+    text = final_part.text
+    if "_" in text:
+        text = _OPTION_NAME.sub(r"\1 \2", text)
     if "~~" in text:
-        text = _STRUCK.sub(" ", text)
+        text = _STRUCK_OUT.sub(" ", text)
         cuts.append("what is struck out")
     if "\n" in text and (next_question := _NEXT_QUESTION.search(text)):
         text = text[: next_question.start()]
         cuts.append("a question that it asks itself")
-    return Plain(text, tuple(cuts), left.torn)
+    return PlainAnswer(text, tuple(cuts), final_part.is_endless)
 
 
 def bare_text(text: str) -> str:
     """The text without emphasis, headings' signs and the like."""
-    for _ in range(1 if "\\" not in text else _MOST_COMMANDS):
+    levels = _MOST_COMMANDS if "\\" in text else 1
+    for _ in range(levels):
         text = _without_markup(text)
     return text.strip()
 

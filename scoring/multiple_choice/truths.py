@@ -4,7 +4,7 @@ Only the whole column shows how it counts. An ambiguous column is refused, never
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,15 +12,23 @@ _LETTER = re.compile(r"[(\[（【]?([A-Za-z])[)\]）】]?[.:：、]?")
 _LABELLED = re.compile(
     r"(?:[(\[（【]([A-Za-z])[)\]）】]|([A-Za-z])[).:：、])[.:：、]?\s*(\S.*)", re.DOTALL
 )
-_PLACE = re.compile(r"(\d{1,2})(?:\.0{1,9})?", re.ASCII)
+_WHOLE_NUMBER = re.compile(r"(\d{1,2})(?:\.0{1,9})?", re.ASCII)
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 
 
 class TruthCell(NamedTuple):
-    """A right answer as it is in the file, with its question's options by letter."""
+    """A right answer as it is written in the file, with its question's options by letter."""
 
     written: str
     options: Mapping[str, str]
+
+
+class Misfit(NamedTuple):
+    """A number that fits no reading of a column of right answers."""
+
+    position: int
+    """In the column, from 0."""
+    problem: str
 
 
 @dataclass(frozen=True)
@@ -33,10 +41,10 @@ class Truths:
     """The possible meanings of the whole column, and how to write it clearly; "" if it is clear."""
     doubtful: frozenset[int] = frozenset()
     """Positions of cells that are the letter of one option and the text of another."""
-    way: str = ""
-    """A notice on the reading of cells other than letters; "" if there are only letters."""
-    misfit: tuple[int, str] | None = None
-    """Position of the first number that fits no reading of the column, and the problem with it."""
+    notice: str = ""
+    """The way in which cells other than letters were read; "" if there are only letters."""
+    misfit: Misfit | None = None
+    """The first number that fits no reading of the column."""
 
 
 def plain_option(text: str) -> str:
@@ -47,76 +55,97 @@ def plain_option(text: str) -> str:
 
 def read_truths(cells: Sequence[TruthCell]) -> Truths:
     """The letters of a column's cells."""
-    letters = [_by_letter(cell) for cell in cells]
-    places = [_place(cell.written) for cell in cells]
-    if cells and None not in places and not any(letters):
-        return _numbered(cells, [place or 0 for place in places])
-    texts = [_by_text(cell) for cell in cells]
-    has_letters = any(letter and not text for letter, text in zip(letters, texts, strict=True))
-    if (
-        has_letters
-    ):  # then a letter that is none of its row's options is not an option's text either
-        for number, cell in enumerate(cells):
-            if not letters[number] and _LETTER.fullmatch(cell.written.strip()):
-                texts[number] = None
-    pairs = [*zip(letters, texts, strict=True)]
-    by_text = sum(bool(text) and not letter for letter, text in pairs)
-    read: list[str | None] = []
+    numbers = [_whole_number(cell.written) for cell in cells]
+    whole_numbers = [number for number in numbers if number is not None]
+    by_letter = [_letter_of_cell(cell) for cell in cells]
+    if cells and len(whole_numbers) == len(cells) and not any(by_letter):
+        return _read_numbers(cells, whole_numbers)
+    by_text = [_letter_of_text(cell) for cell in cells]
+    if _has_letters(by_letter, by_text):
+        # A letter that is none of its row's options is then not an option's text either.
+        for position, cell in enumerate(cells):
+            if not by_letter[position] and _LETTER.fullmatch(cell.written.strip()):
+                by_text[position] = None
+    both_readings = [*zip(by_letter, by_text, strict=True)]
+    texts = sum(1 for letter, letter_of_text in both_readings if letter_of_text and not letter)
+    letters: list[str | None] = []
     doubtful = set()
-    for number, (letter, text) in enumerate(pairs):
-        if by_text and letter and text and letter != text:
-            doubtful.add(number)
-            read.append(None)
+    for position, (letter, letter_of_text) in enumerate(both_readings):
+        do_differ = letter and letter_of_text and letter != letter_of_text
+        if texts and do_differ:
+            doubtful.add(position)
+            letters.append(None)
         else:
-            read.append(letter or text)
-    return Truths(tuple(read), doubtful=frozenset(doubtful), way=_way(by_text, len(cells)))
+            letters.append(letter or letter_of_text)
+    return Truths(
+        tuple(letters), doubtful=frozenset(doubtful), notice=_text_notice(texts, len(cells))
+    )
 
 
-def _way(by_text: int, total: int) -> str:
+def _has_letters(by_letter: Sequence[str | None], by_text: Sequence[str | None]) -> bool:
+    """Whether a cell is an option's letter and no option's text."""
+    pairs = zip(by_letter, by_text, strict=True)
+    return any(letter and not letter_of_text for letter, letter_of_text in pairs)
+
+
+def _text_notice(texts: int, total: int) -> str:
     """A notice on the number of right answers that were read by their text; "" if there are none."""
-    if not by_text:
+    if not texts:
         return ""
-    if by_text == 1:
+    if texts == 1:
         return f"1 of {total:,} right answers is the text of an option, read as its letter."
-    return f"{by_text:,} of {total:,} right answers are texts of options, read as their letters."
+    return f"{texts:,} of {total:,} right answers are texts of options, read as their letters."
 
 
-def _numbered(cells: Sequence[TruthCell], places: Sequence[int]) -> Truths:
+class _NumberReading(NamedTuple):
+    """The letters of a column of whole numbers by one of its possible meanings."""
+
+    meaning: str
+    letters: tuple[str | None, ...]
+    """None for a number that is none of its row's options."""
+
+
+def _read_numbers(cells: Sequence[TruthCell], numbers: Sequence[int]) -> Truths:
     """The letters of a column of whole numbers, if only one reading fits every row, or all that fit agree."""
-    ways: Mapping[str, Callable[[TruthCell, int], str | None]] = {
-        "the text of an option": lambda cell, place: _by_text(cell),
-        "counted from 0": lambda cell, place: _at(cell, place),
-        "counted from 1": lambda cell, place: _at(cell, place - 1),
-    }
-    readings: dict[str, tuple[str | None, ...]] = {
-        name: tuple(way(cell, place) for cell, place in zip(cells, places, strict=True))
-        for name, way in ways.items()
-    }
-    fitting = {name: read for name, read in readings.items() if None not in read}
-    nothing = (None,) * len(cells)
-    if len({*fitting.values()}) == 1:
-        name, read = next(iter(fitting.items()))
-        return Truths(read, way=f"The right answers are numbers, read as {name}.")
+    pairs = [*zip(cells, numbers, strict=True)]
+    readings = [
+        _NumberReading("the text of an option", tuple(_letter_of_text(cell) for cell in cells)),
+        _NumberReading("counted from 0", tuple(_letter_at(cell, number) for cell, number in pairs)),
+        _NumberReading(
+            "counted from 1", tuple(_letter_at(cell, number - 1) for cell, number in pairs)
+        ),
+    ]
+    fitting = [reading for reading in readings if None not in reading.letters]
+    no_letters = (None,) * len(cells)
     if not fitting:
-        name, read = min(readings.items(), key=lambda reading: reading[1].count(None))
-        place = read.index(None)
-        options = len(cells[place].options)
-        most = 2 * read.count(None) < len(read)
-        others = f", while most of the column fits as {name}" if most else ""
-        problem = (
-            f"The answer {cells[place].written.strip()[:40]!r} isn't one of the {options} options, by place or "
-            f"text{others}. Correct it, or write the letters A, B, C in the column answer."
-        )
-        return Truths(nothing, misfit=(place, problem))
-    values = ", ".join(dict.fromkeys(str(place) for place in sorted(places)[:200]))
-    text = (
-        f"The right answers are numbers ({values[:40]}), and they may be {' or '.join(fitting)}. "
+        return Truths(no_letters, misfit=_misfit(cells, readings))
+    if len({reading.letters for reading in fitting}) == 1:
+        notice = f"The right answers are numbers, read as {fitting[0].meaning}."
+        return Truths(fitting[0].letters, notice=notice)
+    values = ", ".join(dict.fromkeys(str(number) for number in sorted(numbers)[:200]))
+    meanings = " or ".join(reading.meaning for reading in fitting)
+    ambiguous = (
+        f"The right answers are numbers ({values[:40]}), and they may be {meanings}. "
         "Write the letters A, B, C in the column answer."
     )
-    return Truths(nothing, text)
+    return Truths(no_letters, ambiguous=ambiguous)
 
 
-def _by_letter(cell: TruthCell) -> str | None:
+def _misfit(cells: Sequence[TruthCell], readings: Sequence[_NumberReading]) -> Misfit:
+    """The first number that the reading with the most letters leaves without a letter."""
+    best = min(readings, key=lambda reading: reading.letters.count(None))
+    position = best.letters.index(None)
+    options = len(cells[position].options)
+    fits_most = 2 * best.letters.count(None) < len(cells)
+    others = f", while most of the column fits as {best.meaning}" if fits_most else ""
+    problem = (
+        f"The answer {cells[position].written.strip()[:40]!r} isn't one of the {options} options, by place or "
+        f"text{others}. Correct it, or write the letters A, B, C in the column answer."
+    )
+    return Misfit(position, problem)
+
+
+def _letter_of_cell(cell: TruthCell) -> str | None:
     """The letter of a cell such as B, (B), B. or "B. cat" with the text of option B."""
     written = cell.written.strip()
     alone = _LETTER.fullmatch(written)
@@ -127,27 +156,27 @@ def _by_letter(cell: TruthCell) -> str | None:
     if not labelled:
         return None
     letter = (labelled[1] or labelled[2]).upper()
-    same = plain_option(labelled[3]) == plain_option(cell.options.get(letter, ""))
-    return letter if same else None
+    is_its_text = plain_option(labelled[3]) == plain_option(cell.options.get(letter, ""))
+    return letter if is_its_text else None
 
 
-def _by_text(cell: TruthCell) -> str | None:
+def _letter_of_text(cell: TruthCell) -> str | None:
     """The letter of the only option with a cell's text; capitals count only if two options differ in them."""
     written = plain_option(cell.written)
     texts = {letter: plain_option(text) for letter, text in cell.options.items()}
-    same = [letter for letter, text in texts.items() if text == written]
-    if not same:
+    equal = [letter for letter, text in texts.items() if text == written]
+    if not equal:
         folded = written.casefold()
-        same = [letter for letter, text in texts.items() if text.casefold() == folded]
-    return same[0] if len(same) == 1 else None
+        equal = [letter for letter, text in texts.items() if text.casefold() == folded]
+    return equal[0] if len(equal) == 1 else None
 
 
-def _place(written: str) -> int | None:
-    match = _PLACE.fullmatch(written.strip())
+def _whole_number(written: str) -> int | None:
+    match = _WHOLE_NUMBER.fullmatch(written.strip())
     return int(match[1]) if match else None
 
 
-def _at(cell: TruthCell, place: int) -> str | None:
-    """The letter of the option at a place, counted from 0."""
+def _letter_at(cell: TruthCell, place: int) -> str | None:
+    """The letter of the option at a place, counted from 0; None if there is none."""
     letters = [*cell.options]
     return letters[place] if 0 <= place < len(letters) else None

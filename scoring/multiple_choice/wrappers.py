@@ -9,13 +9,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from arena.reasoning import Wrapped, answer_of, wrapped
-from scoring.multiple_choice.numbers import spelled
+from arena.reasoning import WrappedAnswer, answer_of, wrapped_answers
+from scoring.multiple_choice.numbers import normalized_text
 from scoring.multiple_choice.plain_answers import bare_text, plain_content
 from scoring.multiple_choice.statements import is_conditional
 
 
-class Inner(NamedTuple):
+class InnerText(NamedTuple):
     """The text in an answer's wrappers."""
 
     text: str
@@ -23,41 +23,43 @@ class Inner(NamedTuple):
     """Names of the wrappers, from the outermost one."""
     rest: str
     """The text after the wrappers; "" if there are none."""
-    claims: str = ""
-    """The rival claim of the last box, which is not an option; "" if only the text decides."""
+    rival_claim: str = ""
+    """What the last box claims, if it is not an option; "" if only the text decides."""
 
 
 ReadOption = Callable[[str], str | None]
-"""The function that reads an option's letter from a wrapper's text."""
+"""A function that reads an option's letter from a wrapper's text; None if it names no option."""
 
 MOST_WRAPPERS = 4
 """Most levels of nested wrappers."""
 BOXES_READ = 12
 """Boxes of an answer that are read, from the last one."""
-_DENIED = re.compile(
+_DENIAL_BEFORE = re.compile(
     r"(?:(?:\bnot|n['’]t)(?:\s(?:think|believe|that|it|is|be|the|correct|option|choice|answer)){0,7}"
     r"|\b(?:rather than|instead of|neither))[\s$(*:]*\Z",
     re.IGNORECASE,
 )
 """A denial of the box after it."""
-_IS_WRONG = re.compile(
+_DENIAL_BEHIND = re.compile(
     r"[$)*]{0,4}\s?\?|[$)*]{0,4}\s(?:is|was|would be|must be)\s(?:\w{1,12}ly\s)?(?:wrong|incorrect|false|not\b)",
     re.IGNORECASE,
 )
-_BEFORE_BOX = 80
+_CHARACTERS_BEFORE_BOX = 80
 """Characters before a box to search for its denial."""
-_BEHIND_BOX = 24
+_CHARACTERS_BEHIND_BOX = 24
 """Characters after a box to search for a condition: "\\boxed{B} would be right"."""
-_OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
+_JSON_OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
 _PYTHON_PAIR = re.compile(r"'(\w+)'\s*:\s*'([^']*)'")
-_KEYS = (
+_ANSWER_KEYS = (
     "final_answer answer choice option letter correct_answer correct_option selection 答案".split()
 )
-_JOINED = re.compile(r"[\s$*]*+(?:or|and|,|/|&|或|和|及)?(?:\s?(?:or|and))?[\s$*]*+", re.IGNORECASE)
-_LISTED = re.compile(r"[\s(\[*>•-]*+([A-Z])[)\]*.:、-]*+(?<![A-Z])\s*+(.*)")
+_BETWEEN_TWO_ANSWERS = re.compile(
+    r"[\s$*]*+(?:or|and|,|/|&|或|和|及)?(?:\s?(?:or|and))?[\s$*]*+", re.IGNORECASE
+)
+_LIST_LINE = re.compile(r"[\s(\[*>•-]*+([A-Z])[)\]*.:、-]*+(?<![A-Z])\s*+(.*)")
 
 
-def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> Inner:
+def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> InnerText:
     """The text in the wrappers of an answer; all of it if they contain no option.
 
     `is_claim` decides whether a box without an option is a rival claim: another letter, or a number among numbers.
@@ -65,75 +67,97 @@ def inner_text(text: str, read: ReadOption, is_claim: Callable[[str], bool]) -> 
     cuts: list[str] = []
     rest = ""
     for _ in range(MOST_WRAPPERS):
-        holders = [_innermost(holder) for holder in wrapped(text) if holder.text]
-        tags = [holder for holder in holders if holder.name.startswith("<")]
-        if tags:
-            rest = text[tags[-1].end :] + "\n" + rest
-            text = tags[-1].text
-            cuts.append(tags[-1].name)
-        elif holders:
-            box = _last_option_box(text, holders, read)
-            if box is None:
-                last = holders[-1]
-                without_boxes = _without(text, holders)
-                if not is_claim(last.text):
-                    return Inner(without_boxes, tuple(cuts), rest)
-                return Inner(without_boxes, tuple(cuts), text[last.end :], last.text)
-            before = _before(holders, box)
-            if _is_joined(text, holders, box) and read(before.text):
-                return Inner(text, tuple(cuts), "", text[before.start : box.end])
-            rest = text[box.end :] + "\n" + rest
-            text = box.text
-            cuts.append(box.name)
-        elif (answer := _in_object(text)) is not None:
-            text = answer_of(spelled(answer)).text
+        wrappers = [
+            _with_innermost_text(wrapper) for wrapper in wrapped_answers(text) if wrapper.text
+        ]
+        tags = [wrapper for wrapper in wrappers if wrapper.name.startswith("<")]
+        if not wrappers:
+            answers = _answers_in_objects(text)
+            if not answers:
+                break
+            text = answer_of(normalized_text(answers)).text
             cuts.append("JSON")
+            continue
+        if tags:
+            wrapper = tags[-1]
         else:
-            break
-    return Inner(text, tuple(cuts), rest)
+            box = _last_option_box(text, wrappers, read)
+            if box is None:
+                return _text_around_boxes(text, wrappers, cuts, rest, is_claim)
+            before = _box_before(wrappers, box)
+            if _is_joined(text, before, box) and read(before.text):
+                return InnerText(text, tuple(cuts), "", text[before.start : box.end])
+            wrapper = box
+        rest = text[wrapper.end :] + "\n" + rest
+        text = wrapper.text
+        cuts.append(wrapper.name)
+    return InnerText(text, tuple(cuts), rest)
 
 
-def _last_option_box(text: str, boxes: Sequence[Wrapped], read: ReadOption) -> Wrapped | None:
+def _text_around_boxes(
+    text: str,
+    boxes: Sequence[WrappedAnswer],
+    cuts: Sequence[str],
+    rest: str,
+    is_claim: Callable[[str], bool],
+) -> InnerText:
+    """The text around boxes that have no option; the last of them may be a rival claim."""
+    last_box = boxes[-1]
+    without_boxes = _with_placeholders(text, boxes)
+    if is_claim(last_box.text):
+        return InnerText(without_boxes, tuple(cuts), text[last_box.end :], last_box.text)
+    return InnerText(without_boxes, tuple(cuts), rest)
+
+
+def _last_option_box(
+    text: str, boxes: Sequence[WrappedAnswer], read: ReadOption
+) -> WrappedAnswer | None:
     """The last box with an option that nothing around it denies."""
-    for box in boxes[: -BOXES_READ - 1 : -1]:
+    for box in reversed(boxes[-BOXES_READ:]):
         if read(box.text) and _is_valid(text, box):
             return box
     return None
 
 
-def _is_valid(text: str, box: Wrapped) -> bool:
+def _is_valid(text: str, box: WrappedAnswer) -> bool:
     """Whether nothing around a box denies its content, or makes it another number: "-\\boxed{3}"."""
-    front = text[max(0, box.start - _BEFORE_BOX) : box.start]
-    if box.text[:1].isdigit() and (front[-1:] in ("-", "−") or text[box.end :][:1] == "^"):
-        return False
+    front = text[max(0, box.start - _CHARACTERS_BEFORE_BOX) : box.start]
+    if box.text[:1].isdigit():
+        has_minus = front[-1:] in ("-", "−")
+        has_exponent = text.startswith("^", box.end)
+        if has_minus or has_exponent:
+            return False
+    end = min(len(text), box.end + _CHARACTERS_BEHIND_BOX)
     return not (
-        _DENIED.search(front)
-        or _IS_WRONG.match(text, box.end)
-        or is_conditional(text, box.start, min(len(text), box.end + _BEHIND_BOX))
+        _DENIAL_BEFORE.search(front)
+        or _DENIAL_BEHIND.match(text, box.end)
+        or is_conditional(text, box.start, end)
     )
 
 
-def _innermost(holder: Wrapped) -> Wrapped:
-    """A box with the content of the innermost box inside it."""
+def _with_innermost_text(wrapper: WrappedAnswer) -> WrappedAnswer:
+    """The wrapper with the text of the innermost box, if it holds nothing but boxes in boxes."""
     for _ in range(MOST_WRAPPERS):
-        inner = wrapped(holder.text) if holder.text.startswith("\\boxed") else ()
-        if len(inner) != 1 or inner[0].end != len(holder.text):
+        inner = wrapped_answers(wrapper.text) if wrapper.text.startswith("\\boxed") else ()
+        if len(inner) != 1 or inner[0].end != len(wrapper.text):
             break
-        holder = holder._replace(text=inner[0].text)
-    return holder
+        wrapper = wrapper._replace(text=inner[0].text)
+    return wrapper
 
 
-def _before(boxes: list[Wrapped], box: Wrapped) -> Wrapped:
+def _box_before(boxes: Sequence[WrappedAnswer], box: WrappedAnswer) -> WrappedAnswer:
+    """The box before this one; the first box itself if there is none."""
     return boxes[max(0, boxes.index(box) - 1)]
 
 
-def _is_joined(text: str, boxes: list[Wrapped], box: Wrapped) -> bool:
+def _is_joined(text: str, before: WrappedAnswer, box: WrappedAnswer) -> bool:
     """Whether a box and the one before it are two answers: "\\boxed{A} or \\boxed{B}"."""
-    before = _before(boxes, box)
-    return before.text != box.text and bool(_JOINED.fullmatch(text, before.end, box.start))
+    if before.text == box.text:
+        return False
+    return _BETWEEN_TWO_ANSWERS.fullmatch(text, before.end, box.start) is not None
 
 
-def _without(text: str, boxes: list[Wrapped]) -> str:
+def _with_placeholders(text: str, boxes: Sequence[WrappedAnswer]) -> str:
     """The text with a placeholder for every box."""
     parts = []
     place = 0
@@ -143,10 +167,10 @@ def _without(text: str, boxes: list[Wrapped]) -> str:
     return "".join([*parts, text[place:]])
 
 
-def _in_object(text: str) -> str | None:
-    """The distinct answers in JSON objects, each on a separate line; None if there are none."""
-    answers: dict[str, None] = {}
-    for json_text in _OBJECT.findall(text):
+def _answers_in_objects(text: str) -> str:
+    """The distinct answers in JSON objects, each on a separate line; "" if there are none."""
+    answers: list[str] = []
+    for json_text in _JSON_OBJECT.findall(text):
         try:
             record = json.loads(json_text)
         except (ValueError, RecursionError):
@@ -154,11 +178,11 @@ def _in_object(text: str) -> str | None:
         by_name = {
             str(key).strip().lower().replace(" ", "_"): value for key, value in record.items()
         }
-        answer = next((by_name[key] for key in _KEYS if key in by_name), None)
-        is_text = isinstance(answer, str | int | float) and not isinstance(answer, bool)
-        if is_text and str(answer):
-            answers[str(answer)] = None
-    return "\n".join(answers) if answers else None
+        answer = next((by_name[key] for key in _ANSWER_KEYS if key in by_name), None)
+        is_plain = isinstance(answer, str | int | float) and not isinstance(answer, bool)
+        if is_plain and str(answer):
+            answers.append(str(answer))
+    return "\n".join(dict.fromkeys(answers))
 
 
 def without_list(text: str, options: Mapping[str, str]) -> str:
@@ -171,12 +195,14 @@ def without_list(text: str, options: Mapping[str, str]) -> str:
         end = start + len(options)
         block = zip(lines[start:end], contents, strict=True)
         if all(_is_listed(line, letter, content) for line, (letter, content) in block):
-            has_more = bool("".join(lines[end:]).strip())
-            return "\n".join(lines[:start] + lines[end:]) if has_more else text
+            has_text_behind = bool("".join(lines[end:]).strip())
+            return "\n".join(lines[:start] + lines[end:]) if has_text_behind else text
     return text
 
 
 def _is_listed(line: str, letter: str, content: str) -> bool:
     """Whether a line is an option's letter with its content."""
-    match = _LISTED.fullmatch(line)
-    return bool(match and match[1] == letter and plain_content(bare_text(match[2])) == content)
+    match = _LIST_LINE.fullmatch(line)
+    if not match or match[1] != letter:
+        return False
+    return plain_content(bare_text(match[2])) == content

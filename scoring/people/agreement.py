@@ -15,7 +15,7 @@ from scoring.people.text_metrics import INSTALLED, Candidate, MetricName, score
 REFERENCES = frozenset({REFERENCE, DATASET_ANSWER})
 
 Scores = Mapping[tuple[str, str], float]
-"""A metric's scores by (item, model)."""
+"""A metric's scores by (item, model); only their order within an item counts."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class PeopleAgreement:
     """Agreement among several people, and between them and the measures."""
 
     contests: int
+    """Number of contests with votes, also of one person."""
     with_reference: int
     """Contests with several votes that are left out because one side is a reference."""
     people: agreement.People
@@ -36,26 +37,29 @@ def people_agreement(
     metrics: Collection[MetricName] = INSTALLED,
     scorer: Callable[[MetricName, Sequence[Candidate]], Scores] = score,
 ) -> PeopleAgreement:
-    """Agreement of people with each other, judges, text metrics and own `scores` by name. Raises TextMetricError."""
-    voted = agreement.with_several_votes(poll.choices)
-    between = between_models(poll)
+    """Agreement of people with each other, and with judges, text metrics and other `scores`, by the metric's name.
+
+    `scorer` computes a text metric's scores. Raises TextMetricError.
+    """
+    with_several_votes = agreement.with_several_votes(poll.choices)
+    contests = between_models(poll)
     answers = poll.answers
     candidates = [
         Candidate(item, model, answers[item, model], answers.get((item, REFERENCE)))
-        for item, model in answers_met(between)
+        for item, model in answers_met(contests)
         if (item, model) in answers
     ]
     scores_by_name = {name: scorer(name, candidates) for name in metrics}
     scores_by_name |= scores
     measures = [
-        agreement.by_scores(name, by_answer, between) for name, by_answer in scores_by_name.items()
+        agreement.by_scores(name, by_answer, contests) for name, by_answer in scores_by_name.items()
     ]
     measures += agreement.by_verdicts(poll.verdicts)
     return PeopleAgreement(
         contests=len(poll.choices),
-        with_reference=len(voted) - len(between),
-        people=agreement.people(between.values()),
-        reproductions=agreement.reproductions(between, measures),
+        with_reference=len(with_several_votes) - len(contests),
+        people=agreement.people(contests.values()),
+        reproductions=agreement.reproductions(contests, measures),
         notices=poll.notices,
     )
 

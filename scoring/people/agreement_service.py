@@ -27,10 +27,18 @@ from scoring.people.text_metrics import Candidate, MetricName, score
 from scoring.visit_bench.store import SubmissionStore
 
 
+class FileAgreement(NamedTuple):
+    """A source's agreement with the metrics of a file, and the reproductions by these metrics alone."""
+
+    agreement: PeopleAgreement
+    metrics: Sequence[Reproduction]
+
+
 class AgreementService:
     """The page's operations; an owner is the hash of a voter cookie. All raise DatabaseError.
 
-    A source's agreement is computed once per set of votes, which are read at most every `every` seconds.
+    A source's agreement is computed once per set of votes. Votes are read again after `every` seconds; files that are
+    large are read by `aside`, in a process of its own.
     """
 
     def __init__(
@@ -62,26 +70,27 @@ class AgreementService:
         agreement = cached.agreement
         if not scores:
             return agreement
-        between = between_models(cached.poll)
-        measures = [by_scores(name, by_answer, between) for name, by_answer in scores.items()]
-        own = reproductions(between, measures)
-        return replace(agreement, reproductions=ranked([*agreement.reproductions, *own]))
+        contests = between_models(cached.poll)
+        measures = [by_scores(name, by_answer, contests) for name, by_answer in scores.items()]
+        added = reproductions(contests, measures)
+        return replace(agreement, reproductions=ranked([*agreement.reproductions, *added]))
 
-    def beside(
-        self, source: str, owner: str, token: str
-    ) -> tuple[PeopleAgreement, Sequence[Reproduction]]:
-        """A source's agreement with an uploaded file's metrics, and their reproductions alone.
-
-        Raises UploadStoreError, RowsError.
-        """
+    def compare_file(self, source: str, owner: str, token: str) -> "FileAgreement":
+        """A source's agreement with the metrics of an uploaded file. Raises UploadStoreError, RowsError, AsideError."""
         upload = self._upload_store.find(owner, token)
         taken = {reproduction.measure for reproduction in self.agreement(source).reproductions}
         read = partial(read_scores, upload.path, taken, PAGE, upload.name)
-        aside = self._aside if Source.from_upload(upload).is_large else None
-        scores = aside.run(read, network=upload.network) if aside else read()
+        if self._aside and Source.from_upload(upload).is_large:
+            scores = self._aside.run(read, network=upload.network)
+        else:
+            scores = read()
         agreement = self.agreement(source, scores)
-        own = [measure for measure in agreement.reproductions if measure.measure in scores]
-        return agreement, own
+        metrics = [
+            reproduction
+            for reproduction in agreement.reproductions
+            if reproduction.measure in scores
+        ]
+        return FileAgreement(agreement, metrics)
 
     def answers(self, source: str) -> list[tuple[str, str]]:
         """The answers of a source that a metric's file scores, as (item, model)."""
@@ -90,7 +99,7 @@ class AgreementService:
     def _read(self, source: str) -> "_CachedPoll":
         with self._lock:
             cached = self._polls_by_source.get(source)
-            if cached is not None and time.monotonic() - cached.at < self._every:
+            if cached is not None and time.monotonic() - cached.read_at < self._every:
                 return cached
             poll = self._polls.poll(source)
             poll = replace(poll, verdicts=(*poll.verdicts, *self._verdicts.verdicts(source)))
@@ -98,9 +107,9 @@ class AgreementService:
                 agreement = cached.agreement
             else:
                 agreement = people_agreement(poll, scorer=self._score_answers)
-            fresh = _CachedPoll(time.monotonic(), poll, agreement)
-            self._polls_by_source[source] = fresh
-            return fresh
+            cached = _CachedPoll(time.monotonic(), poll, agreement)
+            self._polls_by_source[source] = cached
+            return cached
 
     def _score_answers(self, name: MetricName, candidates: Sequence[Candidate]) -> Scores:
         """Scores of the answers, computing only new ones: a score depends on the answer and its reference alone."""
@@ -123,8 +132,8 @@ def _digest(candidate: Candidate) -> bytes:
 
 
 class _CachedPoll(NamedTuple):
-    """A source's poll and its agreement; `at` is when they were read, in seconds of the monotonic clock."""
+    """A source's poll and its agreement; `read_at` is when they were read, in seconds of the monotonic clock."""
 
-    at: float
+    read_at: float
     poll: Poll
     agreement: PeopleAgreement

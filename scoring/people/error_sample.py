@@ -7,13 +7,13 @@ Reports on the same questions therefore draw the same ones where both have them 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import NamedTuple
 
 from arena.types import grouped
 from scoring.benchmarks.article import ScoredAnswer
 
 PER_GROUP = 5
+"""Errors that are drawn of each group, as by the authors."""
 WRONG_AT_MOST = 0.5
 """Score up to which an answer is wrong: 0 where answers are right or wrong, half the points in MM-Vet."""
 
@@ -74,18 +74,26 @@ def known_errors(answers: Iterable[ScoredAnswer]) -> KnownErrors:
     return KnownErrors(by_group=grouped(errors), scored=len(scores), mean=mean)
 
 
-def draw(known: KnownErrors, k: int = PER_GROUP, seed: int = 0) -> tuple[DrawnError, ...]:
+def draw_errors(known: KnownErrors, k: int = PER_GROUP, seed: int = 0) -> tuple[DrawnError, ...]:
     """Up to k errors of each group: one of every group first, then a second, so that any first part has all groups."""
-    ranked = []
+    lots: list[_Lot] = []
     for group, wrong in known.by_group.items():
-        ordered = sorted((_place(seed, group, answer.id), answer) for answer in wrong)
+        ordered = sorted((_lot_hash(seed, group, answer.id), answer) for answer in wrong)
         chance = min(1.0, k / len(wrong))
-        for rank, (place, answer) in enumerate(ordered[:k]):
-            ranked.append(((rank, place), DrawnError(answer, group, chance)))
-    ranked.sort(key=itemgetter(0))
-    return tuple(drawn for _, drawn in ranked)
+        for rank, (lot_hash, answer) in enumerate(ordered[:k]):
+            lots.append(_Lot(rank, lot_hash, DrawnError(answer, group, chance)))
+    lots.sort(key=lambda lot: (lot.rank, lot.hash))
+    return tuple(lot.error for lot in lots)
 
 
-def _place(seed: int, group: str, item: str) -> bytes:
+class _Lot(NamedTuple):
+    """A drawn error with its place: its rank within its group, then a hash."""
+
+    rank: int
+    hash: bytes
+    error: DrawnError
+
+
+def _lot_hash(seed: int, group: str, item: str) -> bytes:
     """A hash that orders the errors of a group."""
     return hashlib.sha256(f"{seed}\0{group}\0{item}".encode("utf-8", "surrogatepass")).digest()

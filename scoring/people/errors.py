@@ -84,8 +84,8 @@ ERROR_KINDS: Mapping[ErrorKey, ErrorKind] = {
         ),
     )
 }
-assert (*ERROR_KINDS,) == get_args(ErrorKey)
 KEYS = tuple(ERROR_KINDS)
+assert get_args(ErrorKey) == KEYS, "the order of the kinds is that of the keys"
 
 DECISION_ORDER: tuple[tuple[str, ErrorKey], ...] = (
     ("Is the answer right after all?", "right"),

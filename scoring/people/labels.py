@@ -11,7 +11,7 @@ from scoring.people.error_shares import (
     error_shares,
     without_annotation_errors,
 )
-from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
+from scoring.people.errors import KEYS, ErrorKey, Label
 from scoring.people.label_agreement import (
     DoubtedQuestion,
     ErrorComparison,
@@ -36,34 +36,35 @@ class LabelResults(NamedTuple):
     labels: tuple[Label, ...]
     shares: ErrorShares
     bounds: ScoreBounds | None
+    """The score without wrong questions; None if no answer is scored."""
     agreement: LabelAgreement
     doubted: tuple[DoubtedQuestion, ...]
-    compared: Mapping[str, ErrorComparison]
+    comparisons: Mapping[str, ErrorComparison]
     """Comparisons with other reports on the same questions, by their titles."""
 
 
 def label_results(
-    marking: Marking, job: Job, report: AnyReport, beside: bool = True
+    marking: Marking, job: Job, report: AnyReport, with_others: bool = True
 ) -> LabelResults | None:
-    """A report's errors by people's labels, or None; `beside` adds comparisons with its owner's other reports."""
+    """A report's errors by people's labels, or None; `with_others` adds comparisons with its owner's other reports."""
     known = known_errors(answers_for("labels", report))
     labels = labels_of(marking, job, known)
     if not labels:
         return None
-    others = _others(marking, job) if beside else {}
+    others = _others(marking, job) if with_others else {}
     shares = error_shares(labels, known)
-    compared = {}
+    comparisons = {}
     for title, other_labels in others.items():
         comparison = compare_errors(labels, other_labels)
         if comparison.items >= LEAST_COMMON:
-            compared[title] = comparison
+            comparisons[title] = comparison
     return LabelResults(
         labels=tuple(labels),
         shares=shares,
         bounds=without_annotation_errors(shares, known),
         agreement=label_agreement({job.title: labels}),
         doubted=tuple(doubted_questions({job.title: labels, **others})),
-        compared=compared,
+        comparisons=comparisons,
     )
 
 
@@ -72,18 +73,16 @@ def labels_of(marking: Marking, job: Job, known: KnownErrors) -> list[Label]:
     groups = {answer_key(answer): group for answer, group in known.by_item.values()}
     labels = []
     for mark in marking.store.of_report("labels", job.link, job.owner, groups):
-        main: ErrorKey | None = next((key for key in ERROR_KINDS if key == mark.entry.value), None)
-        if main is None:
+        kinds: list[ErrorKey] = [key for key in KEYS if key == mark.entry.value]
+        if not kinds:
             continue
-        further: tuple[ErrorKey, ...] = tuple(
-            key for key in ERROR_KINDS if key in mark.entry.further
-        )
+        further: list[ErrorKey] = [key for key in KEYS if key in mark.entry.further]
         label = Label(
             item=mark.item,
             group=groups[mark.answer],
             labeller=mark.marker,
-            main=main,
-            further=further,
+            main=kinds[0],
+            further=tuple(further),
             note=mark.entry.note,
             round=mark.round,
         )

@@ -13,17 +13,18 @@ from arena.seats.spec import CampaignError, read_spec
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.benchmarks.mm_vet import MMVet
 from scoring.jobs.store import Job, Jobs
-from scoring.people.error_sample import draw, known_errors
+from scoring.people.error_sample import draw_errors, known_errors
 from scoring.people.open_answers import draw_open, open_answers
-from scoring.people.plan import Planned, answer_key, mark_plan, planned
+from scoring.people.plan import PlannedAnswer, answer_key, mark_plan, plan_answer
 from scoring.people.spec import KINDS, MarkKind, MarkSpec, campaign_name
 from scoring.people.store import OWNER, MarkError, MarkStore, ShownAnswer
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport
 
-MOST = 1000
+MOST_ANSWERS = 1000
 """Answers of a report for one person."""
 MINUTES = 60
+"""Minutes that an answer waits for a person's mark before somebody else gets it."""
 DAYS = 180
 """Days until a link expires."""
 HELPERS = 4
@@ -35,10 +36,25 @@ class Material(NamedTuple):
 
     answers: Mapping[str, ScoredAnswer]
     """Answers by their key."""
-    plan: tuple[Planned, ...]
+    plan: tuple[PlannedAnswer, ...]
+
+
+class DrawnAnswer(NamedTuple):
+    """An answer that a seat is shown, and what it says."""
+
+    shown: ShownAnswer
+    answer: ScoredAnswer
+
+
+class SeatWork(NamedTuple):
+    """The work of a seat: its kind, and the link of the report."""
+
+    kind: MarkKind
+    link: str
 
 
 def _weight(material: Material | None) -> int:
+    """Weight in the cache, whose limit is about the number of answers."""
     return 1 + len(material.answers) if material else 1
 
 
@@ -55,9 +71,9 @@ class Marking:
         """The answers to mark, label or read under a report's link; None without a report."""
         if not self.jobs.find(link):
             return None
-        return self._materials.get((kind, link), lambda: self._read(kind, link))
+        return self._materials.get((kind, link), lambda: self._read_material(kind, link))
 
-    def _read(self, kind: MarkKind, link: str) -> Material | None:
+    def _read_material(self, kind: MarkKind, link: str) -> Material | None:
         report = self.jobs.report(link)
         if report is None:
             return None
@@ -73,10 +89,14 @@ class Marking:
         if material is None or not material.plan:
             raise MarkError("There is nothing to rate in this report.")
         repeated = sum(planned.comes_again for planned in material.plan)
-        answers = min(MOST, len(material.plan) + repeated)
+        answers = min(MOST_ANSWERS, len(material.plan) + repeated)
         name = campaign_name(kind, link)
-        values: dict[str, Any] = {"name": name, "report": link}
-        values |= {"seat": {"votes": answers, "minutes": MINUTES, "pay": 0}, "valid_days": DAYS}
+        values: dict[str, Any] = {
+            "name": name,
+            "report": link,
+            "seat": {"votes": answers, "minutes": MINUTES, "pay": 0},
+            "valid_days": DAYS,
+        }
         try:
             return self._campaigns.create(kind, read_spec(MarkSpec, values))
         except CampaignError:  # made by another request meanwhile
@@ -104,7 +124,7 @@ class Marking:
     def links(campaign: Campaign) -> Mapping[str, str]:
         """The path of each person's link, by name: the owner's and the helpers'."""
         last_day = now() + timedelta(days=DAYS + 1)
-        until = last_day.replace(hour=0, minute=0, second=0, microsecond=0)
+        until = last_day.replace(hour=0, minute=0, second=0, microsecond=0)  # the same link all day
         names = (OWNER, *(f"helper-{number}" for number in range(1, HELPERS + 1)))
         return {
             name: made_link(campaign.key, campaign.spec, until, f"{campaign.name}.{name}")
@@ -116,28 +136,29 @@ class Marking:
 
     def answer(self, seat: Seat, token: str) -> ScoredAnswer | None:
         """The answer that a seat was shown; None where its report was deleted. Raises MarkError."""
-        kind, link = of_seat(seat)
+        kind, link = seat_work(seat)
         material = self.material(kind, link)
-        return material and material.answers.get(self.store.find(seat, token).answer)
+        if material is None:
+            return None
+        return material.answers.get(self.store.find(seat, token).answer)
 
-    def draw(self, seat: Seat) -> tuple[ShownAnswer, ScoredAnswer] | None:
+    def draw(self, seat: Seat) -> DrawnAnswer | None:
         """The next answer for a seat; None if nothing is left, or the report was deleted."""
-        kind, link = of_seat(seat)
+        kind, link = seat_work(seat)
         material = self.material(kind, link)
         job = self.jobs.find(link)
         if material is None or job is None:
             return None
-        drawn = self.store.draw(seat, kind, link, job.owner, material.plan)
-        if drawn is None:
+        shown = self.store.draw(seat, kind, link, job.owner, material.plan)
+        if shown is None:
             return None
-        return drawn, material.answers[drawn.answer]
+        return DrawnAnswer(shown, material.answers[shown.answer])
 
 
-def of_seat(seat: Seat) -> tuple[MarkKind, str]:
-    """A seat's kind of work, and its report's link."""
+def seat_work(seat: Seat) -> SeatWork:
     spec = seat.campaign.spec
     assert isinstance(spec, MarkSpec)
-    return kind_named(seat.campaign.task), spec.report
+    return SeatWork(kind_named(seat.campaign.task), spec.report)
 
 
 def kind_named(name: str) -> MarkKind:
@@ -160,14 +181,18 @@ def answers_for(kind: MarkKind, report: AnyReport) -> Sequence[ScoredAnswer]:
     return [answer for answer in answers if answer.answer and answer.truth]
 
 
-def plan_of(kind: MarkKind, answers: Sequence[ScoredAnswer], seed: str) -> tuple[Planned, ...]:
+def plan_of(
+    kind: MarkKind, answers: Sequence[ScoredAnswer], seed: str
+) -> tuple[PlannedAnswer, ...]:
+    """The order in which people see the answers of a report."""
     if kind == "marks":
         return mark_plan(answers, seed)
     if kind == "readings":
         return tuple(
-            planned(answer_key(answer), answer.id, "open", seed) for answer in draw_open(answers)
+            plan_answer(answer_key(answer), answer.id, "open", seed)
+            for answer in draw_open(answers)
         )
     return tuple(
-        planned(answer_key(error.answer), error.answer.id, error.group, seed)
-        for error in draw(known_errors(answers))
+        plan_answer(answer_key(error.answer), error.answer.id, error.group, seed)
+        for error in draw_errors(known_errors(answers))
     )

@@ -66,12 +66,14 @@ class MarkResults(NamedTuple):
         return sum(mark.entry.value == CANNOT for mark in self.marks)
 
 
-def mark_results(marking: Marking, job: Job, report: Report, beside: bool = True) -> MarkResults:
-    """A report against its marks; `beside` adds its owner's other reports on the same answers."""
+def mark_results(
+    marking: Marking, job: Job, report: Report, with_others: bool = True
+) -> MarkResults:
+    """A report against its marks; `with_others` adds its owner's other reports on the same answers."""
     own = judged_file(report)
     marks = marking.store.of_report("marks", job.link, job.owner, own.answers)
     judged = [(job, own)]
-    if beside:
+    if with_others:
         judged += _others(marking, job, own)
     files = _with_distinct_names([file for _, file in judged])
     dollars = {}
@@ -93,7 +95,7 @@ def mark_results(marking: Marking, job: Job, report: Report, beside: bool = True
         between=paired_comparisons(files),
         is_random=is_random,
         judge=files[0].name,
-        differences=_differences(marking, job, own) if beside else {},
+        differences=_differences(marking, job, own) if with_others else {},
         dollars=dollars,
     )
 

@@ -2,22 +2,23 @@
 
 Answers have strata by the judge's score: unscored, nothing, between, full. Strata take turns in proportion to their
 sizes, and the order within a stratum is drawn by lot. The answers marked at any moment are therefore a stratified
-random sample in which every answer was as likely as any other, and means over marks need no weights. A share SECOND of
-answers goes to a second person too, and a share AGAIN to the same person once more. Where two persons' labels or
-readings differ, a third person gets the answer.
+random sample in which every answer was as likely as any other, and means over marks need no weights. Some answers go
+to a second person too, and some to the same person once more. Where two persons' labels or readings differ, a third
+person gets the answer.
 """
 
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from typing import NamedTuple
 
 from scoring.benchmarks.article import ScoredAnswer
 
-SECOND = 0.2
-AGAIN = 0.1
-AFTER = 5
+SHARED_PART = 0.2
+"""Share of answers that a second person sees too."""
+REPEATED_PART = 0.1
+"""Share of answers that the same person sees once more."""
+LEAST_BETWEEN = 5
 """Other answers that a person sees before one comes again."""
 
 
@@ -37,7 +38,7 @@ def stratum_of(score: float | None) -> str:
     return "full" if score >= 0.95 else "between"
 
 
-class Planned(NamedTuple):
+class PlannedAnswer(NamedTuple):
     """An answer in the order of marking."""
 
     key: str
@@ -49,30 +50,46 @@ class Planned(NamedTuple):
     """Whether the same person sees it once more."""
 
 
-def planned(key: str, item: str, stratum: str, seed: str) -> Planned:
-    """An answer's place in the plan; the seed and the key draw the persons who see it again."""
-    coin = random.Random(f"{seed} {key}")
-    return Planned(key, item, stratum, coin.random() < SECOND, coin.random() < AGAIN)
+def plan_answer(key: str, item: str, stratum: str, seed: str) -> PlannedAnswer:
+    """An answer of the plan; the seed and the key decide by lot whether it is shared, and whether it comes again."""
+    lot = random.Random(f"{seed} {key}")
+    return PlannedAnswer(
+        key=key,
+        item=item,
+        stratum=stratum,
+        is_shared=lot.random() < SHARED_PART,
+        comes_again=lot.random() < REPEATED_PART,
+    )
 
 
-def mark_plan(answers: Sequence[ScoredAnswer], seed: str) -> tuple[Planned, ...]:
+def mark_plan(answers: Sequence[ScoredAnswer], seed: str) -> tuple[PlannedAnswer, ...]:
     """The order in which a report's answers are marked: the same for everybody who marks it."""
     strata: dict[str, dict[str, str]] = {}
     for answer in answers:
         strata.setdefault(stratum_of(answer.score), {})[answer_key(answer)] = answer.id
-    turns = []
+    turns: list[_Turn] = []
     for stratum, items in strata.items():
         order = list(items.items())
         random.Random(f"{seed} {stratum}").shuffle(order)
         for place, (key, item) in enumerate(order):
-            turn = (place + 0.5) / len(order)
-            turns.append(((turn, stratum, place), planned(key, item, stratum, seed)))
-    turns.sort(key=itemgetter(0))
-    return tuple(answer for _, answer in turns)
+            part = (place + 0.5) / len(order)
+            turns.append(_Turn(part, stratum, place, plan_answer(key, item, stratum, seed)))
+    turns.sort(key=lambda turn: (turn.part, turn.stratum, turn.place))
+    return tuple(turn.answer for turn in turns)
 
 
-class Handed(NamedTuple):
-    """The answers of a plan that were handed out already, by `answer_key`."""
+class _Turn(NamedTuple):
+    """A stratum's turn to give an answer."""
+
+    part: float
+    """The part of its stratum that comes before the answer, so that large strata have more turns."""
+    stratum: str
+    place: int
+    answer: PlannedAnswer
+
+
+class History(NamedTuple):
+    """The answers of a plan that people have had already, by `answer_key`."""
 
     persons: Mapping[str, frozenset[str]]
     """The persons who had each answer."""
@@ -82,24 +99,32 @@ class Handed(NamedTuple):
     """Answers that exactly two persons had, with different values."""
 
 
-def next_answer(plan: Sequence[Planned], handed: Handed) -> tuple[Planned, int] | None:
-    """The next answer for a person with its round: 1, or 2 if it comes again; None if nothing is left.
+class NextAnswer(NamedTuple):
+    """The answer that a person sees next."""
+
+    answer: PlannedAnswer
+    round: int
+    """1, or 2 if the person has seen it before."""
+
+
+def next_answer(plan: Sequence[PlannedAnswer], history: History) -> NextAnswer | None:
+    """The next answer for a person; None if nothing is left.
 
     First an answer that comes again, then one for a third person to settle, then one for a second person, then a new
     one.
     """
-    rounds = {key: number for key, number in handed.own}
-    recent = {key for key, _ in handed.own[-AFTER:]}
+    last_rounds = dict(history.own)
+    recent = {key for key, _ in history.own[-LEAST_BETWEEN:]}
     for answer in plan:
-        if answer.comes_again and rounds.get(answer.key) == 1 and answer.key not in recent:
-            return answer, 2
-    fresh = [answer for answer in plan if answer.key not in rounds]
-    disputed = [answer for answer in fresh if answer.key in handed.disputed]
+        if answer.comes_again and last_rounds.get(answer.key) == 1 and answer.key not in recent:
+            return NextAnswer(answer, 2)
+    unseen = [answer for answer in plan if answer.key not in last_rounds]
+    disputed = [answer for answer in unseen if answer.key in history.disputed]
     shared = [
         answer
-        for answer in fresh
-        if answer.is_shared and len(handed.persons.get(answer.key, ())) == 1
+        for answer in unseen
+        if answer.is_shared and len(history.persons.get(answer.key, ())) == 1
     ]
-    new = [answer for answer in fresh if not handed.persons.get(answer.key)]
+    new = [answer for answer in unseen if not history.persons.get(answer.key)]
     candidates = [*disputed, *shared, *new]
-    return (candidates[0], 1) if candidates else None
+    return NextAnswer(candidates[0], 1) if candidates else None

@@ -31,7 +31,7 @@ from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_EVENT
 from arena.seats.task import SeatProgress
 from scoring.people.mark_files import CANNOT
-from scoring.people.plan import Handed, Planned, next_answer
+from scoring.people.plan import History, PlannedAnswer, next_answer
 from scoring.people.spec import MarkKind
 
 MARK = Table(
@@ -39,9 +39,13 @@ MARK = Table(
     METADATA,
     Column("id", Integer, primary_key=True),
     Column("token", Text, nullable=False, unique=True),
-    *(Column(name, Text, nullable=False) for name in ("kind", "report")),
-    *(Column(name, Text, nullable=False, index=True) for name in ("owner", "answer")),
-    *(Column(name, Text, nullable=False) for name in ("item", "stratum", "marker")),
+    Column("kind", Text, nullable=False),
+    Column("report", Text, nullable=False),
+    Column("owner", Text, nullable=False, index=True),
+    Column("answer", Text, nullable=False, index=True),
+    Column("item", Text, nullable=False),
+    Column("stratum", Text, nullable=False),
+    Column("marker", Text, nullable=False),
     Column("round", Integer, nullable=False),
     Column("seat_id", ForeignKey(SEAT.c.id)),
     Column("drawn_at", Moment, nullable=False),
@@ -54,7 +58,9 @@ MARK_VALUE = Table(
     METADATA,
     Column("mark_id", ForeignKey("mark.id", ondelete="CASCADE"), primary_key=True),
     Column("number", Integer, primary_key=True),
-    *(Column(name, Text, nullable=False) for name in ("value", "further", "note")),
+    Column("value", Text, nullable=False),
+    Column("further", Text, nullable=False),
+    Column("note", Text, nullable=False),
     Column("at", Moment, nullable=False),
 )
 """A value of a mark: tenths, the main kind of error, an option, or "cannot". `further`: more kinds of error, separated
@@ -85,6 +91,7 @@ class MarkEntry(NamedTuple):
     """A person's input for an answer."""
 
     value: str
+    """Tenths, the main kind of error, an option, or "cannot"; "" takes the last value back."""
     further: tuple[str, ...] = ()
     note: str = ""
 
@@ -111,7 +118,9 @@ class Mark(NamedTuple):
     seconds: float
     """Seconds since the answer was shown; 0 for marks from a file."""
     at: datetime
+    """Time of its last value."""
     is_brought: bool
+    """Whether it came from a file."""
 
     @property
     def score(self) -> float:
@@ -126,10 +135,10 @@ class MarkStore:
         self._database = database
 
     def draw(
-        self, seat: Seat, kind: MarkKind, report: str, owner: str, plan: Sequence[Planned]
+        self, seat: Seat, kind: MarkKind, report: str, owner: str, plan: Sequence[PlannedAnswer]
     ) -> ShownAnswer | None:
         """The answer that the seat has open, or the next of the plan; None if nothing is left."""
-        marks = _LATEST.where(MARK.c.kind == kind, MARK.c.report == report, _STAYS)
+        marks = _LATEST_MARKS.where(MARK.c.kind == kind, MARK.c.report == report, _IS_CONSENTED)
         with self._database.write() as connection:
             take_turn(connection, MARK)
             rows = connection.execute(marks.order_by(MARK.c.id)).all()
@@ -137,11 +146,11 @@ class MarkStore:
             own = [row for row in rows if row.marker == seat.person]
             for row in own:
                 if not row.value:
-                    return _shown(row)
-            following = next_answer(plan, _handed(rows, own, kind))
+                    return _shown_answer(row)
+            following = next_answer(plan, _history(rows, own, kind))
             if following is None:
                 return None
-            answer, number = following
+            answer = following.answer
             values = {
                 "kind": kind,
                 "report": report,
@@ -150,10 +159,11 @@ class MarkStore:
                 "item": answer.item,
                 "stratum": answer.stratum,
                 "marker": seat.person,
-                "round": number,
+                "round": following.round,
                 "seat_id": seat.id,
             }
-            return ShownAnswer(self._add(connection, values), answer.key, number, "")
+            token = self._add(connection, values)
+            return ShownAnswer(token, answer.key, following.round, "")
 
     @staticmethod
     def _add(connection: Connection, values: Mapping[str, object]) -> str:
@@ -165,19 +175,19 @@ class MarkStore:
     def find(self, seat: Seat, token: str) -> ShownAnswer:
         """A seat's answer by its token, with its latest value. Raises MarkError."""
         with self._database.read() as connection:
-            return _shown(_row_of(connection, seat, token))
+            return _shown_answer(_mark_row(connection, seat, token))
 
     def last(self, seat: Seat) -> ShownAnswer | None:
         """The answer that the seat marked last, so that the mark can be taken back; None before the first."""
-        marked = _LATEST.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "")
+        marked = _LATEST_MARKS.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "")
         latest_first = marked.order_by(MARK_VALUE.c.at.desc())
         with self._database.read() as connection:
             row = connection.execute(latest_first.limit(1)).one_or_none()
-        return None if row is None else _shown(row)
+        return None if row is None else _shown_answer(row)
 
     def progress(self, seat: Seat) -> SeatProgress:
         """The number of answers that a seat has marked, and the time of the last."""
-        marked = _LATEST.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "").subquery()
+        marked = _LATEST_MARKS.where(MARK.c.seat_id == seat.id, MARK_VALUE.c.value != "").subquery()
         query = select(func.count(), func.max(marked.c.at)).select_from(marked)
         with self._database.read() as connection:
             count, last = connection.execute(query).one()
@@ -187,29 +197,24 @@ class MarkStore:
         """Stores a seat's entry for an answer; an empty value takes the last one back. Raises MarkError."""
         with self._database.write() as connection:
             take_turn(connection, MARK)
-            row = _row_of(connection, seat, token)
+            row = _mark_row(connection, seat, token)
             if not entry.value and row.value is None:
                 raise MarkError("There is nothing to take back yet.")
             if row.value is not None and entry == _entry(row):
                 return
-            number = row.number or 0
-            if number >= MOST_VALUES:
-                raise MarkError(
-                    "You've changed this answer {} times, which is the limit. Your last choice stands.",
-                    MOST_VALUES,
-                )
-            connection.execute(insert(MARK_VALUE).values(_value(row.id, number + 1, entry)))
+            connection.execute(insert(MARK_VALUE).values(_next_value(row, entry)))
 
     def bring(self, kind: MarkKind, report: str, owner: str, marks: Sequence[Mark]) -> int:
         """Adds marks of a file to a report and returns how many are new or changed. The same file twice adds nothing.
 
         Raises MarkError.
         """
-        marks_of_report = _LATEST.where(MARK.c.kind == kind, MARK.c.report == report)
+        marks_of_report = _LATEST_MARKS.where(MARK.c.kind == kind, MARK.c.report == report)
         with self._database.write() as connection:
             take_turn(connection, MARK)
-            known = _by_person(connection.execute(marks_of_report).all())
-            _check_markers({marker for _, marker, _ in known} | {mark.marker for mark in marks})
+            known = _rows_by_key(connection.execute(marks_of_report).all())
+            markers = {row.marker for row in known.values()} | {mark.marker for mark in marks}
+            _check_markers(markers)
             drawn_at = now()
             new = [
                 {
@@ -225,26 +230,19 @@ class MarkStore:
                     "token": secrets.token_urlsafe(16),
                 }
                 for mark in marks
-                if (mark.answer, mark.marker, mark.round) not in known
+                if _mark_key(mark) not in known
             ]
             if new:
                 connection.execute(insert(MARK), new)
                 _check_brought(connection, owner, report)
-                known = _by_person(connection.execute(marks_of_report).all())
+                known = _rows_by_key(connection.execute(marks_of_report).all())
             values = []
             for mark in marks:
-                row = known[mark.answer, mark.marker, mark.round]
-                number = row.number or 0
+                row = known[_mark_key(mark)]
                 is_from_page = row.seat_id is not None
-                is_unchanged = number > 0 and _entry(row) == mark.entry
-                if is_from_page or is_unchanged:
-                    continue
-                if number >= MOST_VALUES:
-                    raise MarkError(
-                        "You've changed this answer {} times, which is the limit. Your last choice stands.",
-                        MOST_VALUES,
-                    )
-                values.append(_value(row.id, number + 1, mark.entry))
+                is_unchanged = row.number is not None and _entry(row) == mark.entry
+                if not is_from_page and not is_unchanged:
+                    values.append(_next_value(row, mark.entry))
             if values:
                 connection.execute(insert(MARK_VALUE), values)
         return len(values)
@@ -258,13 +256,14 @@ class MarkStore:
         under this report count.
         """
         scope = MARK.c.owner == owner if owner else MARK.c.report == report
-        marks = _LATEST.where(MARK.c.kind == kind, scope, MARK_VALUE.c.value != "")
+        marks = _LATEST_MARKS.where(MARK.c.kind == kind, scope, MARK_VALUE.c.value != "")
         if len(answers) <= MOST_IN_QUERY:
             marks = marks.where(MARK.c.answer.in_(answers))
         with self._database.read() as connection:
-            rows = connection.execute(marks.where(_STAYS).order_by(MARK.c.id)).all()
-        last = {(row.answer, _person(row.marker), row.round): row for row in rows}
-        return [_mark(row) for row in last.values() if row.answer in answers]
+            rows = connection.execute(marks.where(_IS_CONSENTED).order_by(MARK.c.id)).all()
+        # the last one counts where a person marked the same answer under several reports
+        last_rows = {(row.answer, _person(row.marker), row.round): row for row in rows}
+        return [_mark(row) for row in last_rows.values() if row.answer in answers]
 
     def drop(self, owner: str, report: str) -> None:
         """Deletes all marks under an owner's report; people who had finished may begin again."""
@@ -279,14 +278,14 @@ class MarkStore:
         self._database.empty_log()
 
 
-_OTHER = MARK_VALUE.alias()
-_NUMBER = (
-    select(func.max(_OTHER.c.number))
-    .where(_OTHER.c.mark_id == MARK.c.id)
+_ANY_VALUE = MARK_VALUE.alias()
+_LATEST_NUMBER = (
+    select(func.max(_ANY_VALUE.c.number))
+    .where(_ANY_VALUE.c.mark_id == MARK.c.id)
     .correlate(MARK)
     .scalar_subquery()
 )
-_LATEST = select(
+_LATEST_MARKS = select(
     MARK,
     MARK_VALUE.c.number,
     MARK_VALUE.c.value,
@@ -295,36 +294,49 @@ _LATEST = select(
     MARK_VALUE.c.at,
 ).select_from(
     MARK.outerjoin(
-        MARK_VALUE, and_(MARK_VALUE.c.mark_id == MARK.c.id, MARK_VALUE.c.number == _NUMBER)
+        MARK_VALUE, and_(MARK_VALUE.c.mark_id == MARK.c.id, MARK_VALUE.c.number == _LATEST_NUMBER)
     )
 )
 """Marks with their latest value."""
-_WITHDRAWN = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
-_STAYS = MARK.c.seat_id.is_(None) | MARK.c.seat_id.not_in(_WITHDRAWN)
+_WITHDRAWN_SEATS = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
+_IS_CONSENTED = MARK.c.seat_id.is_(None) | MARK.c.seat_id.not_in(_WITHDRAWN_SEATS)
 """The condition that leaves out marks of people who withdrew their consent."""
 
 
-def _handed(rows: Iterable[Row], own: Iterable[Row], kind: MarkKind) -> Handed:
-    """The answers that people had from a report; `own` are the rows of the next person."""
+def _history(rows: Iterable[Row], own: Iterable[Row], kind: MarkKind) -> History:
+    """The answers that people have had from a report; `own` are the rows of the person who is next."""
     values_by_answer: dict[str, dict[str, str]] = {}
     for row in rows:
         values_by_answer.setdefault(row.answer, {})[row.marker] = row.value or ""
     disputed = set()
-    if kind != "marks":  # means settle different marks, a third person different labels or readings
+    if (
+        kind != "marks"
+    ):  # the mean settles different marks, a third person different labels or readings
         for answer, values in values_by_answer.items():
             opinions = {*values.values()} - {"", CANNOT}
             if len(values) == 2 and len(opinions) == 2:
                 disputed.add(answer)
-    return Handed(
+    return History(
         persons={answer: frozenset(values) for answer, values in values_by_answer.items()},
         own=[(row.answer, row.round) for row in own],
         disputed=frozenset(disputed),
     )
 
 
-def _by_person(rows: Iterable[Row]) -> dict[tuple[str, str, int], Row]:
-    """A report's rows by answer, person and round."""
-    return {(row.answer, row.marker, row.round): row for row in rows}
+class _MarkKey(NamedTuple):
+    """The key of a mark within a report and kind of work."""
+
+    answer: str
+    marker: str
+    round: int
+
+
+def _mark_key(mark: Mark | Row) -> _MarkKey:
+    return _MarkKey(mark.answer, mark.marker, mark.round)
+
+
+def _rows_by_key(rows: Iterable[Row]) -> dict[_MarkKey, Row]:
+    return {_mark_key(row): row for row in rows}
 
 
 def _check_markers(markers: Collection[str]) -> None:
@@ -341,30 +353,37 @@ def _check_markers(markers: Collection[str]) -> None:
 def _check_brought(connection: Connection, owner: str, report: str) -> None:
     """Raises MarkError if files brought too many marks, which rolls back this transaction."""
     brought = select(func.count()).where(MARK.c.owner == owner, MARK.c.seat_id.is_(None))
-    for query, most, place in (
-        (brought.where(MARK.c.report == report), MOST_BROUGHT, "this report"),
-        (brought, MOST_OF_OWNER, "all of your reports"),
-    ):
-        count = connection.scalar(query) or 0
-        if count > most:
-            problem = "With this file, {} would have {} imported marks, and {} is the limit. Leave some out."
-            raise MarkError(problem, place, count, most)
+    problem = (
+        "With this file, {} would have {} imported marks, and {} is the limit. Leave some out."
+    )
+    count = connection.scalar(brought.where(MARK.c.report == report)) or 0
+    if count > MOST_BROUGHT:
+        raise MarkError(problem, "this report", count, MOST_BROUGHT)
+    count = connection.scalar(brought) or 0
+    if count > MOST_OF_OWNER:
+        raise MarkError(problem, "all of your reports", count, MOST_OF_OWNER)
 
 
-def _row_of(connection: Connection, seat: Seat, token: str) -> Row:
+def _mark_row(connection: Connection, seat: Seat, token: str) -> Row:
     """A seat's mark by its token. Raises MarkError for another seat's token."""
-    query = _LATEST.where(MARK.c.token == token, MARK.c.seat_id == seat.id)
+    query = _LATEST_MARKS.where(MARK.c.token == token, MARK.c.seat_id == seat.id)
     row = connection.execute(query).one_or_none()
     if row is None:
         raise MarkError("This isn't one of your answers. Open the page again.")
     return row
 
 
-def _value(mark: int, number: int, entry: MarkEntry) -> dict[str, object]:
-    """A row of MARK_VALUE."""
+def _next_value(mark: Row, entry: MarkEntry) -> dict[str, object]:
+    """The row of MARK_VALUE for another value of a mark. Raises MarkError after MOST_VALUES."""
+    number = mark.number or 0
+    if number >= MOST_VALUES:
+        raise MarkError(
+            "You've changed this answer {} times, which is the limit. Your last choice stands.",
+            MOST_VALUES,
+        )
     return {
-        "mark_id": mark,
-        "number": number,
+        "mark_id": mark.id,
+        "number": number + 1,
         "at": now(),
         "value": entry.value,
         "further": " ".join(entry.further),
@@ -372,7 +391,7 @@ def _value(mark: int, number: int, entry: MarkEntry) -> dict[str, object]:
     }
 
 
-def _shown(row: Row) -> ShownAnswer:
+def _shown_answer(row: Row) -> ShownAnswer:
     return ShownAnswer(row.token, row.answer, row.round, row.value or "")
 
 

@@ -92,7 +92,7 @@ def _unanswered(report: AnyReport, benchmark: Benchmark[Any]) -> int:
         return sum(
             not row.answered or bool(row.no_answer and not takes_anything) for row in report.rows
         )
-    lacking = benchmark.lacking(report) if isinstance(benchmark, FileBenchmark) else 0
+    lacking = benchmark.count_unanswered(report) if isinstance(benchmark, FileBenchmark) else 0
     if isinstance(report, ChoiceReport) and report.protocol == "strict":
         return lacking + sum(map(bool, failures(report.rows, report.protocol).values()))
     if isinstance(report, SpecReport) and report.protocol == "strict":
@@ -105,10 +105,10 @@ def _question_count(report: AnyReport, benchmark: Benchmark[Any], unanswered: in
     if isinstance(report, Report):
         return len(report.rows)
     if isinstance(report, ChoiceReport) and isinstance(benchmark, MultipleChoice):
-        missing = benchmark.tabulated(report).missing
+        missing = benchmark.choice_tables(report).missing
         questions = (*missing, *(row.question for row in report.rows))
         return len({question.index % PASS for question in questions})
-    lacking = benchmark.lacking(report) if isinstance(benchmark, FileBenchmark) else 0
+    lacking = benchmark.count_unanswered(report) if isinstance(benchmark, FileBenchmark) else 0
     return max(unanswered, lacking + len(benchmark.scored_answers(report)))
 
 

@@ -11,7 +11,7 @@ from arena.io.csv_text import write_csv
 from arena.io.tables import ANSWERS, Record, read_records
 from arena.storage import size_text
 from scoring.benchmarks.base import FileBenchmark
-from scoring.benchmarks.download import DownloadError, announced_size, download, naming_address
+from scoring.benchmarks.download import DownloadError, address_in_errors, announced_size, download
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.questions.known_file import BESIDE, file_md5
 from scoring.specs.derived import cell_text
@@ -45,7 +45,7 @@ def fetch(
     target = folder / file.name
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as scratch:
         loaded = Path(scratch) / file.name
-        with naming_address(address):
+        with address_in_errors(address):
             download(address, loaded, MOST_BYTES, sleep)
             md5 = file_md5(loaded)
             if file.md5 and md5 != file.md5:

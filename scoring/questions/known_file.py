@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -16,7 +16,7 @@ from arena.cache import Cache
 from arena.io.strict_json import RowsError
 from arena.io.tables import ANSWERS, read_records
 from arena.types import folded
-from scoring.benchmarks.base import Answers, AskedQuestion, ChoicesError, FileBenchmark
+from scoring.benchmarks.base import AskedQuestion, ChoicesError, FileBenchmark, TruthPlace
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.multiple_choice.types import PASS
 from scoring.registry import BENCHMARKS
@@ -42,13 +42,14 @@ class Notes(BaseModel):
 
     benchmark: str | None = None
     """Its benchmark's key."""
-    answers: Answers | Mapping[str, Answers] | None = None
-    """Place of the right answers, of all or by split."""
+    answers: TruthPlace | Mapping[str, TruthPlace] | None = None
+    """Where the right answers are, of all questions or by split."""
     md5: str | None = None
     """Md5 of the file as its authors publish it."""
     url: str | None = None
     licence: str | None = None
     fetched: str | None = None
+    """Day of the download, as 2026-11-30."""
 
 
 _NO_NOTES = Notes()
@@ -65,8 +66,8 @@ class KnownFile:
     """Md5 of the file as it was published, if known; else of the file itself."""
     texts: Mapping[str, str]
     """The digest of each question's folded text by its id; "" for an empty one."""
-    answers: Mapping[str, Answers]
-    """Place of the right answers by split."""
+    truth_places: Mapping[str, TruthPlace]
+    """Where the right answers are, by split."""
     is_published: bool
     """Whether the benchmark's authors publish this md5."""
 
@@ -121,7 +122,7 @@ def known_file(path: Path) -> KnownFile:
         benchmark=key,
         md5=md5,
         texts={question.id: text_digest(question.text) for question in questions},
-        answers=where_answers(questions, notes, entry),
+        truth_places=truth_places(questions, notes, entry),
         is_published=entry is not None and entry.md5 == md5,
     )
 
@@ -138,16 +139,17 @@ def file_md5(path: Path) -> str:
 
 
 def _notes_of(path: Path) -> Notes:
-    beside = path.with_name(f"{path.name}{BESIDE}")
-    if not beside.is_file():
-        return Notes()
+    """Reads the notes beside a question file; without them all are empty. Raises QuestionFileError."""
+    notes_path = path.with_name(f"{path.name}{BESIDE}")
+    if not notes_path.is_file():
+        return _NO_NOTES
     try:
-        return Notes.model_validate(read_yaml(file_content(beside)) or {})
+        return Notes.model_validate(read_yaml(file_content(notes_path)) or {})
     except (YamlError, SpecError, ValidationError) as error:
         fields = either([*Notes.model_fields])
         problem = str(error).splitlines()[0][:200]
         raise QuestionFileError(
-            f"{beside.name} can't be read: {problem.rstrip('.')}. Write only lines for {fields}."
+            f"{notes_path.name} can't be read: {problem.rstrip('.')}. Write only lines for {fields}."
         ) from error
 
 
@@ -159,11 +161,19 @@ def _file_benchmarks() -> Mapping[str, FileBenchmark[Any]]:
     }
 
 
-def _published() -> Iterator[tuple[str, FileBenchmark[Any], QuestionFile]]:
-    """Yields every known question file with its benchmark and the benchmark's key."""
+class _PublishedFile(NamedTuple):
+    """A question file that a benchmark's authors publish."""
+
+    key: str
+    """The benchmark's key."""
+    benchmark: FileBenchmark[Any]
+    file: QuestionFile
+
+
+def _published_files() -> Iterator[_PublishedFile]:
     for key, benchmark in _file_benchmarks().items():
         for file in benchmark.question_files:
-            yield key, benchmark, file
+            yield _PublishedFile(key, benchmark, file)
 
 
 def _benchmark_of(path: Path, md5: str) -> str:
@@ -171,9 +181,11 @@ def _benchmark_of(path: Path, md5: str) -> str:
 
     Raises QuestionFileError.
     """
-    known = [*_published()]
-    by_md5 = {key for key, _, file in known if file.md5 == md5}
-    for keys in (by_md5, _by_name(path.name, known), _by_table(path, known)):
+    published_files = [*_published_files()]
+    by_md5 = {published.key for published in published_files if published.file.md5 == md5}
+    by_name = _keys_by_name(path.name, published_files)
+    by_table = _keys_by_table(path, published_files)
+    for keys in (by_md5, by_name, by_table):
         if len(keys) == 1:
             return keys.pop()
     raise QuestionFileError(
@@ -182,13 +194,16 @@ def _benchmark_of(path: Path, md5: str) -> str:
     )
 
 
-def _by_name(name: str, known: Iterable[tuple[str, FileBenchmark[Any], QuestionFile]]) -> set[str]:
-    """Returns the benchmarks with a question file of this name, else those with a name that it ends with."""
+def _keys_by_name(name: str, published_files: Iterable[_PublishedFile]) -> set[str]:
+    """Returns the keys of benchmarks with a question file of this name, else of those with a name that it ends with."""
     stem = PurePath(name).stem.casefold()
-    same = {key for key, _, file in known if PurePath(file.name).stem.casefold() == stem}
-    if same:
-        return same
-    keys = set()
+    keys = {
+        published.key
+        for published in published_files
+        if PurePath(published.file.name).stem.casefold() == stem
+    }
+    if keys:
+        return keys
     for key, benchmark in _file_benchmarks().items():
         names = (key, *benchmark.file_names)
         if any(ends_with(stem, benchmark_name.casefold()) for benchmark_name in names):
@@ -196,18 +211,17 @@ def _by_name(name: str, known: Iterable[tuple[str, FileBenchmark[Any], QuestionF
     return keys
 
 
-def _by_table(
-    path: Path, known: Iterable[tuple[str, FileBenchmark[Any], QuestionFile]]
-) -> set[str]:
-    """Returns the benchmarks with a question file of as many rows and with the same columns."""
+def _keys_by_table(path: Path, published_files: Iterable[_PublishedFile]) -> set[str]:
+    """Returns the keys of the benchmarks with a question file of as many rows and with the same columns."""
     records = [*read_records(path, ANSWERS, members=True, digested=IMAGE_COLUMNS)]
     if not records:
         return set()
-    return {
-        key
-        for key, benchmark, file in known
-        if file.rows == len(records) and benchmark.asks_as(records[0])
-    }
+    keys = set()
+    for published in published_files:
+        has_as_many_rows = published.file.rows == len(records)
+        if has_as_many_rows and published.benchmark.fits_questions(records[0]):
+            keys.add(published.key)
+    return keys
 
 
 def _entry_of(benchmark: FileBenchmark[Any], name: str, md5: str) -> QuestionFile | None:
@@ -219,20 +233,21 @@ def _entry_of(benchmark: FileBenchmark[Any], name: str, md5: str) -> QuestionFil
     return entries[0] if entries else None
 
 
-def where_answers(
+def truth_places(
     questions: Iterable[AskedQuestion], notes: Notes = _NO_NOTES, entry: QuestionFile | None = None
-) -> Mapping[str, Answers]:
+) -> Mapping[str, TruthPlace]:
     """Returns the place of each split's right answers, by the operator's notes, else the spec, else the file itself."""
-    splits: dict[str, bool] = {}
+    has_truth_by_split: dict[str, bool] = {}
     for question in questions:
-        splits[question.split] = splits.get(question.split, False) or question.has_truth
-    places: dict[str, Answers] = {}
-    for split, has_truth in splits.items():
-        own = notes.answers.get(split) if isinstance(notes.answers, Mapping) else notes.answers
+        has_truth = has_truth_by_split.get(question.split, False)
+        has_truth_by_split[question.split] = has_truth or question.has_truth
+    places: dict[str, TruthPlace] = {}
+    for split, has_truth in has_truth_by_split.items():
+        noted = notes.answers.get(split) if isinstance(notes.answers, Mapping) else notes.answers
         if not has_truth:
             places[split] = "absent"
-        elif own is not None:
-            places[split] = own
+        elif noted is not None:
+            places[split] = noted
         else:
             places[split] = "hidden" if entry and entry.answers == "hidden" else "there"
     return places

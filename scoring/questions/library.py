@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from threading import Lock
+from typing import NamedTuple
 
 from arena.io.tables import SUFFIXES
 from scoring.benchmarks.spec_benchmark import is_own, spec_benchmark
@@ -17,16 +18,34 @@ from scoring.specs.problems import SpecError
 
 log = logging.getLogger(__name__)
 
-_State = tuple[int, int, int]
-"""Times of the last change of a file and of the notes beside it, and the file's size."""
-_READ: dict[Path, tuple[_State, KnownFile | None]] = {}
-"""The files as they were last read; None for one that can't be used."""
+_READ_FILES: dict[Path, "_ReadFile"] = {}
+"""The files as they were last read."""
 _READ_TURN = Lock()
 SPEC = ".yaml"
+"""Ending of a spec."""
 _KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 _OFFERED: set[Path] = set()
 """The folders whose specs are among the benchmarks of this process."""
 _OFFER_TURN = Lock()
+
+
+class _FileState(NamedTuple):
+    """The state of a file, which is another one after a change."""
+
+    file_time: int
+    """Time of the file's last change, in nanoseconds."""
+    notes_time: int
+    """Time of the last change of the notes beside it, in nanoseconds; 0 without notes."""
+    size: int
+    """The file's size in bytes."""
+
+
+class _ReadFile(NamedTuple):
+    """A file that was read, and its state then."""
+
+    state: _FileState
+    file: KnownFile | None
+    """None for a file that can't be used."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +62,18 @@ class QuestionLibrary:
         offer_specs(self.folder)
         with _READ_TURN:
             paths = [path for path in sorted(self.folder.iterdir()) if _is_table(path)]
-            for deleted in _READ.keys() - {*paths}:
-                del _READ[deleted]
+            for deleted in _READ_FILES.keys() - {*paths}:
+                del _READ_FILES[deleted]
             return [file for file in map(_read, paths) if file is not None]
 
 
-def benchmarks_here(sets: Iterable[QuestionSet], library: QuestionLibrary) -> frozenset[str]:
+def benchmarks_here(
+    question_sets: Iterable[QuestionSet], library: QuestionLibrary
+) -> frozenset[str]:
     """The keys of the benchmarks whose questions are on this server, in published sets or in question files."""
-    published = {questions.benchmark for questions in sets if questions.official}
-    return frozenset(published | {file.benchmark for file in library.files()})
+    with_sets = {question_set.benchmark for question_set in question_sets if question_set.official}
+    with_files = {file.benchmark for file in library.files()}
+    return frozenset(with_sets | with_files)
 
 
 def _is_table(path: Path) -> bool:
@@ -59,21 +81,25 @@ def _is_table(path: Path) -> bool:
 
 
 def _read(path: Path) -> KnownFile | None:
+    """Returns a question file, read again if it changed; None for one that can't be used."""
     state = _state(path)
-    if path not in _READ or _READ[path][0] != state:
-        try:
-            _READ[path] = (state, known_file(path))
-        except QuestionFileError as error:
-            log.warning("a question file is left out: %s", error)
-            _READ[path] = (state, None)
-    return _READ[path][1]
+    last_read = _READ_FILES.get(path)
+    if last_read is not None and last_read.state == state:
+        return last_read.file
+    try:
+        file = known_file(path)
+    except QuestionFileError as error:
+        log.warning("a question file is left out: %s", error)
+        file = None
+    _READ_FILES[path] = _ReadFile(state, file)
+    return file
 
 
-def _state(path: Path) -> _State:
-    beside = path.with_name(f"{path.name}{BESIDE}")
-    notes_time = beside.stat().st_mtime_ns if beside.is_file() else 0
+def _state(path: Path) -> _FileState:
+    notes_path = path.with_name(f"{path.name}{BESIDE}")
+    notes_time = notes_path.stat().st_mtime_ns if notes_path.is_file() else 0
     file = path.stat()
-    return (file.st_mtime_ns, notes_time, file.st_size)
+    return _FileState(file.st_mtime_ns, notes_time, file.st_size)
 
 
 def offer_specs(folder: Path | None) -> None:
@@ -89,9 +115,10 @@ def offer_specs(folder: Path | None) -> None:
 
 
 def _offer(path: Path) -> None:
+    """Adds a spec to the benchmarks under its file's name, or logs why it can't be."""
     key = path.stem
-    if not _KEY.fullmatch(key) or key in BENCHMARKS or is_own(key):
-        is_taken = key in BENCHMARKS or is_own(key)
+    is_taken = key in BENCHMARKS or is_own(key)
+    if is_taken or not _KEY.fullmatch(key):
         reason = "is already a benchmark" if is_taken else "isn't a name in small letters"
         log.warning("%s is left out: %r %s. Rename the file.", path.name, key, reason)
         return

@@ -9,8 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from arena.io.tables import PAGE, FileLimits, Record
-from scoring.benchmarks.base import Answers, ChoicesError, FileBenchmark, OpenedFile, answers_of
-from scoring.questions.known_file import file_md5, where_answers
+from scoring.benchmarks.base import (
+    ChoicesError,
+    FileBenchmark,
+    OpenedFile,
+    TruthPlace,
+    truth_place_of,
+)
+from scoring.questions.known_file import file_md5, truth_places
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import QuestionMatch, answer_files, match_questions
 from scoring.registry import BENCHMARKS, first_row, open_upload
@@ -33,7 +39,7 @@ class _QuestionSource(NamedTuple):
 
     benchmark: FileBenchmark[Any]
     questions: Mapping[Any, Any]
-    answers: Mapping[str, Answers]
+    truth_places: Mapping[str, TruthPlace]
     stamp: QuestionStamp
 
 
@@ -55,19 +61,21 @@ def open_joined_file(
     if match.file is None:
         return JoinedFile(None, match)
     question_file = match.file
-    answers = question_file.answers if hides else _unhidden(question_file.answers)
+    places = question_file.truth_places
+    if not hides:
+        places = _unhidden(places)
     source = _QuestionSource(
         benchmark=question_file.file_benchmark,
         questions=question_file.questions(),
-        answers=answers,
+        truth_places=places,
         stamp=QuestionStamp(question_file.name, question_file.md5, question_file.is_published),
     )
     return JoinedFile(_opened(path, limits, name, source, wanted), match)
 
 
-def _unhidden(answers: Mapping[str, Answers]) -> Mapping[str, Answers]:
+def _unhidden(places: Mapping[str, TruthPlace]) -> Mapping[str, TruthPlace]:
     """Returns the places of right answers for somebody who has the question file."""
-    return {split: "there" if where == "hidden" else where for split, where in answers.items()}
+    return {split: "there" if place == "hidden" else place for split, place in places.items()}
 
 
 def _match(
@@ -123,7 +131,7 @@ def opened_beside(
     source = _QuestionSource(
         benchmark=benchmark,
         questions=own_questions,
-        answers=where_answers(benchmark.list_questions(own_questions)),
+        truth_places=truth_places(benchmark.list_questions(own_questions)),
         stamp=question_stamp(questions, benchmark, questions_name),
     )
     return _opened(path, limits, name, source, wanted)
@@ -137,15 +145,20 @@ def _opened(
     wanted: Callable[[], bool],
 ) -> OpenedFile:
     """Opens a file with its questions, without the right answers that nobody may read."""
-    blind = source.benchmark.blind(
-        source.questions, lambda split: answers_of(source.answers, split) != "there"
+    blind = source.benchmark.without_truths(
+        source.questions, lambda split: truth_place_of(source.truth_places, split) != "there"
     )
     opened = open_upload(path, limits, name, source.benchmark, blind, wanted)
     assert opened, "a benchmark that is given takes any file"
-    has_hidden = "hidden" in source.answers.values()
+    has_hidden = "hidden" in source.truth_places.values()
     # an md5 would confirm a guess of all the hidden answers
     stamp = replace(source.stamp, md5="") if has_hidden else source.stamp
-    return replace(opened, stamp=stamp, answers=source.answers, answer_key=source.questions)
+    return replace(
+        opened,
+        stamp=stamp,
+        truth_places=source.truth_places,
+        answer_key=source.questions,
+    )
 
 
 def recognised_beside(

@@ -13,7 +13,7 @@ from typing import Literal
 
 from arena.io.tables import read_records
 from scoring.benchmarks.base import read_table
-from scoring.benchmarks.mmt_bench import published, subtasks
+from scoring.benchmarks.mmt_bench import published_rows, subtasks
 from scoring.report import DATA
 from scoring.task_map.types import Accuracies, ModelAccuracies
 
@@ -66,7 +66,7 @@ def paper_accuracies(slipped: bool = False, as_printed: bool = False) -> Accurac
     }
     rows = [record.values for record in read_records(DATA / "mmt_bench_accuracies.csv")]
     models = []
-    for row in published():
+    for row in published_rows():
         overall = row.scores["Overall"]
         if row.model in rows[0] and overall is not None and (slipped or layouts[row.model] == "A"):
             values = {str(task["subtask"]): float(str(task[row.model])) for task in rows}

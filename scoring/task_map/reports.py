@@ -68,7 +68,7 @@ class ReportAccuracies:
 
 def pooled(link: str, report: ChoiceReport) -> PooledReport | None:
     """A report's accuracies; None if no answer was scored."""
-    scores = MMT_BENCH.tabulated(report)
+    scores = MMT_BENCH.choice_tables(report)
     overall = scores.splits[-1].overall.subtasks if scores.splits else None
     if overall is None or overall.mean is None:
         return None

@@ -231,7 +231,7 @@ def _wordless(verdict: Verdict) -> Verdict:
     return replace(verdict, reason=NOT_SHOWN if verdict.reason else "", replies=replies)
 
 
-def ungraded(report: MatchReport) -> str:
+def ungraded_note(report: MatchReport) -> str:
     """A sentence for a report with no readable verdict, with the reason, or with mostly unreadable ones; else ""."""
     verdicts = [verdict for match in report.matches for verdict in match.verdicts]
     if any(verdict.winner is not None and not verdict.reason for verdict in verdicts):

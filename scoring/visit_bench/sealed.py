@@ -33,7 +33,7 @@ from scoring.visit_bench.matches import (
     steadiness,
 )
 
-_HEAD = "% of decided matches won against the human-verified reference"
+_HEADLINE = "% of decided matches won against the human-verified reference"
 _TOO_FEW = f"{NO_SCORE}: fewer than {LEAST} items got a result, and smaller groups aren't shown"
 
 
@@ -75,6 +75,7 @@ class SealedCount:
 
     @property
     def items(self) -> int:
+        """The number of items, each with one match."""
         return self.decided + self.tied + self.unscored
 
     @property
@@ -137,15 +138,15 @@ class SealedItems(Benchmark[SealedReport]):
     def tasks(self, report: SealedReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
         return VISIT_BENCH.tasks(_with_matches(report), spec)
 
-    def graded(self, report: SealedReport, outcomes: Sequence[Verdict]) -> SealedReport:
-        judged = VISIT_BENCH.graded(_with_matches(report), outcomes)
+    def with_outcomes(self, report: SealedReport, outcomes: Sequence[Verdict]) -> SealedReport:
+        judged = VISIT_BENCH.with_outcomes(_with_matches(report), outcomes)
         families = grouped((judged.by_item[match.item].family, match) for match in judged.matches)
         counts = [
-            _count(family_words(family), matches, report.title)
+            _count_outcomes(family_words(family), matches, report.title)
             for family, matches in families.items()
         ]
-        replied = [verdict for verdict in outcomes if verdict.replies]
-        same = steadiness(match.winners for match in judged.matches)[SAME_WINNER]
+        verdicts_with_reply = [verdict for verdict in outcomes if verdict.replies]
+        steady = steadiness(match.winners for match in judged.matches)[SAME_WINNER]
         return SealedReport(
             benchmark="sealed-items",
             protocol=report.protocol,
@@ -156,16 +157,17 @@ class SealedItems(Benchmark[SealedReport]):
             project=report.project,
             digest=report.digest,
             answers=(),
-            total=_count(_HEAD, judged.matches, report.title),
+            total=_count_outcomes(_HEADLINE, judged.matches, report.title),
             groups=tuple(shown_groups(counts, attrgetter("decided"))),
-            unread=sum(bool(verdict.reason) for verdict in replied),
-            replies=len(replied),
-            steady=same.part,
-            both=same.total,
+            unread=sum(bool(verdict.reason) for verdict in verdicts_with_reply),
+            replies=len(verdicts_with_reply),
+            steady=steady.part,
+            both=steady.total,
         )
 
-    def ungraded(self, report: SealedReport) -> str:
-        if unread := mostly_unread(report.unread, report.replies, "verdict"):
+    def ungraded_note(self, report: SealedReport) -> str:
+        unread = mostly_unread(report.unread, report.replies, "verdict")
+        if unread:
             return unread
         return _TOO_FEW if report.total.decided < LEAST else ""
 
@@ -174,13 +176,15 @@ class SealedItems(Benchmark[SealedReport]):
 
     def headline(self, report: SealedReport) -> ScoreLine:
         line = report.total.line
-        return replace(line, mean=None, low=None, high=None) if self.ungraded(report) else line
+        if self.ungraded_note(report):
+            return replace(line, mean=None, low=None, high=None)
+        return line
 
     def groups(self, report: SealedReport) -> Sequence[ScoreLine]:
-        return () if self.ungraded(report) else [group.line for group in report.groups]
+        return () if self.ungraded_note(report) else [group.line for group in report.groups]
 
     def scores(self, report: SealedReport) -> Sequence[ScoreLine]:
-        if self.ungraded(report):
+        if self.ungraded_note(report):
             return ()
         return [replace(report.total.line, name="All items"), *self.groups(report)]
 
@@ -188,12 +192,12 @@ class SealedItems(Benchmark[SealedReport]):
         lines = self.scores(report)
         if not lines:
             return ()
-        return (line_sheet("scores", _HEAD, lines, "Kind of item"),)
+        return (line_sheet("scores", _HEADLINE, lines, "Kind of item"),)
 
     def caveats(self, report: SealedReport) -> Sequence[Caveat]:
         caveats = list(super().caveats(report))
         hidden = report.total.items - sum(group.items for group in report.groups)
-        if hidden and not self.ungraded(report):
+        if hidden and not self.ungraded_note(report):
             text = (
                 f"Kinds with fewer than {LEAST} results aren't shown by themselves, so that they give away no single "
                 f"item. Their items, {hidden:,}, count in the score."
@@ -202,10 +206,10 @@ class SealedItems(Benchmark[SealedReport]):
         return caveats
 
     def checks(self, report: SealedReport) -> Sequence[str]:
-        if self.ungraded(report):
+        if self.ungraded_note(report):
             return ()
-        same = f"The same winner in both orders: {report.steady:,} of {report.both:,} matches."
-        return [same, f"Ties: {report.total.tied:,}."]
+        steady = f"The same winner in both orders: {report.steady:,} of {report.both:,} matches."
+        return [steady, f"Ties: {report.total.tied:,}."]
 
     def methods(self, report: SealedReport) -> Mapping[str, str]:
         return {
@@ -229,13 +233,13 @@ SEALED_ITEMS = SealedItems(
     report=SealedReport,
     way="sealed",
     protocols=VISIT_BENCH.protocols,
-    check=VISIT_BENCH.check,
+    start=VISIT_BENCH.start,
     unit=VISIT_BENCH.unit,
     notes=VISIT_BENCH.notes,
 )
 
 
-def _count(name: str, matches: Iterable[Match], title: str) -> SealedCount:
+def _count_outcomes(name: str, matches: Iterable[Match], title: str) -> SealedCount:
     outcomes = Counter(match.outcome(title) for match in matches)
     return SealedCount(
         name=name,

@@ -1,4 +1,4 @@
-"""Agreement page: how far people agree, and which measures follow them; a visitor's own metrics stay private."""
+"""Agreement page: how far people, judges and metrics agree; the metrics of a visitor's own file stay private."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,14 +31,23 @@ from scoring.web.scoring_problems import error_text
 
 PATH = f"/{AGREEMENT}"
 PIECE = 64_000
+"""Bytes of an upload that are read at a time."""
 
 
 class OwnFile(NamedTuple):
     """The metrics of a visitor's own file, or the reason why there are none."""
 
     query: Mapping[str, str]
+    """The page's source and, if the file can be used, its token, for the addresses of charts and downloads."""
     metrics: Sequence[Reproduction] = ()
     problem: str = ""
+
+
+class _PageFigures(NamedTuple):
+    """A source's agreement, with the metrics of the visitor's file among its measures."""
+
+    agreement: PeopleAgreement
+    own: OwnFile
 
 
 @dataclass(frozen=True)
@@ -50,31 +59,32 @@ class AgreementPage:
     tabs: ResultsTabs
     layout: PageLayout
 
-    def opens(self, request: Request) -> Response:
+    def show(self, request: Request) -> Response:
         """Returns the page of the source in the query, else of the newest; `own` is the token of the visitor's file."""
         return self._page(request, request.query_params.get("source", ""))
 
-    async def compares(self, request: Request) -> Response:
+    async def store_metrics(self, request: Request) -> Response:
         """Stores a visitor's file of scores, and redirects to its results."""
         source = request.query_params.get("source", "")
         cookie = sent_cookie(request.headers)
         if cookie is None:
-            return await self._says(request, source, t("agreement.no_cookie"), 403)
+            return await self._refuse(request, source, t("agreement.no_cookie"), 403)
         check_charset(request)
         async with request.form(max_files=1, max_fields=1) as form:
             file = form.get("file")
             if not isinstance(file, UploadFile) or not file.filename:
-                return await self._says(request, source, t("agreement.no_file"), 400)
+                return await self._refuse(request, source, t("agreement.no_file"), 400)
             try:
-                arrived = await self.uploads.receive(
+                upload = await self.uploads.receive(
                     cookie_hash(cookie), file.filename, _pieces(file), request.state.network
                 )
             except UploadStoreError as error:
-                return await self._says(request, source, translated(error), 400)
-        query = urlencode({"source": source, "own": arrived.token})
+                return await self._refuse(request, source, translated(error), 400)
+        query = urlencode({"source": source, "own": upload.token})
         return RedirectResponse(f"{PATH}?{query}#own-metric", status_code=303, headers=NO_STORE)
 
-    async def _says(self, request: Request, source: str, problem: str, status: int) -> Response:
+    async def _refuse(self, request: Request, source: str, problem: str, status: int) -> Response:
+        """Returns the page with a problem above its form for files."""
         return await to_thread.run_sync(self._page, request, source, problem, status)
 
     def _page(
@@ -91,47 +101,47 @@ class AgreementPage:
                 Choice(name, f"{PATH}?{urlencode({'source': name})}", name == chosen)
                 for name in sources
             ]
-            agreement, own = self._agreement(chosen, token, request)
+            agreement, own = self._figures(chosen, token, request)
             if problem:
                 own = own._replace(problem=problem)
-            html = HTML.page(tabs, choices, *self._parts(agreement, own))
+            sentence = HTML.tells(agreement, LEAST_CONTESTS)
+            html = HTML.page(tabs, choices, sentence, _figures_html(agreement, own))
         is_kept = status == 200 and not token
         head = Head(f"{t('results.agreement')} · {NAME}", t("agreement.description"))
         return self.layout.page(request, head, html, RESULTS, status=status, is_kept=is_kept)
 
-    def _agreement(
-        self, source: str, token: str, request: Request
-    ) -> tuple[PeopleAgreement, OwnFile]:
+    def _figures(self, source: str, token: str, request: Request) -> _PageFigures:
         """Returns a source's figures; if the visitor's file is invalid or gone, the reason replaces its metrics."""
         query = {"source": source}
         if not token:
-            return self.service.agreement(source), OwnFile(query)
+            return _PageFigures(self.service.agreement(source), OwnFile(query))
         try:
             with while_waited(still_there(request)):
-                agreement, metrics = self.service.beside(source, owner_of(request.headers), token)
+                compared = self.service.compare_file(source, owner_of(request.headers), token)
         except (UploadStoreError, RowsError, AsideError) as error:
-            return self.service.agreement(source), OwnFile(query, problem=error_text(error))
-        return agreement, OwnFile({**query, "own": token}, metrics)
+            own = OwnFile(query, problem=error_text(error))
+            return _PageFigures(self.service.agreement(source), own)
+        own = OwnFile({**query, "own": token}, compared.metrics)
+        return _PageFigures(compared.agreement, own)
 
-    def _parts(self, agreement: PeopleAgreement, own: OwnFile) -> tuple[str, str]:
-        """Returns a sentence on the votes, and the figures below it; "" without any."""
-        sentence = HTML.tells(agreement, LEAST_CONTESTS)
-        if not agreement.people.contests:
-            return sentence, ""
-        measures = measures_html(agreement)
-        query = own.query
-        plot = picture_html(
-            reproduction_plot(agreement) if measures else None, AGREEMENT, f"{PATH}/figure", query
-        )
-        figures = HTML.figures(
-            plot,
-            people_html(agreement.people),
-            measures,
-            HTML.links(query, citations()["bitton2023visitbench"]),
-            HTML.own_metric(query["source"], own.metrics, own.problem),
-            HTML.notes(agreement, ROUNDS, LEAST_CONTESTS),
-        )
-        return sentence, figures
+
+def _figures_html(agreement: PeopleAgreement, own: OwnFile) -> str:
+    """Returns the page's chart, tables, downloads and form; "" if no contest has votes of several people."""
+    if not agreement.people.contests:
+        return ""
+    measures = measures_html(agreement)
+    query = own.query
+    plot = picture_html(
+        reproduction_plot(agreement) if measures else None, AGREEMENT, f"{PATH}/figure", query
+    )
+    return HTML.figures(
+        plot,
+        people_html(agreement.people),
+        measures,
+        HTML.links(query, citations()["bitton2023visitbench"]),
+        HTML.own_metric(query["source"], own.metrics, own.problem),
+        HTML.notes(agreement, ROUNDS, LEAST_CONTESTS),
+    )
 
 
 async def _pieces(file: UploadFile) -> AsyncIterator[bytes]:
@@ -141,6 +151,6 @@ async def _pieces(file: UploadFile) -> AsyncIterator[bytes]:
 
 def routes(page: AgreementPage) -> APIRouter:
     router = APIRouter()
-    router.add_api_route(PATH, page.opens, methods=["GET", "HEAD"])
-    router.add_api_route(PATH, page.compares, methods=["POST"])
+    router.add_api_route(PATH, page.show, methods=["GET", "HEAD"])
+    router.add_api_route(PATH, page.store_metrics, methods=["POST"])
     return router

@@ -7,10 +7,24 @@ from urllib.parse import urlencode
 
 from arena.locale import t, translated
 from scoring.multiple_choice.types import PROTOCOL_WORDS
-from scoring.web.report_parts import REPORT, Listed
+from scoring.web.report_parts import REPORT, ListPage, PageLink, page_number
 
-Choice = tuple[str, str]
-"""Value of an option, and its words."""
+
+class Choice(NamedTuple):
+    """An option of a filter: its value in an address, and its words."""
+
+    value: str
+    words: str
+
+
+class _Filter(NamedTuple):
+    """A menu of options, as the template shows it."""
+
+    name: str
+    """Its parameter in an address."""
+    label: str
+    options: Sequence[Choice]
+    chosen: str
 
 
 class Chosen(NamedTuple):
@@ -26,13 +40,12 @@ class Chosen(NamedTuple):
 
     @classmethod
     def from_query(cls, path: str, query: Mapping[str, str]) -> "Chosen":
-        page = query.get("page", "")[:6]
         return cls(
             path,
             show=query.get("show", ""),
             group=query.get("group", ""),
             protocol=query.get("protocol", ""),
-            page=int(page) if page.isascii() and page.isdecimal() else 1,
+            page=page_number(query.get("page", "")),
         )
 
     def address(self, **changed: object) -> str:
@@ -54,42 +67,44 @@ class AnswerList:
     """Key of its title."""
     shows: Iterable[str]
     """Filters by outcome, as addresses have them, the first of which shows all."""
-    html: Callable[[Any, Chosen], Listed]
+    list_page: Callable[[Any, Chosen], ListPage]
+    """Lists the answers of a report that are chosen."""
     group: str = ""
-    """Key of the other filter's label; "" without one."""
+    """Key of the label of the filter by group; "" without one."""
     groups: Callable[[Any], Sequence[Choice]] = no_groups
+    """The options of the filter by group, the first of which shows all."""
 
-    def body(self, report: Any, chosen: Chosen) -> str:
+    def html(self, report: Any, chosen: Chosen) -> str:
         """Returns the filters and the list."""
-        shows = [
-            ("" if place == 0 else show, translated(show)) for place, show in enumerate(self.shows)
-        ]
+        first, *others = self.shows
+        shows = [Choice("", translated(first))]
+        shows += [Choice(show, translated(show)) for show in others]
         groups = self.groups(report)
         chosen = chosen._replace(
-            show=_known(chosen.show, shows),
-            group=_known(chosen.group, groups),
-            protocol=_known(chosen.protocol, PROTOCOL_WORDS.items()),
+            show=_offered(chosen.show, (choice.value for choice in shows)),
+            group=_offered(chosen.group, (choice.value for choice in groups)),
+            protocol=_offered(chosen.protocol, PROTOCOL_WORDS),
         )
-        filters: list[tuple[str, str, Sequence[Choice], str]] = [
-            ("show", t("report.show"), shows, chosen.show)
-        ]
-        if len(groups) > 2:
-            filters.append(("group", t(self.group), groups, chosen.group))
-        listed = self.html(report, chosen)
-        return REPORT.answer_list(chosen, filters, listed.html, _pager(chosen, listed))
+        filters = [_Filter("show", t("report.show"), shows, chosen.show)]
+        if len(groups) > 2:  # with one group, all answers are in it
+            filters.append(_Filter("group", t(self.group), groups, chosen.group))
+        list_page = self.list_page(report, chosen)
+        links = _page_links(chosen, list_page)
+        return REPORT.answer_list(chosen, filters, list_page.html, links)
 
 
-def _known(value: str, choices: Iterable[Choice]) -> str:
-    return value if any(value == known for known, _ in choices) else ""
+def _offered(value: str, values: Iterable[str]) -> str:
+    """Returns the value if it is one of those offered; else "", which is no choice."""
+    return value if value in values else ""
 
 
-def _pager(chosen: Chosen, listed: Listed) -> list[Choice]:
-    """Returns the links to other pages of the list, by address and words."""
-    last = listed.pages
-    places = {"first": 1, "previous": listed.page - 1, "next": listed.page + 1, "last": last}
-    there = {place: page for place, page in places.items() if 1 <= page <= last != 1}
+def _page_links(chosen: Chosen, list_page: ListPage) -> list[PageLink]:
+    """Returns the links to other pages of the list."""
+    page = list_page.page
+    pages = list_page.pages
+    numbers = {"first": 1, "previous": page - 1, "next": page + 1, "last": pages}
     return [
-        (chosen.address(page=page), t(f"report.page_{place}"))
-        for place, page in there.items()
-        if page != listed.page
+        PageLink(chosen.address(page=number), t(f"report.page_{name}"))
+        for name, number in numbers.items()
+        if 1 <= number <= pages and number != page
     ]

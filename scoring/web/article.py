@@ -3,10 +3,12 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from textwrap import wrap
+from typing import NamedTuple
 
 from arena.drawing_png import is_drawable
-from arena.drawings import BoxMark, Drawing, LineMark, Mark, TextMark, shortened, svg
+from arena.drawings import BoxMark, Drawing, LineMark, Mark, TextMark, Tone, shortened, svg
 from arena.interval_text import interval_text, spanned
 from arena.locale import t, translated
 from arena.web.addresses import NAME
@@ -14,7 +16,7 @@ from scoring.benchmarks.article import (
     PublishedBoard,
     ScoredAnswer,
     kinds_text,
-    paired,
+    paired_lines,
     paired_sheet,
     published_sheet,
     wrong_answers,
@@ -26,18 +28,39 @@ from scoring.report import AnyReport, ScoreLine
 from scoring.visit_bench.matches import NOT_SHOWN
 from scoring.web.report_parts import PARTS, REPORT, judge_text, sheet_html
 
-_ROW = 22
-_NAMES = 0.43
 _WIDTH = 720
-"""Height of a row; where the bars begin, as a share of the width; the width."""
-_TALL = 600
-"""Height from which a figure is printed smaller, so that it fits on the first page."""
+"""Width of a figure in pixels, as all lengths here."""
+_ROW = 22
+"""Height of a bar with the space around it."""
+_NAMES = 0.43
+"""Share of the width that the names take, before the bars."""
 _BARS = 0.46
 """Share of the width that the longest bar takes."""
-_PREVIEW = (600, 315)
+_TALL = 600
+"""Height from which a figure is printed smaller, so that it fits on the first page."""
+_PREVIEW_WIDTH = 600
+_PREVIEW_HEIGHT = 315
+"""Size of the picture beside a shared link."""
 _EDGE = 24
+"""Space on the left and right of that picture."""
+_SCORE_DIGIT = 25
+"""Width of a digit of the score in that picture, in letters of 44 pixels."""
 _NEAREST = 7
-"""Size of the picture beside a shared link, the space around it, and how many bars it has room for."""
+"""The number of bars for which that picture has room."""
+
+
+class Bar(NamedTuple):
+    """A model or group and its score in percent."""
+
+    name: str
+    score: float
+
+
+class _BarChart(NamedTuple):
+    """Bars from top to bottom; `own` is the report's own bar among them, None if there is none."""
+
+    bars: Sequence[Bar]
+    own: Bar | None
 
 
 def head_html(report: AnyReport, parts: Iterable[str] = (), share: str = "") -> str:
@@ -86,65 +109,61 @@ def figure_html(report: AnyReport) -> str:
         published_sheet(other, report.title, f"published-{number}")
         for number, other in enumerate(benchmark.published_beside(report), 2)
     ]
-    tall = drawing.height > _TALL
-    return REPORT.figure(svg(drawing, "published"), caption, list(map(sheet_html, sheets)), tall)
+    is_tall = drawing.height > _TALL
+    return REPORT.figure(svg(drawing, "published"), caption, list(map(sheet_html, sheets)), is_tall)
 
 
 def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Drawing:
     """Lays out a published table as bars, best first; this report's bar is dark and has its interval."""
-    rows, own = _ordered(board.ordered, title, head)
-    score = f"{own[1]:{head.form}}"
-    source = translated(board.source)
-    heading = t("report.among", title=title, score=score, source=source)
-    values = ", ".join(f"{name} {score:{head.form}}" for name, score in rows)
-    bars = tuple(_bars(rows, own, head, _WIDTH, 0))
-    return Drawing(heading, values, _WIDTH, _ROW * len(rows), bars, fluid=True)
+    own = Bar(title, head.mean or 0.0)
+    score = f"{own.score:{head.form}}"
+    heading = t("report.among", title=title, score=score, source=translated(board.source))
+    return _bar_drawing(heading, _BarChart(_with_own(board, own), own), head)
 
 
 def preview_drawing(report: AnyReport) -> Drawing:
     """Lays out the picture beside a shared link: title, main number, and its place among the nearest bars."""
     benchmark = benchmark_of(report)
     head = benchmark.headline(report)
-    board = benchmark.published(report)
     edition = translated(benchmark.edition(report))
     title = shortened(report.title if is_drawable(report.title) else t("report.a_model"), 44)
     score = score_text(report)
-    kinds = _kinds(report)
-    width, height = _PREVIEW
+    right = _PREVIEW_WIDTH - _EDGE
     marks: list[Mark] = [
         TextMark(_EDGE, 34, NAME, tone="accent", size=14),
-        TextMark(width - _EDGE, 34, shortened(edition, 44), "end", "quiet", 14),
+        TextMark(right, 34, shortened(edition, 44), "end", "quiet", 14),
         TextMark(_EDGE, 72, title, size=24),
         TextMark(_EDGE, 122, score, size=44),
-        TextMark(width - _EDGE, 122, kinds, "end", "warm", 16),
+        TextMark(right, 122, _limits_text(report), "end", "warm", 16),
     ]
     if head is not None and head.mean is not None:
-        beside = _EDGE + 25 * len(score)
-        marks.append(
-            TextMark(beside, 104, shortened(translated(head.name), 44), tone="quiet", size=14)
-        )
-        marks.append(
-            TextMark(
-                beside,
-                122,
-                interval_text(head.low, head.high, head.form),
-                tone="quiet",
-                size=14,
-            )
-        )
-        below = [_beside(board)] if board else []
-        if head.unscored:
-            ends = spanned(head.worst, head.best, head.form)
-            below.append(t("report.with_unscored", span=ends))
-        rows, own = _nearest(report, title, head, board, _NEAREST - max(len(below) - 1, 0))
-        below = below if rows else wrap(benchmark.sentence(report), 66)[:5]
-        marks += _bars(rows, own, head, width - 2 * _EDGE, 138, _EDGE)
-        top = 138 + _ROW * len(rows) + 14
-        marks += [
-            TextMark(_EDGE, top + 20 * place, line, tone="quiet", size=12 if rows else 16)
-            for place, line in enumerate(below)
-        ]
-    return Drawing(title, benchmark.sentence(report), width, height, tuple(marks))
+        measure = shortened(translated(head.name), 44)
+        interval = interval_text(head.low, head.high, head.form)
+        after_score = _EDGE + _SCORE_DIGIT * len(score)
+        marks.append(TextMark(after_score, 104, measure, tone="quiet", size=14))
+        marks.append(TextMark(after_score, 122, interval, tone="quiet", size=14))
+        marks += _preview_bars(report, title, head)
+    return Drawing(title, benchmark.sentence(report), _PREVIEW_WIDTH, _PREVIEW_HEIGHT, tuple(marks))
+
+
+def _preview_bars(report: AnyReport, title: str, head: ScoreLine) -> Iterator[Mark]:
+    """Draws the lower part of a preview: the nearest bars with notes below them, else the report's sentence."""
+    benchmark = benchmark_of(report)
+    board = benchmark.published(report)
+    lines = [_table_heading(board)] if board else []
+    if head.unscored:
+        ends = spanned(head.worst, head.best, head.form)
+        lines.append(t("report.with_unscored", span=ends))
+    most = _NEAREST - 1 if len(lines) > 1 else _NEAREST
+    nearest = _nearest(report, title, head, board, most)
+    size = 12
+    if not nearest.bars:
+        lines = wrap(benchmark.sentence(report), 66)[:5]
+        size = 16
+    yield from _bar_marks(nearest, head, _PREVIEW_WIDTH - 2 * _EDGE, 138, _EDGE)
+    top = 138 + _ROW * len(nearest.bars) + 14
+    for place, line in enumerate(lines):
+        yield TextMark(_EDGE, top + 20 * place, line, tone="quiet", size=size)
 
 
 def nearest_drawing(report: AnyReport) -> Drawing | None:
@@ -154,13 +173,11 @@ def nearest_drawing(report: AnyReport) -> Drawing | None:
     if head is None or head.mean is None:
         return None
     board = benchmark.published(report)
-    rows, own = _nearest(report, report.title, head, board, _NEAREST)
-    if not rows:
+    nearest = _nearest(report, report.title, head, board, _NEAREST)
+    if not nearest.bars:
         return None
-    bars = tuple(_bars(rows, own, head, _WIDTH, 0))
-    heading = _beside(board) if board else t("report.by_group")
-    values = ", ".join(f"{name} {score:{head.form}}" for name, score in rows)
-    return Drawing(heading, values, _WIDTH, _ROW * len(rows), bars, fluid=True)
+    heading = _table_heading(board) if board else t("report.by_group")
+    return _bar_drawing(heading, nearest, head)
 
 
 def shared_drawing(report: AnyReport) -> Drawing:
@@ -168,17 +185,14 @@ def shared_drawing(report: AnyReport) -> Drawing:
     benchmark = benchmark_of(report)
     board = benchmark.published(report)
     head = benchmark.headline(report)
-    if (
-        board is None
-        or head is None
-        or head.mean is None
-        or stopping_refusals(refusals(report), "number")
-    ):
+    if board is None or head is None or head.mean is None:
+        return preview_drawing(report)
+    if stopping_refusals(refusals(report), "number"):
         return preview_drawing(report)
     return published_drawing(board, report.title, head)
 
 
-def _kinds(report: AnyReport) -> str:
+def _limits_text(report: AnyReport) -> str:
     """Returns the limits of the number in a few words."""
     kinds = [caveat.kind for caveat in benchmark_of(report).caveats(report) if caveat.kind]
     kinds += [
@@ -187,64 +201,69 @@ def _kinds(report: AnyReport) -> str:
     return kinds_text(kinds)
 
 
-Bar = tuple[str, float]
-
-
 def _nearest(
     report: AnyReport, title: str, head: ScoreLine, board: PublishedBoard | None, most: int
-) -> tuple[Sequence[Bar], Bar | None]:
-    """Returns the bars around a report's own bar in the paper's table, else its first groups, and its own bar."""
+) -> _BarChart:
+    """Returns at most `most` bars: those around the report's own in the paper's table, else its first groups."""
     if board is None:
         groups = benchmark_of(report).groups(report)
-        return [(translated(group.name), group.mean) for group in groups if group.mean is not None][
-            :most
-        ], None
-    rows, own = _ordered(board.ordered, title, head)
-    first = max(0, min(rows.index(own) - most // 2, len(rows) - most))
-    return rows[first : first + most], own
+        bars = [
+            Bar(translated(group.name), group.mean) for group in groups if group.mean is not None
+        ]
+        return _BarChart(bars[:most], None)
+    own = Bar(title, head.mean or 0.0)
+    bars = _with_own(board, own)
+    first = max(0, min(bars.index(own) - most // 2, len(bars) - most))
+    return _BarChart(bars[first : first + most], own)
 
 
-def _beside(board: PublishedBoard) -> str:
+def _table_heading(board: PublishedBoard) -> str:
     source = translated(board.source)
     return t("report.beside_apart" if board.apart else "report.beside", source=source)
 
 
-def _ordered(rows: Iterable[Bar], title: str, head: ScoreLine) -> tuple[list[Bar], Bar]:
-    """Returns the rows including this report's, best first, and this report's row."""
-    own = (title, head.mean or 0.0)
-    return sorted([*rows, own], key=lambda row: (-row[1], row is not own)), own
+def _with_own(board: PublishedBoard, own: Bar) -> list[Bar]:
+    """Returns the bars of a table and the report's own, best first; the own is above others of the same score."""
+    bars = [Bar(name, score) for name, score in board.ordered]
+    return sorted([*bars, own], key=lambda bar: (-bar.score, bar is not own))
 
 
-def _bars(
-    rows: Sequence[Bar], own: Bar | None, head: ScoreLine, width: float, top: float, edge: float = 0
+def _bar_drawing(heading: str, chart: _BarChart, head: ScoreLine) -> Drawing:
+    values = ", ".join(f"{bar.name} {bar.score:{head.form}}" for bar in chart.bars)
+    marks = tuple(_bar_marks(chart, head, _WIDTH, 0))
+    return Drawing(heading, values, _WIDTH, _ROW * len(chart.bars), marks, fluid=True)
+
+
+def _bar_marks(
+    chart: _BarChart, head: ScoreLine, width: float, top: float, edge: float = 0
 ) -> Iterator[Mark]:
-    low = high = 0.0
+    """Draws bars below `top` in this width, right of `edge`; the report's own bar is dark and has its interval."""
+    own = chart.own
+    low = 0.0
+    high = 0.0
     if own is not None:
-        low = own[1] if head.low is None else head.low
-        high = own[1] if head.high is None else head.high
-    scale = _BARS * width / max(high, *(score for _, score in rows), 1)
+        low = own.score if head.low is None else head.low
+        high = own.score if head.high is None else head.high
+    scale = _BARS * width / max(high, *(bar.score for bar in chart.bars), 1)
     left = edge + _NAMES * width
-    for place, row in enumerate(rows):
-        name, score = row
+    for place, bar in enumerate(chart.bars):
         y = top + _ROW * place
-        dark = row is own
-        tone = "text" if dark else "quiet"
-        strength = 1 if dark else 0.35
-        hover = f"{name}: {score:{head.form}}"
-        if dark and high > low:
+        is_own = bar is own
+        has_interval = is_own and high > low
+        tone: Tone = "text" if is_own else "quiet"
+        score = f"{bar.score:{head.form}}"
+        hover = f"{bar.name}: {score}"
+        if has_interval:
             hover += f" ({interval_text(low, high, head.form)})"
-        yield TextMark(
-            left - 8, y + 16, shortened(name), "end", "text" if dark else "quiet", 12, name
-        )
-        yield BoxMark(left, y + 4, score * scale, _ROW - 8, tone, strength, hover)
-        if dark and high > low:
+        yield TextMark(left - 8, y + 16, shortened(bar.name), "end", tone, 12, bar.name)
+        strength = 1 if is_own else 0.35
+        yield BoxMark(left, y + 4, bar.score * scale, _ROW - 8, tone, strength, hover)
+        if has_interval:
             middle = y + _ROW / 2
             yield LineMark(
                 left + low * scale, middle, left + high * scale, middle, "warm", 3, hover
             )
-        yield TextMark(
-            edge + width, y + 16, f"{score:{head.form}}", "end", "text" if dark else "quiet", 12
-        )
+        yield TextMark(edge + width, y + 16, score, "end", tone, 12)
 
 
 def wrong_answers_of(report: AnyReport) -> list[ScoredAnswer]:
@@ -254,7 +273,7 @@ def wrong_answers_of(report: AnyReport) -> list[ScoredAnswer]:
 def wrong_html(report: AnyReport, pictures: Callable[[ScoredAnswer], Sequence[str]]) -> str:
     """Returns five wrong answers; `pictures` returns the addresses of a question's pictures on this server."""
     answers = [(answer, pictures(answer)) for answer in wrong_answers_of(report)]
-    return REPORT.wrong(answers, benchmark_of(report).unpictured) if answers else ""
+    return REPORT.wrong(answers, benchmark_of(report).why_unpictured) if answers else ""
 
 
 def trust_html(report: AnyReport) -> str:
@@ -268,15 +287,17 @@ def trust_lines(report: AnyReport) -> list[str]:
     lines = [t("report.judged", judge=judge, note=translated(benchmark.note(report)))]
     head = benchmark.headline(report)
     if head is not None and head.mean is not None:
-        sure = interval_text(head.low, head.high, head.form, missing=t("report.no_interval"))
-        line = t("report.interval_of", interval=sure, count=head.n)
+        interval = interval_text(head.low, head.high, head.form, missing=t("report.no_interval"))
+        line = t("report.interval_of", interval=interval, count=head.n)
         if head.unscored:
             ends = spanned(head.worst, head.best, head.form)
             unscored = t("report.unscored_bounds", count=head.unscored, span=ends)
             line = f"{line}{t('pages.gap')}{unscored}"
         lines.append(line)
-    checks = map(translated, list(benchmark.checks(report))[:2])
-    return [*lines, *filter(None, [t("pages.gap").join(checks)])]
+    checks = [translated(check) for check in islice(benchmark.checks(report), 2)]
+    if checks_text := t("pages.gap").join(checks):
+        lines.append(checks_text)
+    return lines
 
 
 def methods_html(report: AnyReport) -> str:
@@ -292,13 +313,13 @@ def methods_html(report: AnyReport) -> str:
         facts |= {"Prompt (sha256)": judge.prompt or "unknown", "Reply parser": judge.parser}
     facts |= {**benchmark.methods(report), "File": report.file}
     if answers := benchmark.scored_answers(report):
-        is_blind = any(answer.answer == NOT_SHOWN for answer in answers)
-        facts["Answers (sha256)"] = NOT_SHOWN if is_blind else answers_digest(answers)
+        are_hidden = any(answer.answer == NOT_SHOWN for answer in answers)
+        facts["Answers (sha256)"] = NOT_SHOWN if are_hidden else answers_digest(answers)
     return REPORT.methods({**facts, "Scored": f"{report.created[:16].replace('T', ' ')} UTC"})
 
 
 def answers_digest(answers: Sequence[ScoredAnswer]) -> str:
-    """Returns the sha256 of ids and answers, whatever file they came in."""
+    """Returns the sha256 of ids and answers in hex, the same for every format of their file."""
     return hashlib.sha256(
         json.dumps([(answer.id, answer.answer) for answer in answers]).encode()
     ).hexdigest()
@@ -310,52 +331,56 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
     Reports on hidden answers have their headlines side by side.
     """
     benchmark = benchmark_of(first)
-    if benchmark.counted_as(first) != benchmark_of(second).counted_as(second):
+    if benchmark.comparable_facts(first) != benchmark_of(second).comparable_facts(second):
         return PARTS.alert(
             t(
                 "report.other_way",
                 first=first.title,
-                first_way=_way(first),
+                first_way=_measure_text(first),
                 second=second.title,
-                second_way=_way(second),
+                second_way=_measure_text(second),
             )
         )
     if benchmark.way == "hidden":
-        sheets = benchmark.compared(first, second)
-        return REPORT.side_by_side(translated(benchmark.unpaired), list(map(sheet_html, sheets)))
-    lines = paired(benchmark.scored_answers(first), benchmark.scored_answers(second))
+        sheets = benchmark.compare(first, second)
+        return REPORT.side_by_side(
+            translated(benchmark.why_unpaired), list(map(sheet_html, sheets))
+        )
+    lines = paired_lines(benchmark.scored_answers(first), benchmark.scored_answers(second))
     if not lines:
-        return PARTS.alert(translated(benchmark.unpaired))
+        return PARTS.alert(translated(benchmark.why_unpaired))
     judges = [
         report.judge.model if report.judge else t("report.rules_alone")
         for report in (first, second)
     ]
-    judged = ""
+    cautions = []
     if judges[0] != judges[1]:
-        judged = t("report.two_judges", first=judges[0], second=judges[1])
-    differ = t("pages.gap").join(filter(None, (judged, translated(benchmark.apart(first, second)))))
+        cautions.append(t("report.two_judges", first=judges[0], second=judges[1]))
+    if other := translated(benchmark.other_differences(first, second)):
+        cautions.append(other)
     sheet = paired_sheet(f"{first.title} (this)", f"{second.title} (other)", lines)
-    table = sheet_html(sheet)
     statement = difference_text(first.title, second.title, lines[0].difference)
-    return REPORT.compared(statement, differ, table, len(lines))
+    caution = t("pages.gap").join(cautions)
+    return REPORT.compared(statement, caution, sheet_html(sheet), len(lines))
 
 
-def _way(report: AnyReport) -> str:
-    """Returns what a report counts, in words."""
+def _measure_text(report: AnyReport) -> str:
+    """Returns what a report's number measures: benchmark, protocol and headline, in words."""
     benchmark = benchmark_of(report)
-    name, protocol, head = benchmark.counted_as(report)
-    return " · ".join(map(translated, (name, benchmark.protocol_label(protocol), head)))
+    facts = benchmark.comparable_facts(report)
+    protocol = benchmark.protocol_label(facts.protocol)
+    return " · ".join(map(translated, (facts.benchmark, protocol, facts.headline)))
 
 
 def difference_text(first: str, second: str, difference: ScoreLine) -> str:
     """Returns a sentence on the difference of two reports over all questions."""
-    over = t("report.shared_questions", count=difference.n)
+    questions = t("report.shared_questions", count=difference.n)
     if difference.mean is None or difference.low is None or difference.high is None:
-        return t("report.too_few", questions=over)
-    sure = interval_text(difference.low, difference.high)
+        return t("report.too_few", questions=questions)
+    interval = interval_text(difference.low, difference.high)
     if difference.low <= 0 <= difference.high:
         points = f"{difference.mean:+z.1f}".replace("-", "−")
-        return t("report.no_difference", questions=over, points=points, interval=sure)
+        return t("report.no_difference", questions=questions, points=points, interval=interval)
     key = "report.scores_higher" if difference.mean > 0 else "report.scores_lower"
     points = f"{abs(difference.mean):.1f}"
-    return t(key, second=second, first=first, points=points, questions=over, interval=sure)
+    return t(key, second=second, first=first, points=points, questions=questions, interval=interval)

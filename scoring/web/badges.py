@@ -8,11 +8,12 @@ from arena.templates import macros
 
 PUBLISHED = macros("published.html")
 MOST_LETTERS = 40
-"""Of name and value together."""
+"""Most letters of a badge's name and value together."""
 MOST_BYTES = 499
 _VALUE_LETTERS = 24
+"""Most letters of its value."""
 _PADDING = 6
-"""Pixels beside a text."""
+"""Pixels on each side of a text."""
 _NARROW = frozenset("fijlrtI.,:;|!'()[] ")
 _BROAD = frozenset("mwMW%@")
 
@@ -29,6 +30,7 @@ class Badge(NamedTuple):
 
 
 WARNING = "#b5482f"
+"""The tone of a badge whose value has a caveat."""
 WITHDRAWN = Badge("report", "withdrawn", tone="#6b7280")
 """The badge of a report that is not public, or that there never was."""
 
@@ -54,10 +56,10 @@ def _draw(badge: Badge, value: str, letters: int) -> bytes:
 
 def _width(text: str) -> int:
     """Returns about how many pixels a text takes in letters of 11 pixels; the drawing makes it fit."""
-    return 2 * _PADDING + round(sum(map(_letter, text)))
+    return 2 * _PADDING + round(sum(map(_letter_width, text)))
 
 
-def _letter(letter: str) -> float:
+def _letter_width(letter: str) -> float:
     if letter in _NARROW:
         return 4.2
     if letter in _BROAD:

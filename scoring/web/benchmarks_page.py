@@ -17,7 +17,7 @@ from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.listing import by_kind, facts_line
 from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.jobs.service import JobService
-from scoring.registry import offered
+from scoring.registry import offered_benchmarks
 from scoring.specs.file_columns import columns_sheet
 from scoring.web.citations import citations
 from scoring.web.report_parts import sheet_html
@@ -34,7 +34,7 @@ class ListedBenchmark(NamedTuple):
     facts: str
 
 
-def about_html(benchmark: Benchmark[Any]) -> str:
+def summary_html(benchmark: Benchmark[Any]) -> str:
     """Return a benchmark in a sentence, the columns of its files, and a link to its page."""
     return HTML.about(benchmark, f"{PATH}/{benchmark.key}", columns_html(benchmark))
 
@@ -47,36 +47,36 @@ def columns_html(benchmark: Benchmark[Any]) -> str:
 
 @dataclass(frozen=True)
 class BenchmarksPage:
-    """The benchmarks that anybody can choose; what a user brings has no page."""
+    """The pages of the benchmarks that anybody can choose; a user's own benchmark has none."""
 
     service: JobService
     layout: PageLayout
 
-    def lists(self, request: Request) -> Response:
-        here = self.service.benchmarks_here()
+    def show_list(self, request: Request) -> Response:
+        with_questions = self.service.benchmarks_here()
         groups = {
             heading: [
                 ListedBenchmark(
                     address=f"{PATH}/{benchmark.key}",
                     name=translated(benchmark.name),
-                    facts=facts_line(benchmark, benchmark.key in here),
+                    facts=facts_line(benchmark, benchmark.key in with_questions),
                 )
                 for benchmark in benchmarks
             ]
-            for heading, benchmarks in by_kind(offered().values()).items()
+            for heading, benchmarks in by_kind(offered_benchmarks().values()).items()
         }
         head = Head(f"{t('benchmarks.title')} · {NAME}", t("benchmarks.description"))
         return self.layout.page(request, head, HTML.listed(groups), here=SCORE)
 
-    def opens(self, key: str, request: Request) -> Response:
-        benchmark = offered().get(key)
+    def show_benchmark(self, key: str, request: Request) -> Response:
+        benchmark = offered_benchmarks().get(key)
         if benchmark is None:
             return self.layout.nothing_here(request)
         html = HTML.benchmark(
             benchmark,
             grouped((fact.name, fact.text) for fact in benchmark.facts()),
             columns_html(benchmark),
-            self._questions(key),
+            self._question_sources(key),
             [(sheet.title, sheet_html(sheet)) for sheet in benchmark.published_sheets()],
             benchmark.spec.yaml if isinstance(benchmark, SpecifiedBenchmark) else "",
             citations().get(benchmark.cited, ""),
@@ -84,7 +84,7 @@ class BenchmarksPage:
         head = Head(f"{translated(benchmark.name)} · {NAME}", translated(benchmark.about))
         return self.layout.page(request, head, html, here=SCORE)
 
-    def _questions(self, key: str) -> Sequence[str]:
+    def _question_sources(self, key: str) -> Sequence[str]:
         """The names of a benchmark's question sets and files on this server."""
         sets = [
             translated(questions.name)
@@ -97,6 +97,6 @@ class BenchmarksPage:
 
 def routes(page: BenchmarksPage) -> APIRouter:
     router = APIRouter()
-    router.add_api_route(PATH, page.lists, methods=["GET", "HEAD"])
-    router.add_api_route(f"{PATH}/{{key}}", page.opens, methods=["GET", "HEAD"])
+    router.add_api_route(PATH, page.show_list, methods=["GET", "HEAD"])
+    router.add_api_route(f"{PATH}/{{key}}", page.show_benchmark, methods=["GET", "HEAD"])
     return router

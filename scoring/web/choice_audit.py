@@ -9,7 +9,14 @@ from arena.locale import t, translated
 from scoring.benchmarks import mmbench
 from scoring.multiple_choice.metrics import Difference, differences
 from scoring.multiple_choice.types import NONE, PROTOCOL_WORDS, Decided, Decision, Protocol, Rule
-from scoring.web.report_parts import CHOICE, REPORT, Listed, listed_answers, replies_of
+from scoring.web.report_parts import (
+    CHOICE,
+    REPORT,
+    ListPage,
+    OutcomeText,
+    list_answers,
+    replies_heading,
+)
 
 ALL = "all answers"
 DIFFERS = "differs by protocol"
@@ -24,30 +31,40 @@ SHOWS: Mapping[str, Callable[[Decided], bool]] = {
     ),
     "read by the judge": lambda row: bool(row.decision.replies),
 }
-_ALNUM = re.compile(r"[A-Za-z0-9]")
+"""Filters by name, with their conditions; DIFFERS compares two protocols, and has none for a single row."""
+_LETTER_OR_DIGIT = re.compile(r"[A-Za-z0-9]")
+_MOST_SPANS = 1000
+"""Places of a span that are looked at, since a long answer may have very many."""
 
 
 def list_choices(
     rows: Sequence[Decided],
-    others: Sequence[Decided],
-    other: Protocol,
+    other_rows: Sequence[Decided],
+    other_protocol: Protocol,
     show: str = ALL,
     category: str = "",
     page: int = 1,
-    words: Callable[[str], str] = str,
-) -> Listed:
+    ability_name: Callable[[str], str] = str,
+) -> ListPage:
     """Returns one page of the matching answers; `category` "" is any.
 
-    `others` are the same rows under another protocol. `words` returns the name of an ability.
+    `other_rows` are the same rows under the other protocol; only the filter DIFFERS needs them.
     """
-    entries = differences(rows, others) if show == DIFFERS else list(filter(SHOWS[show], rows))
-    fit = [entry for entry in entries if category in ("", _row(entry).question.category)]
-    return listed_answers(fit, len(rows), page, lambda entry: _item(entry, other, words))
+    entries: Sequence[Decided | Difference] = [row for row in rows if SHOWS[show](row)]
+    if show == DIFFERS:
+        entries = differences(rows, other_rows)
+    matching = [entry for entry in entries if category in ("", _row(entry).question.category)]
+    return list_answers(
+        matching, len(rows), page, lambda entry: _entry_html(entry, other_protocol, ability_name)
+    )
 
 
 def marked_html(prediction: str, span: str, last: bool = False) -> str:
-    """Returns the answer with its decisive span marked; rules read a normalised text, with other white space."""
-    start, end = _place(prediction, span, last) or (0, 0)
+    """Returns the answer with its decisive span marked, at its first or last place in the answer.
+
+    Rules read a normalised text, so the span may have other white space and letter forms than the answer.
+    """
+    start, end = _position(prediction, span, last) or (0, 0)
     return CHOICE.marked(prediction[:start], prediction[start:end], prediction[end:])
 
 
@@ -55,53 +72,63 @@ def _row(entry: Decided | Difference) -> Decided:
     return entry.row if isinstance(entry, Difference) else entry
 
 
-def _item(entry: Decided | Difference, other: Protocol, words_of: Callable[[str], str]) -> str:
+def _entry_html(
+    entry: Decided | Difference, other_protocol: Protocol, ability_name: Callable[[str], str]
+) -> str:
     row = _row(entry)
     question = row.question
     decision = row.decision
     group = mmbench.L2.get(question.group.lower(), question.group)
-    names = (question.split, words_of(group), words_of(question.category))
+    names = (question.split, ability_name(group), ability_name(question.category))
     about = " · ".join(filter(None, names))
     trails = _trail_html(decision)
     if isinstance(entry, Difference):
         name = t(
             "choices_report.under",
-            protocol=translated(PROTOCOL_WORDS[other]),
+            protocol=translated(PROTOCOL_WORDS[other_protocol]),
             letter=_letter_words(entry.other.letter),
         )
         trails = CHOICE.both(trails, name, _trail_html(entry.other))
-    words = t("report.no_model_answer" if decision.step == "failed" else "report.undecided")
     if decision.letter:
-        words = t("report.read_as", option=_letter_words(decision.letter))
-    kind, outcome = _outcome(row.right)
-    return choice_html(row, about, words, kind, outcome, trails)
+        reading = t("report.read_as", option=_letter_words(decision.letter))
+    elif decision.step == "failed":
+        reading = t("report.no_model_answer")
+    else:
+        reading = t("report.undecided")
+    return choice_html(row, about, reading, _outcome(row.right), trails)
 
 
-def _outcome(is_right: bool | None) -> tuple[str, str]:
-    """Returns the kind of an outcome, as its style names it, and its words."""
+def _outcome(is_right: bool | None) -> OutcomeText:
     if is_right is None:
-        return "open", t("report.not_scored")
-    return ("right", t("report.right")) if is_right else ("wrong", t("report.wrong"))
+        return OutcomeText("open", t("report.not_scored"))
+    if is_right:
+        return OutcomeText("right", t("report.right"))
+    return OutcomeText("wrong", t("report.wrong"))
 
 
 def choice_html(
-    row: Decided, about: str, words: str, kind: str, outcome: str, trails: str = ""
+    row: Decided, about: str, reading: str, outcome: OutcomeText, trails: str = ""
 ) -> str:
-    """Returns an answer with its question, its reading in `words`, and the outcome."""
+    """Returns an answer with its question, its reading in words, and the outcome.
+
+    `about`: the question's groups in words. `trails`: the rules that read the answer, as HTML; "" for those of `row`.
+    """
     decision = row.decision
     text = marked_html(row.prediction, decision.span, decision.rule is Rule.STATEMENT)
     replies = list(map(REPORT.quoted, decision.replies))
-    heading = replies_of(decision.model) if replies else ""
+    heading = replies_heading(decision.model) if replies else ""
     trails = trails or _trail_html(decision)
-    return CHOICE.item(row, about, kind, words, outcome, text, trails, heading, replies)
+    return CHOICE.item(
+        row, about, outcome.kind, reading, outcome.words, text, trails, heading, replies
+    )
 
 
 def _trail_html(decision: Decision) -> str:
-    letters = (
-        "" if clue.rule is Rule.CUT else _letter_words(clue.letter) for clue in decision.trail
-    )
-    clues = zip(decision.trail, letters, strict=True)
-    return CHOICE.trail([(clue.rule.value, letter, clue.span) for clue, letter in clues])
+    clues = []
+    for clue in decision.trail:
+        letter = "" if clue.rule is Rule.CUT else _letter_words(clue.letter)
+        clues.append((clue.rule.value, letter, clue.span))
+    return CHOICE.trail(clues)
 
 
 def _letter_words(letter: str | None) -> str:
@@ -110,40 +137,44 @@ def _letter_words(letter: str | None) -> str:
     return t("report.none_of_options") if letter == NONE else letter
 
 
-def _place(text: str, span: str, last: bool) -> tuple[int, int] | None:
-    """Returns the position of a span in a text, ignoring white space and letter forms; whole words come first."""
-    folded = []
+def _position(text: str, span: str, last: bool) -> tuple[int, int] | None:
+    """Returns the start and end of a span in a text, ignoring white space and letter forms; whole words come first."""
+    characters = []
     places = []
     for place, char in enumerate(text):
-        for piece in normalize("NFKC", char):
-            if not piece.isspace():
-                folded.append(piece)
+        for normal in normalize("NFKC", char):
+            if not normal.isspace():
+                characters.append(normal)
                 places.append(place)
-    wanted = "".join(normalize("NFKC", span).split())
-    if not wanted:
+    normal_span = "".join(normalize("NFKC", span).split())
+    if not normal_span:
         return None
-    spans = [
-        (places[at], places[at + len(wanted) - 1] + 1)
-        for at in islice(_starts("".join(folded), wanted), 1000)
-    ]
-    whole = [(start, end) for start, end in spans if _whole(text, start, end)]
-    candidates = whole or spans
+    positions = []
+    for start in islice(_starts("".join(characters), normal_span), _MOST_SPANS):
+        last_character = start + len(normal_span) - 1
+        positions.append((places[start], places[last_character] + 1))
+    whole = [(start, end) for start, end in positions if _are_whole_words(text, start, end)]
+    candidates = whole or positions
     if not candidates:
         return None
     return candidates[-1] if last else candidates[0]
 
 
-def _starts(text: str, wanted: str) -> Iterator[int]:
-    place = text.find(wanted)
+def _starts(text: str, span: str) -> Iterator[int]:
+    """Yields the places in a text where a span begins, without overlaps."""
+    place = text.find(span)
     while place >= 0:
         yield place
-        place = text.find(wanted, place + len(wanted))
+        place = text.find(span, place + len(span))
 
 
-def _whole(text: str, start: int, end: int) -> bool:
-    before = text[start - 1 : start]
-    after = text[end : end + 1]
-    return not (
-        (_ALNUM.match(before) and _ALNUM.match(text[start]))
-        or (_ALNUM.match(after) and _ALNUM.match(text[end - 1]))
-    )
+def _are_whole_words(text: str, start: int, end: int) -> bool:
+    """Whether a part of a text neither begins nor ends within a word or number."""
+    return not _is_within_word(text, start) and not _is_within_word(text, end)
+
+
+def _is_within_word(text: str, place: int) -> bool:
+    """Whether letters or digits are on both sides of a place between two characters."""
+    before = text[place - 1 : place]
+    after = text[place : place + 1]
+    return bool(_LETTER_OR_DIGIT.match(before) and _LETTER_OR_DIGIT.match(after))

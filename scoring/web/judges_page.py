@@ -29,38 +29,42 @@ from scoring.visit_bench.leaderboard import (
     rank_correlation,
 )
 from scoring.visit_bench.sheets import COLUMNS, PEOPLE, VARIANT, board_sheet
-from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, labels
+from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, judging_labels
 from scoring.web.citations import citations
 from scoring.web.report_parts import sheet_html
 
 VISIT = macros("visit_bench.html")
 
 
-class Beside(NamedTuple):
-    """People's ratings of the same models, and their correlation with the judge's."""
+class PeoplesRatings(NamedTuple):
+    """People's ratings of the same models, and their correlation with the judge's; None for too few models."""
 
     ratings: Mapping[str, float]
     agreement: Correlation | None
 
 
 def board_html(
-    board_key: JudgeBoardKey, standings: Standings, beside: Beside, variants: Mapping[str, int]
+    board_key: JudgeBoardKey,
+    standings: Standings,
+    people: PeoplesRatings,
+    variants: Mapping[str, int],
 ) -> str:
+    """Returns a board with its chart and table; `variants`: the number of each model's submission, by its name."""
     title = board_title(board_key)
     caption = t("judges.caption", title=title, count=standings.board.matches)
-    table = sheet_html(board_sheet("board", caption, standings.board, beside.ratings, variants))
+    table = sheet_html(board_sheet("board", caption, standings.board, people.ratings, variants))
     chart = board_chart(standings.board)
-    drawn = svg(chart, "automatic-chart") if chart else ""
-    cited = citations()[VISIT_BENCH.cited]
+    chart_svg = svg(chart, "automatic-chart") if chart else ""
+    citation = citations()[VISIT_BENCH.cited]
     return VISIT.board(
         board_key,
         title,
         standings,
         board_sentence(standings.board),
-        drawn,
-        beside.agreement,
+        chart_svg,
+        people.agreement,
         table,
-        cited,
+        citation,
     )
 
 
@@ -72,10 +76,10 @@ def board_title(board_key: JudgeBoardKey) -> str:
 
 def board_sentence(board: AutomaticBoard) -> str:
     """Returns a sentence with the models of the first ranks, which a board opens with."""
-    ranked, groups = _first_group(board)
-    if len(ranked) < 2:
+    rows, groups = _first_group(board)
+    if len(rows) < 2:
         return t("judges.no_ranks")
-    ranks = {row.model: row.rank for row in ranked if row.rank is not None}
+    ranks = {row.model: row.rank for row in rows if row.rank is not None}
     sentence = t("headline.and").join(ranks_in_words(ranks))
     if groups > 1:
         sentence = t("headline.group", groups=groups, sentence=sentence)
@@ -85,42 +89,50 @@ def board_sentence(board: AutomaticBoard) -> str:
 
 def board_chart(board: AutomaticBoard) -> Drawing | None:
     """Returns a chart of the ratings with intervals; None while no model has both."""
-    rated = (row for row in _first_group(board)[0] if row.bt_low is not None)
+    rated = (row for row in _first_group(board).rows if row.bt_low is not None)
     rows = [row._replace(name=named(row.name)) for row in bradley_terry_rows(rated)]
     title = t("judges.chart")
     return ratings_drawing(title, board_sentence(board), rows, MOST_BARS) if rows else None
 
 
-def _first_group(board: AutomaticBoard) -> tuple[Sequence[BoardRow], int]:
-    """Returns the ranked models of the first group of models that met, and the number of such groups."""
-    first: list[BoardRow] = []
+class _FirstGroup(NamedTuple):
+    """The ranked models of the first group of models that met, and the number of such groups."""
+
+    rows: Sequence[BoardRow]
+    groups: int
+
+
+def _first_group(board: AutomaticBoard) -> _FirstGroup:
+    """Returns the first group of a board, whose lines have group after group, each by rank from 1."""
+    first_group: list[BoardRow] = []
     groups = 0
-    before = 0
-    for row in (line.row for line in board.lines if line.row.rank is not None):
-        is_next_group = groups == 0 or (row.rank == 1 and before != 1)
-        if is_next_group:
+    previous_rank = None
+    for line in board.lines:
+        row = line.row
+        if row.rank is None:
+            continue
+        is_first_rank = row.rank == 1 and previous_rank != 1  # several models may share it
+        if is_first_rank or groups == 0:
             groups += 1
         if groups == 1:
-            first.append(row)
-        before = row.rank
-    return first, groups
+            first_group.append(row)
+        previous_rank = row.rank
+    return _FirstGroup(first_group, groups)
 
 
 def family_plot(board: AutomaticBoard) -> Plot | None:
     """Returns Figure 8, win rates against the reference by family and model; None without a decided match."""
     models = [line.row.model for line in board.lines if line.reference is not None]
-    decided = {
-        family: rates
-        for family, rates in board.families.items()
-        if any(rate.n for rate in rates.values())
-    }
-    cells = [[_win_rate(rates.get(model)) for model in models] for rates in decided.values()]
-    return (
-        family_win_rate_plot(list(map(family_words, decided)), models, cells) if decided else None
-    )
+    families = []
+    cells = []
+    for family, rates in board.families.items():
+        if any(rate.n for rate in rates.values()):
+            families.append(family_words(family))
+            cells.append([_cell(rates.get(model)) for model in models])
+    return family_win_rate_plot(families, models, cells) if families else None
 
 
-def _win_rate(rate: WinRate | None) -> WinRateCell | None:
+def _cell(rate: WinRate | None) -> WinRateCell | None:
     if rate is None or rate.value is None:
         return None
     return WinRateCell(rate.value, rate.low, rate.high, rate.n)
@@ -136,27 +148,29 @@ class JudgesPage:
     tabs: ResultsTabs
     layout: PageLayout
 
-    def opens(self, request: Request) -> Response:
-        """The board that the query names, else the first. Raises DatabaseError."""
+    def show(self, request: Request) -> Response:
+        """Returns the page with the board that the query names, else with the first. Raises DatabaseError."""
         boards = self.submissions.store.board_keys()
         key = request.query_params.get("board", "")
         html = VISIT.judges_page(
             self.tabs.html(JUDGES),
-            self._board(boards, key) if boards else VISIT.no_board(),
-            VISIT.submissions(self._submitted(request)),
+            self._board_html(boards, key) if boards else VISIT.no_board(),
+            VISIT.submissions(self._own_submissions(request)),
             (VARIANT, *COLUMNS, PEOPLE) if boards else (),
         )
         return self._page(request, html)
 
-    async def withdraws(self, request: Request) -> Response:
+    async def withdraw(self, request: Request) -> Response:
         """Deletes the texts of one of the visitor's submissions. Raises DatabaseError."""
         async with request.form(max_files=0, max_fields=2) as form:
             source = str(form.get("source", ""))
             name = str(form.get("name", ""))
         chosen = [
             submission
-            for submission in self._submitted(request)
-            if submission.source == source and submission.name == name and not submission.withdrawn
+            for submission in self._own_submissions(request)
+            if submission.source == source
+            and submission.name == name
+            and not submission.is_withdrawn
         ]
         if not chosen:
             return self._page(request, VISIT.not_withdrawn(), status=403)
@@ -167,9 +181,9 @@ class JudgesPage:
         head = Head(f"{t('results.judges')} · {NAME}", t("judges.description"))
         return self.layout.page(request, head, body, RESULTS, status=status, is_kept=False)
 
-    def _board(self, boards: Sequence[JudgeBoardKey], key: str) -> str:
+    def _board_html(self, boards: Sequence[JudgeBoardKey], key: str) -> str:
         chosen = {board_key.key: board_key for board_key in boards}.get(key, boards[0])
-        names = labels(board_key.judging for board_key in boards)
+        names = judging_labels(board_key.judging for board_key in boards)
         choices = [
             Choice(
                 f"{board_title(board_key)} · {translated(names[board_key.judging.id])}",
@@ -186,18 +200,20 @@ class JudgesPage:
         plot = picture_html(
             family_plot(standings.board), "automatic", "/automatic/families", {"board": chosen.key}
         )
-        beside = self._beside(chosen, standings.board.ratings)
-        return VISIT.judges_board(choices, board_html(chosen, standings, beside, variants), plot)
+        people = self._peoples_ratings(chosen, standings.board.ratings)
+        return VISIT.judges_board(choices, board_html(chosen, standings, people, variants), plot)
 
-    def _beside(self, board_key: JudgeBoardKey, judged: Mapping[str, float]) -> Beside:
-        people = self.people.ratings(board_key.source, board_key.multi)
-        both = sorted(judged.keys() & people.keys())
+    def _peoples_ratings(
+        self, board_key: JudgeBoardKey, judge_ratings: Mapping[str, float]
+    ) -> PeoplesRatings:
+        ratings = self.people.ratings(board_key.source, board_key.multi)
+        common = sorted(judge_ratings.keys() & ratings.keys())
         agreement = rank_correlation(
-            [judged[model] for model in both], [people[model] for model in both]
+            [judge_ratings[model] for model in common], [ratings[model] for model in common]
         )
-        return Beside(people, agreement)
+        return PeoplesRatings(ratings, agreement)
 
-    def _submitted(self, request: Request) -> list[Submission]:
+    def _own_submissions(self, request: Request) -> list[Submission]:
         browser = owner_of(request.headers)
         owner = self.owners.owner_of(browser)
         return [
@@ -209,6 +225,6 @@ class JudgesPage:
 
 def routes(page: JudgesPage) -> APIRouter:
     router = APIRouter()
-    router.add_api_route(f"/{JUDGES}", page.opens, methods=["GET", "HEAD"])
-    router.add_api_route(f"/{JUDGES}/withdraw", page.withdraws, methods=["POST"])
+    router.add_api_route(f"/{JUDGES}", page.show, methods=["GET", "HEAD"])
+    router.add_api_route(f"/{JUDGES}/withdraw", page.withdraw, methods=["POST"])
     return router

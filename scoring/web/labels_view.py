@@ -24,25 +24,25 @@ _FEWEST = 30
 
 
 def labels_line(results: LabelResults | None) -> str:
-    """Returns a line on the results of labels; empty without labels."""
+    """Returns a line on the results of labels; "" without labels."""
     if results is None:
         return ""
     shares = results.shares
-    first = max(shares.kinds.values(), key=lambda kind: kind.weighted.value)
-    share = first.weighted
+    most_common = max(shares.kinds.values(), key=lambda kind: kind.weighted.value)
+    share = most_common.weighted
     labelled = t("report.labelled", labelled=shares.labelled, count=shares.wrong)
     if shares.labelled == shares.right.sample.hits:
         result = t("report.all_right")
     else:
-        kind = translated(ERROR_KINDS[first.key].title)
+        kind = translated(ERROR_KINDS[most_common.key].title)
         interval = interval_text(share.low, share.high, ".0%")
         result = t("report.most_common", kind=kind, share=share.value, interval=interval)
     return f"{labelled}{t('pages.gap')}{result}"
 
 
-def labels_html(results: LabelResults, mmt_bench: bool) -> str:
-    """Returns all results of labels; `mmt_bench`: whether the paper's shares are beside them."""
-    sheets = label_sheets(results, mmt_bench)
+def labels_html(results: LabelResults, is_mmt_bench: bool) -> str:
+    """Returns all results of labels; `is_mmt_bench`: whether the paper's shares are beside them."""
+    sheets = label_sheets(results, is_mmt_bench)
     return HTML.results(t("report.labels"), list(_sentences(results)), sheets_html(sheets))
 
 
@@ -57,16 +57,16 @@ def _sentences(results: LabelResults) -> Iterator[str]:
         yield translated(bounds_text(shares, results.bounds))
 
 
-def label_sheets(results: LabelResults, mmt_bench: bool) -> list[Sheet]:
-    """Returns the tables on a report's errors by people's labels."""
-    sheets = [kind_sheet(results.shares, mmt_bench)]
+def label_sheets(results: LabelResults, is_mmt_bench: bool) -> list[Sheet]:
+    """Returns the tables on a report's errors by people's labels; `is_mmt_bench` as for `labels_html`."""
+    sheets = [kind_sheet(results.shares, with_paper=is_mmt_bench)]
     if len({label.group for label in results.labels}) > 1:
         sheets.append(group_sheet(results.labels))
     if results.agreement.main.value is not None or results.agreement.own.value is not None:
         sheets.append(agreement_sheet(results.agreement))
     if results.doubted:
         sheets.append(doubted_sheet(results.doubted))
-    for number, (title, comparison) in enumerate(results.compared.items(), 1):
+    for number, (title, comparison) in enumerate(results.comparisons.items(), 1):
         sheet = comparison_sheet("This model", title, comparison)
         sheets.append(replace(sheet, name=f"{sheet.name}-{number}"))
     return sheets

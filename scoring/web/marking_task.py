@@ -13,10 +13,10 @@ from arena.seats.task import Piece, SeatProgress, SeatTask
 from arena.templates import macros
 from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE
-from arena.web.pictures import Shown
+from arena.web.pictures import ShownPicture
 from scoring.people.errors import DECISION_ORDER, ERROR_KINDS
 from scoring.people.mark_files import CANNOT
-from scoring.people.marking import Marking, of_seat
+from scoring.people.marking import Marking, seat_work
 from scoring.people.readings import NO_OPTION
 from scoring.people.spec import MarkKind
 from scoring.people.store import LONGEST_NOTE, MarkEntry, MarkError
@@ -24,7 +24,6 @@ from scoring.report import DATA
 from scoring.web.question_pictures import QuestionPictures
 
 HTML = macros("marking.html")
-TENTHS = range(11)
 CANNOT_REASONS: Mapping[MarkKind, tuple[str, ...]] = {
     "marks": ("picture", "question_unclear", "dont_know"),
     "labels": ("picture", "question_unclear", "dont_know"),
@@ -32,6 +31,7 @@ CANNOT_REASONS: Mapping[MarkKind, tuple[str, ...]] = {
 }
 """Reasons why an answer cannot be judged, by the keys of their texts; the English ones are stored."""
 _PROMPT = (DATA.parent / "prompts/mm_vet.txt").read_text("utf-8")
+"""The prompt of MM-Vet's judge."""
 _EXAMPLES = _PROMPT.partition("Correctness\n")[2].strip()
 """The rows of the seven examples that MM-Vet's judge is shown (its Table 1), below their heads."""
 
@@ -69,22 +69,18 @@ class MarkingTask(SeatTask):
         drawn = self.marking.draw(seat)
         if drawn is None:
             return None
-        draw, answer = drawn
+        shown, answer = drawn
+        is_repeated = shown.round > 1
         if self.kind == "readings":
-            html = HTML.read(draw.token, answer, draw.round > 1)
-            return Piece(draw.token, html, draw.token, "open")
-        folder = f"/c/{seat.campaign.name}/{seat.token}/pictures/{draw.token}"
-        files = self.pictures.files(of_seat(seat)[1], answer)
+            html = HTML.read(shown.token, answer, is_repeated)
+            return Piece(shown.token, html, shown.token, "open")
+        folder = f"/c/{seat.campaign.name}/{seat.token}/pictures/{shown.token}"
+        files = self.pictures.pictures(seat_work(seat).link, answer)
         addresses = (f"{folder}/{number}" for number in range(1, len(files) + 1))
-        pictures = [Shown(address, address, "") for address in addresses]
-        html = HTML.shown(
-            draw.token,
-            answer,
-            pictures,
-            max(len(answer.pictures), len(files)),
-            draw.round > 1,
-        )
-        return Piece(draw.token, html, draw.token, "open")
+        pictures = [ShownPicture(address, address, "") for address in addresses]
+        all_pictures = max(len(answer.pictures), len(files))
+        html = HTML.shown(shown.token, answer, pictures, all_pictures, is_repeated)
+        return Piece(shown.token, html, shown.token, "open")
 
     def dock(
         self, seat: Seat, piece: Piece, action: str, problem: str, typed: Mapping[str, str]
@@ -111,31 +107,27 @@ class MarkingTask(SeatTask):
         )
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
+        self.marking.store.enter(seat, token, self._entry(seat, token, form))
+
+    def _entry(self, seat: Seat, token: str, form: Mapping[str, str]) -> MarkEntry:
+        """Returns a person's input in a form. Raises MarkError."""
         answer = form.get("answer", "")
         if self.kind == "marks":
-            if not (
-                answer.isdecimal()
-                and answer.isascii()
-                and len(answer) <= 2
-                and int(answer) in TENTHS
-            ):
+            if not _is_tenths(answer):
                 raise MarkError("Nothing was marked: press one of the grades, from 0.0 to 1.0.")
-            self.marking.store.enter(seat, token, MarkEntry(str(int(answer))))
-            return
+            return MarkEntry(str(int(answer)))
         if self.kind == "readings":
             question = self.marking.answer(seat, token)
             if question is None or answer not in (*question.options, NO_OPTION):
                 raise MarkError("Nothing was matched: press one of the options.")
-            self.marking.store.enter(seat, token, MarkEntry(answer))
-            return
+            return MarkEntry(answer)
         if answer not in ERROR_KINDS:
             raise MarkError("Nothing was labelled: press one of the kinds.")
         further = tuple(
             name for name in ERROR_KINDS if form.get(f"further-{name}") and name != answer
         )
-        self.marking.store.enter(
-            seat, token, MarkEntry(answer, further, form.get("note", "").strip()[:LONGEST_NOTE])
-        )
+        note = form.get("note", "").strip()[:LONGEST_NOTE]
+        return MarkEntry(answer, further, note)
 
     def undo(self, seat: Seat, token: str) -> None:
         self.marking.store.enter(seat, token, MarkEntry(""))
@@ -146,9 +138,14 @@ class MarkingTask(SeatTask):
     def skip(self, seat: Seat, token: str, reason: object) -> None:
         if reason not in CANNOT_REASONS[self.kind]:
             raise MarkError("Say why it cannot be judged.")
-        self.marking.store.enter(
-            seat, token, MarkEntry(CANNOT, (), ENGLISH.text(f"marking.{reason}"))
-        )
+        note = ENGLISH.text(f"marking.{reason}")
+        self.marking.store.enter(seat, token, MarkEntry(CANNOT, note=note))
+
+
+def _is_tenths(text: str) -> bool:
+    """Whether a text is a whole number from 0 to 10."""
+    is_short_number = text.isascii() and text.isdecimal() and len(text) <= 2
+    return is_short_number and int(text) <= 10
 
 
 def picture_routes(pages: CampaignPages, marking: Marking, pictures: QuestionPictures) -> APIRouter:
@@ -165,7 +162,7 @@ def picture_routes(pages: CampaignPages, marking: Marking, pictures: QuestionPic
             answer = marking.answer(seat_record, token)
         except MarkError as error:
             return PlainTextResponse(str(error), status_code=404)
-        files = pictures.files(of_seat(seat_record)[1], answer) if answer else ()
+        files = pictures.pictures(seat_work(seat_record).link, answer) if answer else ()
         by_number = {str(place): file for place, file in enumerate(files, 1)}
         file = by_number.get(number)
         if file is None:

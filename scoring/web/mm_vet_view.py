@@ -1,14 +1,15 @@
 """MM-Vet's questions as its report lists them."""
 
 from collections.abc import Callable, Mapping
+from statistics import fmean
 
 from arena.locale import t, translated
 from arena.templates import macros
 from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, truth_words
-from scoring.benchmarks.mm_vet_tables import capability_words, tabulate
+from scoring.benchmarks.mm_vet_tables import capability_words, score_tables
 from scoring.report import Grade, Report, Row
 from scoring.web.answer_list import AnswerList, Choice
-from scoring.web.report_parts import Listed, listed_answers
+from scoring.web.report_parts import ListPage, list_answers
 
 TEMPLATE = macros("mm_vet.html")
 DISAGREEMENT = 0.2
@@ -20,31 +21,31 @@ SHOWS: Mapping[str, Callable[[Row], bool]] = {
     "runs disagree": lambda row: (
         max(_scores(row), default=0.0) - min(_scores(row), default=0.0) >= DISAGREEMENT
     ),
-    "below 0.5": lambda row: bool(_scores(row)) and sum(_scores(row)) / len(_scores(row)) < 0.5,
+    "below 0.5": lambda row: bool(_scores(row)) and fmean(_scores(row)) < 0.5,
     "not from the model": lambda row: bool(row.no_answer),
     "no prediction": lambda row: not row.answered,
 }
+"""Filters by name, with their conditions."""
 
 
 def list_questions(
     report: Report, show: str = "all questions", group: str = "", page: int = 1
-) -> Listed:
-    """Returns one page of the matching questions; a filter that does not exist counts as not chosen."""
+) -> ListPage:
+    """Returns one page of the matching questions; `group`: a capability. An unknown filter counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all questions"])
     rows = [
         row
         for row in report.rows
         if fits(row) and (group not in ALL_CAPABILITIES or group in row.question.groups)
     ]
-    return listed_answers(rows, len(report.rows), page, _item, "questions")
+    return list_answers(rows, len(report.rows), page, _question_html, "questions")
 
 
-def _groups(report: Report) -> list[Choice]:
-    capabilities, _ = tabulate(report)
-    choices = [
-        (line.name, translated(capability_words(line.name))) for line in capabilities.lines[:-1]
-    ]
-    return [("", t("report.every_capability")), *choices]
+def _capabilities(report: Report) -> list[Choice]:
+    capabilities = score_tables(report).capabilities
+    lines = capabilities.lines[:-1]  # without the total
+    choices = [Choice(line.name, translated(capability_words(line.name))) for line in lines]
+    return [Choice("", t("report.every_capability")), *choices]
 
 
 QUESTIONS = AnswerList(
@@ -52,33 +53,36 @@ QUESTIONS = AnswerList(
     SHOWS,
     lambda report, chosen: list_questions(report, chosen.show, chosen.group, chosen.page),
     "report.capability",
-    _groups,
+    _capabilities,
 )
 
 
 def flags_of(row: Row) -> tuple[str, ...]:
-    return tuple(
-        dict.fromkeys([*row.flags, *(flag for grade in row.grades for flag in grade.flags)])
-    )
+    """Returns the flags of an answer and of its grades, each once."""
+    flags = [*row.flags]
+    for grade in row.grades:
+        flags += grade.flags
+    return tuple(dict.fromkeys(flags))
 
 
 def _scores(row: Row) -> list[float]:
     return [grade.score for grade in row.grades if grade.score is not None]
 
 
-def _item(row: Row) -> str:
-    scores = " ".join(_shown(grade, "–") for grade in row.grades) or "–"
-    graded = [
-        TEMPLATE.grade(_shown(grade, t("report.unscored")), grade.reason, grade.replies)
+def _question_html(row: Row) -> str:
+    scores = " ".join(_score_text(grade, "–") for grade in row.grades) or "–"
+    grades = [
+        TEMPLATE.grade(_score_text(grade, t("report.unscored")), grade.reason, grade.replies)
         for grade in row.grades
     ]
     groups = [translated(capability_words(group)) for group in row.question.groups]
     return TEMPLATE.item(
-        row, truth_words(row.question.truth), groups, flags_of(row), scores, graded
+        row, truth_words(row.question.truth), groups, flags_of(row), scores, grades
     )
 
 
-def _shown(grade: Grade, unscored: str) -> str:
+def _score_text(grade: Grade, unscored: str) -> str:
     if grade.score is None:
         return unscored
-    return f"{grade.score:.1f}" if round(grade.score, 1) == grade.score else f"{grade.score:g}"
+    has_one_place = round(grade.score, 1) == grade.score
+    return f"{grade.score:.1f}" if has_one_place else f"{grade.score:g}"

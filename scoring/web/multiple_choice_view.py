@@ -1,6 +1,7 @@
 """The list of a multiple-choice report's answers, also as another protocol reads them."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from arena.locale import t, translated
 from arena.markdown import visible_name
@@ -12,16 +13,26 @@ from scoring.registry import choice_benchmark
 from scoring.report import remembered
 from scoring.web.answer_list import AnswerList, Choice, Chosen
 from scoring.web.choice_audit import ALL, DIFFERS, SHOWS, list_choices
-from scoring.web.report_parts import CHOICE, Listed, folded_problems_html, sheet_html
+from scoring.web.report_parts import CHOICE, ListPage, folded_problems_html, sheet_html
 
 MOST_CATEGORIES = 300
+"""Abilities that the filter offers."""
 
 reread = remembered(under_protocol)
+"""Reads a report's answers under another protocol; remembered, since every page of the list needs them all."""
+
+
+class _ProtocolLink(NamedTuple):
+    """A link to the list as another protocol reads it."""
+
+    address: str
+    words: str
+    is_chosen: bool
 
 
 def file_notes(report: ChoiceReport) -> str:
     """Returns the problems of the file, folded."""
-    tables = choice_benchmark(report).tabulated(report)
+    tables = choice_benchmark(report).choice_tables(report)
     return folded_problems_html((*tables.problems, *report.problems))
 
 
@@ -29,19 +40,22 @@ def _categories(report: ChoiceReport) -> list[Choice]:
     words = choice_benchmark(report).words
     names = {row.question.category for row in report.rows if row.question.category}
     choices = [
-        (name, visible_name(translated(words(name)))) for name in sorted(names)[:MOST_CATEGORIES]
+        Choice(name, visible_name(translated(words(name))))
+        for name in sorted(names)[:MOST_CATEGORIES]
     ]
-    return [("", t("report.every_ability")), *choices]
+    return [Choice("", t("report.every_ability")), *choices]
 
 
-def _listed(report: ChoiceReport, chosen: Chosen) -> Listed:
+def _list_page(report: ChoiceReport, chosen: Chosen) -> ListPage:
     """Returns the list; answers that another protocol reads differently are listed with the effect on the score."""
-    others: list[Protocol] = [
+    other_protocols: list[Protocol] = [
         protocol for protocol in PROTOCOL_WORDS if protocol != report.protocol
     ]
-    protocol = chosen.protocol if chosen.protocol in others else others[0]
+    protocol = other_protocols[0]
+    if chosen.protocol in other_protocols:
+        protocol = chosen.protocol
     other_report = reread(report, protocol) if chosen.show == DIFFERS else None
-    listed = list_choices(
+    list_page = list_choices(
         report.rows,
         other_report.rows if other_report else (),
         protocol,
@@ -51,34 +65,43 @@ def _listed(report: ChoiceReport, chosen: Chosen) -> Listed:
         lambda name: translated(choice_benchmark(report).words(name)),
     )
     if other_report is None:
-        return listed
+        return list_page
     links = [
-        (chosen.address(protocol=other), translated(PROTOCOL_WORDS[other]), other == protocol)
-        for other in others
+        _ProtocolLink(
+            address=chosen.address(protocol=other),
+            words=translated(PROTOCOL_WORDS[other]),
+            is_chosen=other == protocol,
+        )
+        for other in other_protocols
     ]
-    changed = what_if_html(report, other_report, differences(report.rows, other_report.rows))
-    return listed._replace(html=CHOICE.read_by(links, changed, listed.html))
+    changes = what_if_html(report, other_report, differences(report.rows, other_report.rows))
+    return list_page._replace(html=CHOICE.read_by(links, changes, list_page.html))
 
 
-CHOICES = AnswerList("report.every_answer", SHOWS, _listed, "report.ability", _categories)
+CHOICES = AnswerList("report.every_answer", SHOWS, _list_page, "report.ability", _categories)
 
 
-def what_if_html(here: ChoiceReport, there: ChoiceReport, differing: Sequence[Difference]) -> str:
-    """Returns the answers that another protocol reads differently, in numbers, and the changes of means."""
+def what_if_html(
+    report: ChoiceReport, other_report: ChoiceReport, differing: Sequence[Difference]
+) -> str:
+    """Returns the number of answers that another protocol reads differently, and the changes of means.
+
+    `report` is "here" in the names below, and `other_report`, under the other protocol, "there".
+    """
     if not differing:
         return CHOICE.alike()
     read_there = sum(difference.row.decision.letter is None for difference in differing)
     read_here = sum(difference.other.letter is None for difference in differing)
-    benchmark = choice_benchmark(here)
-    pairs = benchmark.pairs(here, there)
-    head, moved = change_sheets(pairs, benchmark.words, here.protocol, there.protocol)
+    benchmark = choice_benchmark(report)
+    pairs = benchmark.line_pairs(report, other_report)
+    sheets = change_sheets(pairs, benchmark.words, report.protocol, other_report.protocol)
     return CHOICE.what_if(
         differing=len(differing),
-        total=len(here.rows),
+        total=len(report.rows),
         read_there=read_there,
         read_here=read_here,
-        judged=here.judge is not None,
-        overall=sheet_html(head),
-        moved=len(moved.frame),
-        changes=sheet_html(moved),
+        judged=report.judge is not None,
+        overall=sheet_html(sheets.overall),
+        moved=len(sheets.changed.frame),
+        changes=sheet_html(sheets.changed),
     )

@@ -16,7 +16,7 @@ from arena.web.cookies import (
     VoterCookies,
     cookie_hash,
     cookie_header,
-    over_https,
+    is_https,
     sent_cookie,
 )
 from arena.web.heads import Head
@@ -25,12 +25,14 @@ from scoring.jobs.owners import CodeError, ReportOwners
 
 HTML: Any = macros("owners.html")
 CODE = "/you/code"
+"""The address of the form that shows a code."""
 REPORTS = "/you/reports"
+"""The address of the form that takes a code."""
 
 
 @dataclass(frozen=True)
 class OwnersPage:
-    """The part of the page of what is kept of a visitor, and what its two buttons do.
+    """The part of `/you`, the page of a visitor's data, that moves reports to another browser, and its two forms.
 
     The code is in a form and in an answer that nobody keeps, never in an address.
     """
@@ -41,32 +43,34 @@ class OwnersPage:
     https: bool
     """Whether a proxy speaks https for us."""
 
-    def part(self, request: Request) -> str:
+    def part_html(self, request: Request) -> str:
         has_cookie = sent_cookie(request.headers) is not None
         return HTML.part(has_cookie)
 
-    def shows(self, request: Request) -> Response:
+    def show_code(self, request: Request) -> Response:
+        """Returns the page with a new code for this browser's reports."""
         cookie = sent_cookie(request.headers)
         if cookie is None:
             return self._page(request, status=403)
         code = self.owners.show_code(cookie_hash(cookie))
         return self._page(request, code=code)
 
-    async def enters(self, request: Request) -> Response:
+    async def enter_code(self, request: Request) -> Response:
+        """Gives this browser the reports of the one that showed the code; a browser without a cookie gets one."""
         typed = form_of(await request.body()).get("code", "")
-        sent = sent_cookie(request.headers)
-        cookie = sent or self.cookies.new()
+        old_cookie = sent_cookie(request.headers)
+        cookie = old_cookie or self.cookies.new()
         try:
             await asyncio.to_thread(self.owners.enter_code, cookie_hash(cookie), typed)
         except CodeError:
             return self._page(request, is_wrong=True, status=403)
         answer = RedirectResponse(f"/{SCORE}", status_code=303, headers=NO_STORE)
-        if sent is None:
-            https = self.https or over_https(request.scope, request.headers)
+        if old_cookie is None:
+            https = self.https or is_https(request.scope, request.headers)
             answer.headers.append("set-cookie", cookie_header(cookie, https))
         return answer
 
-    def returns(self) -> Response:
+    def return_to_forms(self) -> Response:
         """Redirects to the page with the forms, when somebody opens the address of a form."""
         return RedirectResponse("/you", status_code=303, headers=NO_STORE)
 
@@ -81,8 +85,8 @@ class OwnersPage:
 
 def routes(page: OwnersPage) -> APIRouter:
     router = APIRouter()
-    router.add_api_route(CODE, page.shows, methods=["POST"])
-    router.add_api_route(REPORTS, page.enters, methods=["POST"])
-    for sent in (CODE, REPORTS):
-        router.add_api_route(sent, page.returns, methods=["GET", "HEAD"])
+    router.add_api_route(CODE, page.show_code, methods=["POST"])
+    router.add_api_route(REPORTS, page.enter_code, methods=["POST"])
+    for path in (CODE, REPORTS):
+        router.add_api_route(path, page.return_to_forms, methods=["GET", "HEAD"])
     return router

@@ -24,7 +24,7 @@ HTML = macros("people.html")
 
 
 def marks_line(results: MarkResults) -> str:
-    """Returns a line on a report's judge by people's marks; empty without marks."""
+    """Returns a line on a report's judge by people's marks; "" without marks."""
     if not results.marked:
         return ""
     marked = t("people.marked", marked=results.marked, count=results.answers)
@@ -32,10 +32,10 @@ def marks_line(results: MarkResults) -> str:
         return _joined([marked, t("people.too_few", least=LEAST_MARKS)])
     own = next(judge for judge in results.calibration.judges if judge.name == results.judge)
     bias = own.measures.bias
-    reach = own.measures.delta_interval
+    delta_interval = own.measures.delta_interval
     interval = t("people.no_interval", least=LEAST_INTERVAL)
-    if reach:
-        interval = interval_text(reach.low, reach.high, ".2f")
+    if delta_interval:
+        interval = interval_text(delta_interval.low, delta_interval.high, ".2f")
     sentences = [
         marked,
         t(
@@ -72,6 +72,7 @@ def _joined(sentences: list[str]) -> str:
 
 
 def _percent(mean: Interval) -> str:
+    """Returns a mean from 0 to 1 in percent, with its interval."""
     interval = interval_text(100 * mean.low, 100 * mean.high)
     return t("people.with_interval", value=100 * mean.value, interval=interval)
 
@@ -97,12 +98,12 @@ def mark_sheets(results: MarkResults) -> list[Sheet]:
     sheets = []
     if results.calibration:
         rows = list(calibration_rows(results.calibration))
-        whole = [row for row in rows if not row.capability]
-        parts = [row for row in rows if row.capability]
-        sheets.append(distance_sheet("distances", "How far from people", whole, results.dollars))
-        if parts:
+        over_all = [row for row in rows if not row.capability]
+        by_capability = [row for row in rows if row.capability]
+        sheets.append(distance_sheet("distances", "How far from people", over_all, results.dollars))
+        if by_capability:
             title = "How far from people, by capability"
-            sheets.append(distance_sheet("capabilities", title, parts, place="folded"))
+            sheets.append(distance_sheet("capabilities", title, by_capability, place="folded"))
         if results.calibration.panel:
             sheets.append(panel_sheet(results.calibration.panel))
         if results.is_random:

@@ -30,21 +30,23 @@ from scoring.report import AnyReport
 from scoring.serialize import ReportError
 from scoring.web.article import nearest_drawing, preview_drawing, shared_drawing
 from scoring.web.badges import PUBLISHED, WARNING, WITHDRAWN, Badge, badge_svg
+from scoring.web.report_parts import PageLink, page_number
 from scoring.web.share_texts import TITLE_LETTERS, ShareRecord, share_record
 
 LIST = "/reports"
 MOST_OF_MODEL = 5
 """Reports that a model's page links to."""
 LIST_SECONDS = 1.0
-"""Time in which the list reads reports that are not in the cache; the rest show no number until later."""
+"""Time in which the list reads reports that are not in the cache; the others show no number until later."""
 FRESH = {"cache-control": "public, max-age=300"}
-"""The time that READMEs may keep a picture of a report."""
+"""Headers of pictures and badges, which READMEs may keep for five minutes."""
 EMBEDDED = {"cache-control": "no-cache", "x-robots-tag": "noindex"}
+"""Headers of the page for frames."""
 SVG = "image/svg+xml"
 
 
 class LateError(Exception):
-    """A report was not read, since others took up the time."""
+    """A report was not read, since reading others took up the time."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class PublishedReports:
 
     def of_model(self, name: str) -> Sequence[NamedLink]:
         """Returns links to the newest published reports of a model, with their scores."""
-        jobs = self.published.titled(name, MOST_OF_MODEL)
+        jobs = self.published.with_title(name, MOST_OF_MODEL)
         records = filter(None, map(self.record, jobs))
         return [NamedLink(title_of(record), f"/r/{record.slug}") for record in records]
 
@@ -106,8 +108,11 @@ class ListedReport(NamedTuple):
     title: str
     edition: str
     value: str
+    """The score in words; "" if the report has not been read yet."""
     is_warned: bool
+    """Whether a caveat limits the score."""
     day: str
+    """ISO date of its end."""
 
 
 @dataclass(frozen=True)
@@ -123,11 +128,11 @@ class PublishedPages:
         return self._picture(slug, request, "image/png", self._png)
 
     def svg(self, slug: str, request: Request) -> Response:
-        return self._picture(slug, request, SVG, lambda report: svg_file(shared_drawing(report)))
+        return self._picture(slug, request, SVG, _svg)
 
     def badge(self, slug: str, request: Request) -> Response:
         """Returns the badge; a grey one with status 404 if nothing is public, since READMEs keep broken images long."""
-        job = self.reports.published.at(slug)
+        job = self.reports.published.with_slug(slug)
         with speaking(ENGLISH):
             record = self.reports.record(job) if job else None
         if record is None:
@@ -139,95 +144,104 @@ class PublishedPages:
 
     def embed(self, slug: str, request: Request) -> Response:
         """Returns the report in short, for a frame on any page: no script, no form, no cookie."""
-        job = self.reports.published.at(slug)
+        job = self.reports.published.with_slug(slug)
         record = self.reports.record(job) if job else None
         report = self.jobs.report(slug) if job else None
         if record is None or report is None:
             return PlainTextResponse(t("published.gone"), status_code=404, headers=EMBEDDED)
         drawing = nearest_drawing(report)
         page = PUBLISHED.embedded(
-            replace(record, base=self.layout.at(request)),
+            replace(record, base=self.layout.server_address(request)),
             drawing,
             svg(drawing, "figure") if drawing else "",
             current_locale().language,
         )
         return _answer(request, page.encode(), "text/html", EMBEDDED)
 
-    def listed(self, request: Request) -> Response:
+    def public_list(self, request: Request) -> Response:
         """Returns the public list, newest first, of all benchmarks or of the one in the query."""
-        counts = self.reports.published.benchmarks()
+        counts = self.reports.published.counts_by_benchmark()
         benchmark = request.query_params.get("benchmark", "")
-        benchmark = benchmark if benchmark in counts else ""
-        typed = request.query_params.get("page", "")[:6]
-        page = int(typed) if typed.isascii() and typed.isdecimal() else 1
+        if benchmark not in counts:
+            benchmark = ""
+        page = page_number(request.query_params.get("page", ""))
         list_page = self.reports.published.page(benchmark, page)
         choices = [
             (key, f"{translated(benchmark_named(key).name)} ({n:,})") for key, n in counts.items()
         ]
         until = time.monotonic() + LIST_SECONDS
-        rows = [row for job in list_page.jobs if (row := self._row(job, until))]
-        body = PUBLISHED.listing(rows, choices, benchmark, _pager(benchmark, list_page))
+        rows = list(filter(None, (self._row(job, until) for job in list_page.jobs)))
+        body = PUBLISHED.listing(rows, choices, benchmark, _page_links(benchmark, list_page))
         title = f"{t('pages.reports_link')} · {NAME}"
         head = Head(title, t("reports.description"))
         return self.layout.page(request, head, body)
 
     def _row(self, job: Job, until: float) -> ListedReport | None:
-        """Returns a report's row. Without time to read the report it has no number, which may need a warning."""
+        """Returns a report's row; None if the report can't be read any more.
+
+        Without time to read the report, its row has no number, since that may need a warning.
+        """
         day = f"{job.finished:%Y-%m-%d}"
         try:
             record = self.reports.record(job, until)
         except LateError:
             title = shortened(job.title, TITLE_LETTERS)
             return ListedReport(
-                job.slug or "",
-                title,
-                translated(benchmark_named(job.benchmark).name),
-                "",
-                False,
-                day,
+                slug=job.slug or "",
+                title=title,
+                edition=translated(benchmark_named(job.benchmark).name),
+                value="",
+                is_warned=False,
+                day=day,
             )
         if record is None:
             return None
         return ListedReport(
-            record.slug, record.title, record.edition, record.value, bool(record.kind), day
+            slug=record.slug,
+            title=record.title,
+            edition=record.edition,
+            value=record.value,
+            is_warned=bool(record.kind),
+            day=day,
         )
 
     def _png(self, report: AnyReport) -> bytes:
         drawing = preview_drawing(report)
-        return self.drawings.get(drawing, lambda: png(drawing, 0))
+        return self.drawings.get(drawing, lambda: png(drawing, margin=0))
 
     def _picture(
         self,
         slug: str,
         request: Request,
         kind: str,
-        draw: Callable[[AnyReport], bytes | str],
+        draw: Callable[[AnyReport], bytes],
     ) -> Response:
-        job = self.reports.published.at(slug)
+        job = self.reports.published.with_slug(slug)
         report = self.jobs.report(slug) if job else None
         if report is None:
             return PlainTextResponse(t("published.no_picture"), 404, headers=NO_STORE)
         with speaking(ENGLISH):
             content = draw(report)
-        return _answer(
-            request, content if isinstance(content, bytes) else content.encode(), kind, FRESH
-        )
+        return _answer(request, content, kind, FRESH)
 
 
-def _pager(benchmark: str, list_page: PublishedPage) -> list[tuple[str, str]]:
-    """Returns the links to the pages before and after this one, by address and words."""
+def _svg(report: AnyReport) -> bytes:
+    return svg_file(shared_drawing(report)).encode()
+
+
+def _page_links(benchmark: str, list_page: PublishedPage) -> list[PageLink]:
+    """Returns the links to the pages before and after this one."""
     chosen = {"benchmark": benchmark} if benchmark else {}
-    links = []
-    for word, page in (
-        ("reports.newer", list_page.page - 1),
-        ("reports.older", list_page.page + 1),
-    ):
-        if 1 <= page <= list_page.pages:
-            links.append((f"{LIST}?{urlencode({**chosen, 'page': page})}", t(word)))
-    return links
+    numbers = {"reports.newer": list_page.page - 1, "reports.older": list_page.page + 1}
+    return [
+        PageLink(f"{LIST}?{urlencode({**chosen, 'page': number})}", t(key))
+        for key, number in numbers.items()
+        if 1 <= number <= list_page.pages
+    ]
 
 
 def _answer(request: Request, body: bytes, kind: str, headers: Mapping[str, str]) -> Response:
+    """Returns a body of this media type; 304 without it if the browser already has it."""
     etag = etag_of(body)
     answer_headers = {**headers, "etag": etag}
     if is_known(etag, request.headers):
@@ -244,5 +258,5 @@ def routes(pages: PublishedPages) -> APIRouter:
     add("/r/{slug}.svg", pages.svg)
     add("/badge/{slug}.svg", pages.badge)
     add("/embed/{slug}", pages.embed)
-    add(LIST, pages.listed)
+    add(LIST, pages.public_list)
     return router

@@ -1,4 +1,4 @@
-"""Question pictures: of the questions' own folders, of the demo items, of the picture store, and of a report's file."""
+"""Question pictures: from the questions' folders, the demo items, the picture store, and a report's own file."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +11,8 @@ from arena.items.importers import DEMO_FOLDER
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.jobs.report_pictures import ReportPictures
 
-_OF_FILE = re.compile(r"of-file-([1-9]\d{0,3})")
+_REPORT_PICTURE = re.compile(r"of-file-([1-9]\d{0,3})")
+"""The name of a picture out of a report's own file, by its number there."""
 _SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 
 
@@ -26,14 +27,14 @@ class QuestionPictures:
         self._folders = (*(folder / "images" for folder in folders), DEMO_FOLDER / "pictures")
         self._report_pictures = report_pictures
 
-    def files(self, link: str, answer: ScoredAnswer) -> Sequence[Path | bytes]:
+    def pictures(self, link: str, answer: ScoredAnswer) -> Sequence[Path | bytes]:
         """Returns a report's pictures of a question on this server: files, or WebP out of the report's own file."""
-        own_files = [path for name in answer.pictures if (path := self.path(name))]
+        files = filter(None, map(self.path, answer.pictures))
         from_report = (
             self._report_pictures.picture(link, number)
             for number in self._report_pictures.numbers(link).get(answer.id, ())
         )
-        return [*own_files, *filter(None, from_report)]
+        return [*files, *filter(None, from_report)]
 
     def addresses(self, link: str, name: str) -> Callable[[ScoredAnswer], Sequence[str]]:
         """Returns a function from an answer to the addresses of its question's pictures on this server.
@@ -44,22 +45,23 @@ class QuestionPictures:
         folder = f"/reports/{quote(name, safe='')}/pictures"
 
         def addresses_of(answer: ScoredAnswer) -> Sequence[str]:
-            names = [quote(name, safe="") for name in answer.pictures if self.path(name)]
-            return [
-                f"{folder}/{name}"
-                for name in (*names, *(f"of-file-{at}" for at in numbers.get(answer.id, ())))
-            ]
+            files = [quote(file, safe="") for file in answer.pictures if self.path(file)]
+            files += [f"of-file-{number}" for number in numbers.get(answer.id, ())]
+            return [f"{folder}/{file}" for file in files]
 
         return addresses_of
 
-    def of_file(self, link: str, name: str) -> bytes | None:
+    def report_picture(self, link: str, name: str) -> bytes | None:
         """Returns a picture out of a report's own file, as WebP; None for any other name."""
-        match = _OF_FILE.fullmatch(name)
+        match = _REPORT_PICTURE.fullmatch(name)
         return self._report_pictures.picture(link, int(match[1])) if match else None
 
     def path(self, name: str) -> Path | None:
         """Returns the picture's file; None if this server does not have it."""
         if Path(name).name != name or Path(name).suffix.lower() not in _SUFFIXES:
             return None
-        files = (named_file(folder, name) for folder in self._folders)
-        return next((file for file in files if file.is_file()), None) or self._store.path(name)
+        for folder in self._folders:
+            file = named_file(folder, name)
+            if file.is_file():
+                return file
+        return self._store.path(name)

@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from arena.interval_text import interval_text
 from arena.locale import t
 from arena.sheets import Sheet
-from scoring.people.reading_results import ReadingResults
+from scoring.people.reading_results import MatchedAnswer, ReadingResults
 from scoring.people.reading_sheets import alignment_sheet
-from scoring.people.readings import NO_OPTION, PairedChoice
+from scoring.people.readings import NO_OPTION
 from scoring.web.choice_audit import choice_html
 from scoring.web.people_view import HTML
-from scoring.web.report_parts import REPORT, sheets_html
+from scoring.web.report_parts import REPORT, OutcomeText, sheets_html
 
-MOST_APART = 25
-"""Most answers that are listed where people and the extractor differ."""
+MOST_DIFFERING = 25
+"""Answers that are listed at most where people and the extractor differ."""
 
 
 def readings_line(results: ReadingResults | None) -> str:
-    """Returns a line on the results of readings; empty without readings."""
+    """Returns a line on the results of readings; "" without readings."""
     if results is None:
         return ""
     matched = t("report.matched", matched=results.read, count=results.open)
@@ -25,6 +25,7 @@ def readings_line(results: ReadingResults | None) -> str:
 
 
 def _judges_result(results: ReadingResults) -> str:
+    """Returns how often the report's own judge chose as people did, in a sentence."""
     if not results.alignments:
         return t("report.nobody_read")
     own = results.alignments[0]
@@ -42,16 +43,15 @@ def _judges_result(results: ReadingResults) -> str:
 
 def readings_html(results: ReadingResults) -> str:
     """Returns all results of readings."""
-    differing = sorted(results.apart, key=lambda reading: reading.pair.outcome != "other option")[
-        :MOST_APART
+    other_options = [
+        answer for answer in results.differing if answer.pair.outcome == "other option"
     ]
+    one_nones = [answer for answer in results.differing if answer.pair.outcome != "other option"]
+    listed_answers = [*other_options, *one_nones][:MOST_DIFFERING]
     tables = sheets_html(reading_sheets(results))
-    if differing:
-        items = [
-            choice_html(reading.row, "", _read(reading.pair), "open", _people(reading.pair))
-            for reading in differing
-        ]
-        status = t("report.apart_listed", shown=len(differing), count=len(results.apart))
+    if listed_answers:
+        items = [_answer_html(answer) for answer in listed_answers]
+        status = t("report.apart_listed", shown=len(items), count=len(results.differing))
         listed = REPORT.answers("audit", status, items)
         tables += REPORT.folded(t("report.where_apart"), listed)
     return HTML.results(t("report.readings"), list(_sentences(results)), tables)
@@ -68,13 +68,12 @@ def _sentences(results: ReadingResults) -> Iterator[str]:
         yield t("report.not_judged", count=results.cannot)
 
 
-def _read(pair: PairedChoice) -> str:
-    return t("report.read_as", option=_words(pair.other))
+def _answer_html(answer: MatchedAnswer) -> str:
+    pair = answer.pair
+    reading = t("report.read_as", option=_option_text(pair.other))
+    chosen = OutcomeText("open", t("report.people_chose", option=_option_text(pair.people)))
+    return choice_html(answer.row, "", reading, chosen)
 
 
-def _people(pair: PairedChoice) -> str:
-    return t("report.people_chose", option=_words(pair.people))
-
-
-def _words(option: str | None) -> str:
+def _option_text(option: str | None) -> str:
     return t("report.none_of_options") if option == NO_OPTION else str(option)

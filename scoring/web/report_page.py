@@ -57,7 +57,7 @@ LISTS: Mapping[str, AnswerList] = {
     "mmbench": CHOICES,
     "mmt-bench": CHOICES,
 }
-"""Lists of a benchmark's answers by its key; reports of other benchmarks have their files."""
+"""Lists of answers by the benchmark's key; answers of other benchmarks are in their reports' files only."""
 
 
 def list_of(report: AnyReport) -> AnswerList | None:
@@ -65,7 +65,7 @@ def list_of(report: AnyReport) -> AnswerList | None:
     return READINGS if isinstance(report, SpecReport) else LISTS.get(report.benchmark)
 
 
-class Opened(NamedTuple):
+class JobReport(NamedTuple):
     """A report, and the job that made it."""
 
     job: Job
@@ -78,8 +78,8 @@ class Opened(NamedTuple):
         return self.name == self.job.slug
 
 
-def notes_of(opened: Opened) -> Sequence[str]:
-    """Returns the notes below the numbers of a report."""
+def notes_of(opened: JobReport) -> Sequence[str]:
+    """Returns the notes below the numbers of a report, as HTML."""
     report = opened.report
     if isinstance(report, MatchReport):
         return match_notes(report, opened.job.own_key)
@@ -90,12 +90,12 @@ def notes_of(opened: Opened) -> Sequence[str]:
 
 
 def figure_of(report: AnyReport) -> str:
-    """Returns the figure of a report."""
+    """Returns the figure of a report as HTML; "" if it has none."""
     return families_html(report) if isinstance(report, MatchReport) else figure_html(report)
 
 
-def scores_of(opened: Opened) -> str:
-    """Returns the tables of a report; "" if it has none."""
+def scores_of(opened: JobReport) -> str:
+    """Returns the tables of a report as HTML; "" if it has none."""
     report = opened.report
     tables = benchmark_of(report).sheets(report)
     if not tables:
@@ -103,11 +103,12 @@ def scores_of(opened: Opened) -> str:
     sheets = sheets_html(tables)
     if report.benchmark != MMT_BENCH.key or not isinstance(report, ChoiceReport):
         return REPORT.scores([sheets])
-    splits = MMT_BENCH.tabulated(report).splits
+    splits = MMT_BENCH.choice_tables(report).splits
     return REPORT.scores([sheets, clusters_html(splits[-1], opened.name) if splits else ""])
 
 
 def citation_of(report: AnyReport) -> str:
+    """Returns the papers of a report's benchmark and protocol in BibTeX."""
     benchmark = benchmark_of(report)
     papers = dict.fromkeys((benchmark.cited, benchmark.protocol_papers.get(report.protocol, "")))
     return "\n\n".join(citations()[key] for key in papers if key in citations())
@@ -122,141 +123,149 @@ class ReportPages:
     marking: Marking
     published: PublishedReports
     layout: PageLayout
-    delete: Callable[[str, str], None]
-    """Deletes an owner's report by its link. Raises JobError."""
+    delete_job: Callable[[str, str], None]
+    """Deletes the report of an owner by its link. Raises JobError."""
 
-    def opens(self, link: str, request: Request) -> Response:
+    def show(self, link: str, request: Request) -> Response:
         """Returns the report's page, or its comparison with the report in the query."""
         query = request.query_params
         typed = query.get("pasted", "").strip() or query.get("with", "").strip()
         if not typed:
-            is_public = self.published.published.at(link) is not None
-            return _sent_to(_public(link)) if is_public else self._read(link, request, self._body)
-        other = _link(typed)
+            if self.published.published.with_slug(link) is not None:
+                return _redirect(_public_address(link))
+            return self._page(link, request, self._report_html)
+        other = _report_name(typed)
         if other and ("pasted" in query or query["with"] != other):
-            return _sent_to(f"{_address(link)}?with={quote(other, safe='')}")
-        return self._compares(link, other, request)
+            # the address of a comparison has no more of the other report's address than its name
+            return _redirect(f"{_address(link)}?with={quote(other, safe='')}")
+        return self._comparison_page(link, other, request)
 
-    def shows(self, slug: str, request: Request) -> Response:
-        """The page of a published report, at its public address."""
-        if self.published.published.at(slug) is None:
-            return self._gone(request)
-        return self._read(slug, request, self._body)
+    def show_published(self, slug: str, request: Request) -> Response:
+        """Returns the page of a published report, at its public address."""
+        if self.published.published.with_slug(slug) is None:
+            return self._gone_page(request)
+        return self._page(slug, request, self._report_html)
 
-    def answers(self, link: str, request: Request) -> Response:
-        return self._read(link, request, self._answers, is_listed=False)
+    def show_answers(self, link: str, request: Request) -> Response:
+        return self._page(link, request, self._answers_html, is_indexed=False)
 
-    def publishes(self, link: str, request: Request) -> Response:
+    def publish(self, link: str, request: Request) -> Response:
         """Publishes a report, and redirects its owner to the share sheet at its public address."""
-        return self._changed(link, request, self._publish)
+        return self._change(link, request, self._publish)
 
-    def hides(self, link: str, request: Request) -> Response:
-        return self._changed(link, request, self._hide)
+    def hide(self, link: str, request: Request) -> Response:
+        """Makes a report private again."""
+        return self._change(link, request, self._hide)
 
-    def deletes(self, link: str, request: Request) -> Response:
-        return self._changed(link, request, self._delete)
+    def delete(self, link: str, request: Request) -> Response:
+        return self._change(link, request, self._delete)
 
-    def returns(self, link: str) -> Response:
+    def return_to_report(self, link: str) -> Response:
         """Redirects to the report, when somebody opens the address of a form."""
-        return _sent_to(_address(link))
+        return _redirect(_address(link))
 
-    def _read(
+    def _page(
         self,
-        link: str,
+        name: str,
         request: Request,
-        body: Callable[[Opened, Request], str | None],
-        is_listed: bool = True,
+        body: Callable[[JobReport, Request], str | None],
+        is_indexed: bool = True,
     ) -> Response:
-        """Returns a page of a report; `is_listed`: whether search engines may find it, once it is published."""
-        job = self.jobs.find(link)
+        """Returns a page of the report of this link or slug.
+
+        `body` returns its HTML, None if the report has no such page. `is_indexed`: whether search engines may find the
+        page, once the report is published.
+        """
+        job = self.jobs.find(name)
         if job is None:
-            return self._gone(request)
+            return self._gone_page(request)
         try:
-            report = self.jobs.report(link)
+            report = self.jobs.report(name)
         except ReportError as error:
-            return self._says(request, REPORT.refused(link, translated(error)), 500)
+            return self._message_page(request, REPORT.refused(name, translated(error)), 500)
         if report is None:
-            return self._says(request, REPORT.unfinished(job.title), 200)
-        opened = Opened(job, report, link)
+            return self._message_page(request, REPORT.unfinished(job.title), 200)
+        opened = JobReport(job, report, name)
         html = body(opened, request)
         if html is None:
             return self.layout.nothing_here(request)
         head = _head(t("report.description"))
         if opened.is_public:
             head = self.published.head(job)
-            head = head if is_listed else head._replace(is_private=True)
+            if not is_indexed:
+                head = head._replace(is_private=True)
         return self.layout.page(request, head, html, is_kept=opened.is_public)
 
-    def _share(self, opened: Opened, request: Request) -> str:
+    def _share_html(self, opened: JobReport, request: Request) -> str:
         job = opened.job
         with speaking(ENGLISH):
             record = self.published.record(job) if job.published else None
         return share_html(
             at=_address(opened.name),
-            record=replace(record, base=self.layout.at(request)) if record else None,
+            record=replace(record, base=self.layout.server_address(request)) if record else None,
             is_owner=self._owner(request) == job.owner,
             is_own=is_own(job.benchmark),
             withdrawn=job.withdrawn,
         )
 
-    def _body(self, opened: Opened, request: Request) -> str:
+    def _report_html(self, opened: JobReport, request: Request) -> str:
         job, report, name = opened
-        listed = list_of(report)
+        answer_list = list_of(report)
         benchmark = benchmark_of(report)
         parts = [
-            head_html(report, notes_of(opened), self._share(opened, request)),
+            head_html(report, notes_of(opened), self._share_html(opened, request)),
             figure_of(report),
             scores_of(opened),
             wrong_html(report, self.pictures.addresses(job.link, name)),
-            REPORT.every(name, t(listed.title)) if listed else "",
+            REPORT.every(name, t(answer_list.title)) if answer_list else "",
             trust_html(report),
-            *self._beside(opened, request),
+            *self._optional_parts(opened, request),
             methods_html(report),
             REPORT.foot(name, benchmark.files(report), citation_of(report)),
         ]
         return REPORT.together(parts)
 
-    def _beside(self, opened: Opened, request: Request) -> list[str]:
-        """Returns the parts about people's marks and about other reports, as far as the benchmark has them."""
+    def _optional_parts(self, opened: JobReport, request: Request) -> list[str]:
+        """Returns the parts on people's ratings and on comparisons, as far as the benchmark has them."""
         job, report, name = opened
         benchmark = benchmark_of(report)
-        comparing = REPORT.comparing(REPORT.compare(name, self._others(job, request)))
+        comparison = REPORT.comparing(REPORT.compare(name, self._other_reports(job, request)))
         if benchmark.way == "hidden":
-            return [comparing]
+            return [comparison]
         if not benchmark.scored_answers(report):
             return []
-        return [REPORT.people(name, self._people(job, report)), comparing]
+        return [REPORT.people(name, self._ratings_line(job, report)), comparison]
 
-    def _answers(self, opened: Opened, request: Request) -> str | None:
+    def _answers_html(self, opened: JobReport, request: Request) -> str | None:
         report = opened.report
-        listed = list_of(report)
-        if listed is None:
+        answer_list = list_of(report)
+        if answer_list is None:
             return None
         chosen = Chosen.from_query(f"{_address(opened.name)}/answers", request.query_params)
         return REPORT.answers_page(
             opened.name,
             report.title,
             translated(benchmark_of(report).edition(report)),
-            t(listed.title),
-            listed.body(report, chosen),
+            t(answer_list.title),
+            answer_list.html(report, chosen),
         )
 
-    def _compares(self, link: str, other: str, request: Request) -> Response:
+    def _comparison_page(self, link: str, other: str, request: Request) -> Response:
+        """Returns the comparison of two reports, or a page that says that there is no such other report."""
         first = self._find(link)
         second = self._find(other)
         if first is None:
-            return self._gone(request)
-        reports = [opened for opened in (first, second) if opened]
-        comparison = (
-            comparison_html(first.report, second.report)
-            if second
-            else PARTS.alert(t("report.no_other"))
-        )
+            return self._gone_page(request)
+        reports = [first]
+        comparison = PARTS.alert(t("report.no_other"))
+        if second:
+            reports.append(second)
+            comparison = comparison_html(first.report, second.report)
         body = REPORT.compare_page(
             [(opened.name, opened.report.title) for opened in reports],
             translated(benchmark_of(first.report).edition(first.report)),
             comparison,
-            REPORT.compare(link, self._others(first.job, request)),
+            REPORT.compare(link, self._other_reports(first.job, request)),
         )
         head = Head(f"{t('report.two_reports')} · {NAME}", "", is_private=True)
         is_public = all(opened.is_public for opened in reports)
@@ -265,36 +274,38 @@ class ReportPages:
             head = Head(f"{title} · {NAME}", t("report.compared_more"))
         return self.layout.page(request, head, body, is_kept=is_public)
 
-    def _find(self, name: str) -> Opened | None:
+    def _find(self, name: str) -> JobReport | None:
         job = self.jobs.find(name)
         report = self.jobs.report(name) if job else None
-        return Opened(job, report, name) if job and report else None
+        return JobReport(job, report, name) if job and report else None
 
-    def _others(self, job: Job, request: Request) -> list[Choice]:
-        """Returns the visitor's other reports of the same benchmark, by title and time."""
-        label = benchmark_named(job.benchmark).protocol_label
-        return [
-            (
-                other.link,
-                f"{visible_name(other.title)} · {translated(label(other.protocol))} · "
-                f"{other.created:%Y-%m-%d %H:%M}",
+    def _other_reports(self, job: Job, request: Request) -> list[Choice]:
+        """Returns the visitor's other reports of the same benchmark, by link, with title, protocol and time."""
+        protocol_label = benchmark_named(job.benchmark).protocol_label
+        choices = []
+        for other in self.jobs.of_owner(self._owner(request)):
+            is_comparable = (
+                other.state == "done"
+                and other.link != job.link
+                and other.benchmark == job.benchmark
+                and other.benchmark_name == job.benchmark_name
             )
-            for other in self.jobs.of_owner(self._owner(request))
-            if other.state == "done"
-            and other.link != job.link
-            and other.benchmark == job.benchmark
-            and other.benchmark_name == job.benchmark_name
-        ]
+            if is_comparable:
+                title = visible_name(other.title)
+                protocol = translated(protocol_label(other.protocol))
+                words = f"{title} · {protocol} · {other.created:%Y-%m-%d %H:%M}"
+                choices.append(Choice(other.link, words))
+        return choices
 
-    def _people(self, job: Job, report: AnyReport) -> str:
+    def _ratings_line(self, job: Job, report: AnyReport) -> str:
         """Returns a line on the people who marked a report's answers, read them, or labelled its errors."""
         marks = ""
         readings = ""
         if isinstance(report, Report):
-            marks = marks_line(mark_results(self.marking, job, report, beside=False))
+            marks = marks_line(mark_results(self.marking, job, report, with_others=False))
         if isinstance(report, ChoiceReport):
-            readings = readings_line(reading_results(self.marking, job, report, beside=False))
-        labels = labels_line(label_results(self.marking, job, report, beside=False))
+            readings = readings_line(reading_results(self.marking, job, report, with_others=False))
+        labels = labels_line(label_results(self.marking, job, report, with_others=False))
         line = marks or readings
         if not line and report.judge:
             line = t("report.nobody_marked_judge")
@@ -302,39 +313,39 @@ class ReportPages:
             line = t("report.nobody_marked")
         return t("pages.gap").join(filter(None, (line, labels)))
 
-    def _changed(self, name: str, request: Request, change: Callable[[str, str], str]) -> Response:
+    def _change(self, name: str, request: Request, change: Callable[[str, str], str]) -> Response:
         """Does an act of a report's owner: `change` gets owner and link, and returns the address to go to."""
         owner = self._owner(request)
         job = self.jobs.find(name)
         if job is None:
-            return self._gone(request)
+            return self._gone_page(request)
         if job.owner != owner:
-            return self._says(request, REPORT.refused(name, t("report.not_yours")), 403)
+            return self._message_page(request, REPORT.refused(name, t("report.not_yours")), 403)
         try:
-            return _sent_to(change(owner, job.link))
+            return _redirect(change(owner, job.link))
         except JobError as error:
-            return self._says(request, REPORT.refused(name, translated(error)), 409)
+            return self._message_page(request, REPORT.refused(name, translated(error)), 409)
 
     def _publish(self, owner: str, link: str) -> str:
-        slug = self.jobs.publish(owner, link, True).slug or ""
-        return f"{_public(slug)}#share"
+        slug = self.jobs.publish(owner, link, published=True).slug or ""
+        return f"{_public_address(slug)}#share"
 
     def _hide(self, owner: str, link: str) -> str:
-        self.jobs.publish(owner, link, False)
+        self.jobs.publish(owner, link, published=False)
         return _address(link)
 
     def _delete(self, owner: str, link: str) -> str:
-        self.delete(owner, link)
+        self.delete_job(owner, link)
         return f"/{SCORE}"
 
     def _owner(self, request: Request) -> str:
         browser = owner_of(request.headers)
         return self.jobs.owners.owner_of(browser)
 
-    def _gone(self, request: Request) -> Response:
-        return self._says(request, REPORT.gone(KEPT_FREE.days), 404)
+    def _gone_page(self, request: Request) -> Response:
+        return self._message_page(request, REPORT.gone(KEPT_FREE.days), 404)
 
-    def _says(self, request: Request, body: str, status: int) -> Response:
+    def _message_page(self, request: Request, body: str, status: int) -> Response:
         return self.layout.page(request, _head(), body, status=status, is_kept=False)
 
 
@@ -347,22 +358,24 @@ def _address(name: str) -> str:
     return f"/report/{quote(name, safe='')}"
 
 
-def _public(slug: str) -> str:
+def _public_address(slug: str) -> str:
     return f"/r/{quote(slug, safe='')}"
 
 
-def _sent_to(address: str) -> Response:
+def _redirect(address: str) -> Response:
     return RedirectResponse(address, status_code=303, headers=NO_STORE)
 
 
-def _link(typed: str) -> str:
-    """Returns the name of a report from itself or its address, `/report/LINK/...` or `/r/SLUG`; else ""."""
+def _report_name(typed: str) -> str:
+    """Returns the link or slug in a typed name or address, `/report/LINK/...` or `/r/SLUG`; "" if there is none."""
     try:
         path = urlsplit(typed[:500]).path
-    except ValueError:  # what is no address
+    except ValueError:  # not an address
         return ""
-    before, is_public, slug = path.rpartition("/r/")
-    name = slug if is_public and "/report/" not in before else path.rpartition("/report/")[2]
+    before_slug, separator, slug = path.rpartition("/r/")
+    name = path.rpartition("/report/")[2]
+    if separator and "/report/" not in before_slug:
+        name = slug
     return name.strip("/").partition("/")[0]
 
 
@@ -370,11 +383,11 @@ def routes(pages: ReportPages) -> APIRouter:
     """Returns the router; only a report's owner may change anything."""
     router = APIRouter()
     reads = ["GET", "HEAD"]
-    router.add_api_route("/r/{slug}", pages.shows, methods=reads)
-    router.add_api_route("/report/{link}", pages.opens, methods=reads)
-    router.add_api_route("/report/{link}/answers", pages.answers, methods=reads)
-    acts = {"publish": pages.publishes, "private": pages.hides, "delete": pages.deletes}
-    for act, does in acts.items():
-        router.add_api_route(f"/report/{{link}}/{act}", does, methods=["POST"])
-        router.add_api_route(f"/report/{{link}}/{act}", pages.returns, methods=reads)
+    router.add_api_route("/r/{slug}", pages.show_published, methods=reads)
+    router.add_api_route("/report/{link}", pages.show, methods=reads)
+    router.add_api_route("/report/{link}/answers", pages.show_answers, methods=reads)
+    acts = {"publish": pages.publish, "private": pages.hide, "delete": pages.delete}
+    for name, act in acts.items():
+        router.add_api_route(f"/report/{{link}}/{name}", act, methods=["POST"])
+        router.add_api_route(f"/report/{{link}}/{name}", pages.return_to_report, methods=reads)
     return router

@@ -1,8 +1,9 @@
 """Parts that reports share: headline numbers, the judge, the file's problems, pages of answers."""
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from math import ceil
-from typing import Literal, NamedTuple, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from arena.inference.endpoint import place_of
 from arena.locale import t, translated
@@ -17,9 +18,11 @@ REPORT = macros("report.html")
 CHOICE = macros("multiple_choice.html")
 ROWS_A_PAGE = 25
 MOST_PROBLEMS = 100
+"""Problems of a file that are listed for each of their effects."""
 _MOST_ROWS = 5
 """Rows of one problem that are named."""
 BLOCKS: Sequence[Blocks] = ("scoring", "whole", "circular", "nothing")
+"""The effects of problems, as a page orders them."""
 T = TypeVar("T")
 
 
@@ -46,6 +49,7 @@ def sheets_html(sheets: Sequence[Sheet]) -> str:
 
 
 def judge_text(judge: JudgeStamp) -> str:
+    """Returns a judge in words: its model, where it runs, and the versions that answered if they have other names."""
     versions = ", ".join(version for version in judge.versions if version != judge.model)
     name = judge.model
     if judge.address:
@@ -55,12 +59,13 @@ def judge_text(judge: JudgeStamp) -> str:
     return t("report.judge_name", judge=name)
 
 
-def replies_of(model: str) -> str:
+def replies_heading(model: str) -> str:
     """Returns the heading of a judge's replies; `model`: its name, "" if unknown."""
     return t("report.replies_of", judge=model) if model else t("report.replies")
 
 
 def file_problems_html(problems: Sequence[Problem]) -> str:
+    """Returns the problems of a file, grouped by their effects."""
     return REPORT.together(
         [
             _problems(blocks, [problem for problem in problems if problem.blocks == blocks])
@@ -74,22 +79,23 @@ def folded_problems_html(problems: Sequence[Problem]) -> str:
     others = [problem for problem in problems if problem.blocks != "whole"]
     if not others:
         return ""
-    unfolded = any(problem.blocks in ("scoring", "circular") for problem in others)
-    return REPORT.folded(t("report.about_file"), file_problems_html(others), unfolded)
+    is_open = any(problem.blocks in ("scoring", "circular") for problem in others)
+    return REPORT.folded(t("report.about_file"), file_problems_html(others), is_open)
 
 
 def _problems(blocks: Blocks, problems: Sequence[Problem]) -> str:
     if not problems:
         return ""
     by_text = grouped((problem.text, problem.row) for problem in problems)
-    texts = [_in_rows(translated(text), rows) for text, rows in [*by_text.items()][:MOST_PROBLEMS]]
+    listed = islice(by_text.items(), MOST_PROBLEMS)
+    texts = [_with_rows(translated(text), rows) for text, rows in listed]
     if len(by_text) > MOST_PROBLEMS:
         texts.append(t("report.more", count=len(by_text) - MOST_PROBLEMS))
     role = "note" if blocks == "nothing" else "alert"
     return REPORT.problems(blocks, role, t(f"report.blocks_{blocks}"), texts)
 
 
-def _in_rows(text: str, rows: Sequence[int]) -> str:
+def _with_rows(text: str, rows: Sequence[int]) -> str:
     """Returns the text of a problem after its rows, each named once; alone if it is about the whole file."""
     if not any(rows):
         return text
@@ -100,36 +106,63 @@ def _in_rows(text: str, rows: Sequence[int]) -> str:
     return t("report.rows", rows=numbers, count=len(different), text=text)
 
 
-class Listed(NamedTuple):
-    """A page of a list as HTML, with its number."""
+class OutcomeText(NamedTuple):
+    """The outcome of an answer in words; its style follows from the kind, "open" if it is neither right nor wrong."""
+
+    kind: Literal["right", "wrong", "open"]
+    words: str
+
+
+class ListPage(NamedTuple):
+    """A page of a list as HTML, its number from 1, and the number of pages."""
 
     html: str
     page: int
     pages: int
 
 
-def paged(rows: Sequence[T], page: int, size: int = ROWS_A_PAGE) -> tuple[Sequence[T], int, int]:
-    """Returns the rows on a page, its number and the number of pages; a page past the end is the last."""
+class PageLink(NamedTuple):
+    """A link to another page of a list."""
+
+    address: str
+    words: str
+
+
+class RowsPage(NamedTuple, Generic[T]):
+    """The rows on a page, its number from 1, and the number of pages."""
+
+    rows: Sequence[T]
+    page: int
+    pages: int
+
+
+def rows_page(rows: Sequence[T], page: int, size: int = ROWS_A_PAGE) -> RowsPage[T]:
+    """Returns the page of this number; a page past the end is the last."""
     pages = max(1, ceil(len(rows) / size))
-    place = min(max(page, 1), pages)
-    return rows[(place - 1) * size : place * size], place, pages
+    number = min(max(page, 1), pages)
+    return RowsPage(rows[(number - 1) * size : number * size], number, pages)
 
 
-def place_text(page: int, pages: int) -> str:
+def page_number(text: str) -> int:
+    """Returns the number of a page in an address; 1 for any other text."""
+    digits = text[:6]  # no list has more pages, and a long number takes long to read
+    return int(digits) if digits.isascii() and digits.isdecimal() else 1
+
+
+def page_text(page: int, pages: int) -> str:
     return t("report.page", page=page, pages=pages)
 
 
-def listed_answers(
+def list_answers(
     rows: Sequence[T],
     total: int,
     page: int,
     item: Callable[[T], str],
     unit: Literal["answers", "questions"] = "answers",
-) -> Listed:
-    """Returns a page of answers, each made by `item`; `total`: the number of answers without filters."""
+) -> ListPage:
+    """Returns a page of answers; `item` returns the HTML of one. `total`: the number of answers without filters."""
     if not rows:
-        return Listed(PARTS.empty(t(f"report.no_{unit}")), 1, 1)
-    page_rows, page, pages = paged(rows, page)
-    place = place_text(page, pages)
-    status = t(f"report.listed_{unit}", shown=len(rows), total=total, page=place)
-    return Listed(REPORT.answers("audit", status, list(map(item, page_rows))), page, pages)
+        return ListPage(PARTS.empty(t(f"report.no_{unit}")), 1, 1)
+    on_page, number, pages = rows_page(rows, page)
+    status = t(f"report.listed_{unit}", shown=len(rows), total=total, page=page_text(number, pages))
+    return ListPage(REPORT.answers("audit", status, list(map(item, on_page))), number, pages)

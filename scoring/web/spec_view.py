@@ -6,11 +6,19 @@ from arena.locale import t, translated
 from arena.markdown import visible_name
 from scoring.benchmarks.spec_benchmark import outcome_words, unit_score
 from scoring.rules.base import Item
-from scoring.specs.derived import cell_text, members
+from scoring.specs.derived import cell_members, cell_text
 from scoring.specs.reading import case_of
 from scoring.specs.report import ReadRow, SpecReport, has_truth, report_items, spec_of_report
+from scoring.specs.schema import Spec
 from scoring.web.answer_list import AnswerList, Choice, Chosen
-from scoring.web.report_parts import CHOICE, REPORT, Listed, listed_answers, replies_of
+from scoring.web.report_parts import (
+    CHOICE,
+    REPORT,
+    ListPage,
+    OutcomeText,
+    list_answers,
+    replies_heading,
+)
 
 SHOWS: Mapping[str, Callable[[ReadRow, float | None], bool]] = {
     "all answers": lambda row, score: True,
@@ -22,71 +30,80 @@ SHOWS: Mapping[str, Callable[[ReadRow, float | None], bool]] = {
 }
 """Filters of an answer and its score from 0 to 1."""
 _MOST_GROUPS = 300
+"""Groups that the filter offers."""
 
 
-def _listed(report: SpecReport, chosen: Chosen) -> Listed:
+def _list_page(report: SpecReport, chosen: Chosen) -> ListPage:
     spec = spec_of_report(report)
-    column = next(iter(spec.groups), "")
+    column = _group_column(spec)
     fits = SHOWS.get(chosen.show, SHOWS["all answers"])
 
     def is_listed(row: ReadRow) -> bool:
-        groups = members(row.row.cells.get(column))
+        groups = cell_members(row.row.cells.get(column))
         is_in_group = not chosen.group or chosen.group in groups
         return is_in_group and fits(row, unit_score(spec, row))
 
     rows_with_items = zip(report.rows, report_items(report), strict=True)
     rows = [(row, item) for row, item in rows_with_items if is_listed(row)]
-    return listed_answers(
-        rows, len(report.rows), chosen.page, lambda pair: _item(report, pair[0], pair[1])
+    return list_answers(
+        rows, len(report.rows), chosen.page, lambda answer: _answer_html(report, *answer)
     )
 
 
-def _item(report: SpecReport, row: ReadRow, item: Item) -> str:
+def _answer_html(report: SpecReport, row: ReadRow, item: Item) -> str:
     spec = spec_of_report(report)
     names = [cell_text(row.row.cells.get(column)) for column in spec.groups]
     about = " · ".join(filter(None, map(visible_name, names)))
     replies = list(map(REPORT.quoted, row.replies))
-    heading = replies_of(row.model) if replies else ""
+    heading = replies_heading(row.model) if replies else ""
     case = case_of(spec, row.row.cells)
     baseline = case.rule.baseline_of(item) if case else None
     score = unit_score(spec, row)
     if baseline is not None and score is not None:
-        kind, outcome = _against_baseline(score)
+        outcome = _comparison_outcome(score)
     else:
-        kind, outcome = _outcome(row, has_truth(spec, item))
+        outcome = _outcome(row, has_truth(spec, item))
     words = translated(outcome_words(row.reading))
     return CHOICE.read_item(
-        item, row.row.answer, baseline, about, kind, words, outcome, heading, replies
+        item, row.row.answer, baseline, about, outcome.kind, words, outcome.words, heading, replies
     )
 
 
-def _against_baseline(score: float) -> tuple[str, str]:
-    """The kind and words of a comparison; `score` is 0.5 for answers that are equally good."""
+def _comparison_outcome(score: float) -> OutcomeText:
+    """The outcome of a comparison with a baseline; `score` is 0.5 for answers that are equally good."""
     if abs(score - 0.5) < 1e-9:
-        return "open", t("report.as_good")
+        return OutcomeText("open", t("report.as_good"))
     if score > 0.5:
-        return "right", t("report.better")
-    return "wrong", t("report.worse")
+        return OutcomeText("right", t("report.better"))
+    return OutcomeText("wrong", t("report.worse"))
 
 
-def _outcome(row: ReadRow, can_be_scored: bool) -> tuple[str, str]:
-    """The kind of an outcome, as its style names it, and its words."""
+def _outcome(row: ReadRow, can_be_scored: bool) -> OutcomeText:
     score = row.reading.score
     if not can_be_scored:
-        return "open", t("report.no_right_answer")
+        return OutcomeText("open", t("report.no_right_answer"))
     if score is None:
-        return "open", t("report.unscored")
-    if score in (0, 1):
-        return ("right", t("report.right")) if score else ("wrong", t("report.wrong"))
-    return "open", t("report.partly", score=score)
+        return OutcomeText("open", t("report.unscored"))
+    if score == 1:
+        return OutcomeText("right", t("report.right"))
+    if score == 0:
+        return OutcomeText("wrong", t("report.wrong"))
+    return OutcomeText("open", t("report.partly", score=score))
+
+
+def _group_column(spec: Spec) -> str:
+    """The column whose groups filter the list, the spec's first; "" if it has none."""
+    return next(iter(spec.groups), "")
 
 
 def _groups(report: SpecReport) -> Sequence[Choice]:
-    column = next(iter(spec_of_report(report).groups), "")
-    cells = (row.row.cells.get(column) for row in report.rows) if column else ()
-    names = dict.fromkeys(name for cell in cells for name in members(cell) if name)
-    listed = [(name, visible_name(name)) for name in sorted(names)[:_MOST_GROUPS]]
-    return [("", t("report.every_group")), *listed]
+    column = _group_column(spec_of_report(report))
+    names: set[str] = set()
+    if column:
+        for row in report.rows:
+            names.update(cell_members(row.row.cells.get(column)))
+    choices = [Choice(name, visible_name(name)) for name in sorted(names - {""})[:_MOST_GROUPS]]
+    return [Choice("", t("report.every_group")), *choices]
 
 
-READINGS = AnswerList("report.every_answer", SHOWS, _listed, "report.group", _groups)
+READINGS = AnswerList("report.every_answer", SHOWS, _list_page, "report.group", _groups)

@@ -1,6 +1,7 @@
 """VisIT-Bench's matches as their report lists them, how steady they are, and Figure 8."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from arena.drawings import svg
 from arena.locale import named, t, translated
@@ -18,7 +19,7 @@ from scoring.visit_bench.matches import (
 )
 from scoring.web.answer_list import AnswerList, Choice
 from scoring.web.judges_page import VISIT, family_plot
-from scoring.web.report_parts import PARTS, REPORT, Listed, paged, place_text
+from scoring.web.report_parts import PARTS, REPORT, ListPage, page_text, rows_page
 
 SHOWS: Mapping[str, Callable[[Outcome, bool], bool]] = {
     "all matches": lambda outcome, steady: True,
@@ -28,23 +29,39 @@ SHOWS: Mapping[str, Callable[[Outcome, bool], bool]] = {
     "decided by order": lambda outcome, steady: outcome is not None and not steady,
     "without a result": lambda outcome, steady: outcome is None,
 }
+"""Filters by name. Their conditions get the outcome for the report's model, and whether both orders agree."""
 MATCHES_A_PAGE = 10
 
 
-def match_notes(report: MatchReport, own_key: bool) -> list[str]:
+class _Side(NamedTuple):
+    """An answer of a match, as HTML."""
+
+    model: str
+    won: bool
+    text: str
+
+
+class _VerdictText(NamedTuple):
+    """The judge's verdict on one order of the answers, with its replies as HTML."""
+
+    first: str
+    """The model whose answer came first."""
+    winner: str
+    reason: str
+    replies: Sequence[str]
+
+
+def match_notes(report: MatchReport, has_own_key: bool) -> list[str]:
     """Returns notes on the matches and the judge's steadiness; with an own key the report is on no public board."""
-    steady = VISIT.steady(steadiness(match.winners for match in report.matches))
-    played = VISIT.played(len(report.matches))
-    warned = [PARTS.warning(t("matches.own_key"))] if own_key else []
-    return [
-        *warned,
-        played,
-        steady,
-        *([PARTS.note(t("matches.hidden"))] if _is_blind(report) else []),
-    ]
+    notes = [PARTS.warning(t("matches.own_key"))] if has_own_key else []
+    notes.append(VISIT.played(len(report.matches)))
+    notes.append(VISIT.steady(steadiness(match.winners for match in report.matches)))
+    if _are_answers_hidden(report):
+        notes.append(PARTS.note(t("matches.hidden")))
+    return notes
 
 
-def _is_blind(report: MatchReport) -> bool:
+def _are_answers_hidden(report: MatchReport) -> bool:
     return any(response.text == NOT_SHOWN for response in report.responses)
 
 
@@ -59,29 +76,37 @@ def families_html(report: MatchReport) -> str:
 
 def list_matches(
     report: MatchReport, show: str = "all matches", opponent: str = "", page: int = 1
-) -> Listed:
+) -> ListPage:
     """Returns one page of the matching matches; a filter that does not exist counts as not chosen."""
-    blind = [PARTS.note(t("matches.hidden"))] if _is_blind(report) else []
+    notes = [PARTS.note(t("matches.hidden"))] if _are_answers_hidden(report) else []
     report = with_listable_matches(report)
     fits = SHOWS.get(show, SHOWS["all matches"])
-    everyone = opponent not in {model for model, _ in _opponents(report)}
-    met = [match for match in report.matches if everyone or opponent in (match.a, match.b)]
-    fit = [
-        match for match in met if fits(match.outcome(report.title), len(set(match.winners)) == 1)
-    ]
-    matches, page, pages = paged(fit, page, MATCHES_A_PAGE)
+    is_any_opponent = opponent not in _opponents(report)
+    matching = []
+    for match in report.matches:
+        is_against = is_any_opponent or opponent in (match.a, match.b)
+        is_steady = len(set(match.winners)) == 1
+        if is_against and fits(match.outcome(report.title), is_steady):
+            matching.append(match)
+    on_page, number, pages = rows_page(matching, page, MATCHES_A_PAGE)
     items = [
-        _match(match, report.title, report.by_item[match.item], report.texts) for match in matches
+        _match_html(match, report.title, report.by_item[match.item], report.texts)
+        for match in on_page
     ]
-    status = t("matches.listed", count=len(fit), page=place_text(page, pages))
-    html = REPORT.together([*blind, VISIT.matches(status, items)])
-    return Listed(html, page, pages)
+    status = t("matches.listed", count=len(matching), page=page_text(number, pages))
+    html = REPORT.together([*notes, VISIT.matches(status, items)])
+    return ListPage(html, number, pages)
 
 
-def _opponents(report: MatchReport) -> list[Choice]:
-    """Returns the other models by name and by visible name."""
-    models = {model for match in report.matches for model in (match.a, match.b)}
-    return [(model, visible_name(named(model))) for model in sorted(models - {report.title})]
+def _opponents(report: MatchReport) -> set[str]:
+    models = {match.a for match in report.matches} | {match.b for match in report.matches}
+    return models - {report.title}
+
+
+def _opponent_choices(report: MatchReport) -> list[Choice]:
+    opponents = sorted(_opponents(with_listable_matches(report)))
+    choices = [Choice(model, visible_name(named(model))) for model in opponents]
+    return [Choice("", t("matches.every_opponent")), *choices]
 
 
 MATCHES = AnswerList(
@@ -89,26 +114,33 @@ MATCHES = AnswerList(
     SHOWS,
     lambda report, chosen: list_matches(report, chosen.show, chosen.group, chosen.page),
     "matches.opponent",
-    lambda report: [("", t("matches.every_opponent")), *_opponents(with_listable_matches(report))],
+    _opponent_choices,
 )
 
 
-def _match(
+def _match_html(
     match: Match, title: str, instance: Instance, texts: Mapping[tuple[str, str], str]
 ) -> str:
+    """Returns a match: the answer of the report's model `title` before its opponent's, and the verdicts on both orders.
+
+    `texts`: answers by (item, model).
+    """
     names: Mapping[Winner | None, str] = {
         "a": named(match.a),
         "b": named(match.b),
         "tie": t("matches.tie"),
         None: t("matches.no_verdict"),
     }
-    models = {"a": match.a, "b": match.b}
-    sides = [
-        (names[side], side == match.winner, answer_html(texts[match.item, models[side]]))
-        for side in (("a", "b") if match.a == title else ("b", "a"))
-    ]
+    side_a = _Side(names["a"], match.winner == "a", answer_html(texts[match.item, match.a]))
+    side_b = _Side(names["b"], match.winner == "b", answer_html(texts[match.item, match.b]))
+    sides = [side_a, side_b] if match.a == title else [side_b, side_a]
     verdicts = [
-        (first, names[verdict.winner], verdict.reason, list(map(plain_html, verdict.replies)))
+        _VerdictText(
+            first=first,
+            winner=names[verdict.winner],
+            reason=verdict.reason,
+            replies=list(map(plain_html, verdict.replies)),
+        )
         for verdict, first in zip(match.verdicts, (names["a"], names["b"]), strict=False)
     ]
     return VISIT.match(

@@ -13,7 +13,7 @@ from arena.budget import (
     HOLD,
     JUDGE,
     LIVE,
-    LOST,
+    LOST_AGE,
     NETWORK_DAYS,
     Budget,
     BudgetError,
@@ -73,7 +73,7 @@ def test_the_ceiling_in_the_way_is_named_and_nothing_is_held(database, ceilings,
     job_budget.commit(job_budget.reserve(100), 60)
     with pytest.raises(BudgetError, match=setting) as refused:
         job_budget.reserve(41)
-    assert not refused.value.passing
+    assert not refused.value.is_temporary
     assert set(sums(database).values()) == {(60, 0)}
     job_budget.commit(job_budget.reserve(40), 40)
     assert spent_by(budget, "job", "ada").total == 100
@@ -95,7 +95,7 @@ def test_money_that_is_only_on_its_way_says_so(database):
     number = job_budget.reserve(90)
     with pytest.raises(BudgetError) as refused:
         job_budget.reserve(50)
-    assert refused.value.passing
+    assert refused.value.is_temporary
     job_budget.commit(number, 10)
     job_budget.reserve(50)
 
@@ -123,7 +123,7 @@ def test_six_cookies_of_a_network_have_three_day_budgets_together(database):
             assert (
                 "for one network and day" in str(error)
                 and "JUDGE_DAY_BUDGET" in str(error)
-                and error.passing
+                and error.is_temporary
             )
         else:
             taken.append(number)
@@ -179,7 +179,7 @@ def test_what_a_dead_server_reserved_counts_as_spent(database):
     budget = Budget(database, Ceilings(100, 100, 100))
     job_budget = budget.for_job("job", "ada")
     lost, fresh = job_budget.reserve(60), job_budget.reserve(10)
-    grow_old(database, lost, LOST + timedelta(seconds=1))
+    grow_old(database, lost, LOST_AGE + timedelta(seconds=1))
     assert budget.commit_lost() == 1
     assert budget.commit_lost() == 0
     assert set(sums(database).values()) == {(60, 10)}
@@ -192,7 +192,7 @@ def test_what_a_dead_server_reserved_counts_as_spent(database):
 
 def test_what_was_lost_counts_in_the_fund_that_reserved_it(database):
     judge, live = Budget(database, WIDE), Budget(database, WIDE, LIVE)
-    grow_old(database, live.for_job("battle", "ada").reserve(60), LOST + timedelta(seconds=1))
+    grow_old(database, live.for_job("battle", "ada").reserve(60), LOST_AGE + timedelta(seconds=1))
     assert (judge.commit_lost(), live.commit_lost()) == (0, 1)
     assert (judge.total().spent, live.total().spent) == (0, 60)
 
@@ -214,7 +214,7 @@ def test_who_takes_a_job_over_counts_what_it_held_and_no_other(database):
     dead, budget = Budget(database, WIDE), Budget(database, WIDE)
     lost = dead.for_job("job", "ada", network="code").reserve(60)
     dead.for_job("job 2", "bob").reserve(7)
-    assert (budget.commit_of("job"), budget.commit_of("job")) == (1, 0)
+    assert (budget.commit_job("job"), budget.commit_job("job")) == (1, 0)
     dead.commit(lost, 5)  # it is alive after all
     assert spent_by(budget, "job", "ada") == Spent(60, 60, 60)
     assert sums(database)["total"] == (60, 7)
@@ -227,11 +227,11 @@ def test_who_finds_no_money_is_told_when_it_is_free_at_the_latest(database):
     for job, user in (("job", "bob"), ("other", "ada"), ("other", "bob")):
         with pytest.raises(BudgetError) as refused:
             budget.for_job(job, user).reserve(70)
-        assert refused.value.passing
-        assert abs(refused.value.until - now() - LOST) < timedelta(minutes=1)
+        assert refused.value.is_temporary
+        assert abs(refused.value.until - now() - LOST_AGE) < timedelta(minutes=1)
     with pytest.raises(BudgetError) as refused:
         budget.for_job("third", "eve").reserve(101)
-    assert refused.value.until is None and not refused.value.passing
+    assert refused.value.until is None and not refused.value.is_temporary
 
 
 @pytest.mark.parametrize("amount", [-1, -(10**12)])
@@ -327,7 +327,7 @@ def test_any_order_of_holds_and_settlements_adds_up(tmp_path_factory, steps):
             assert spent + sum(held.values()) <= 200
         except BudgetError as error:
             assert spent + sum(held.values()) + amount > 200
-            assert error.passing == (spent + amount <= 200)
+            assert error.is_temporary == (spent + amount <= 200)
         if now_settled and held:
             number, most = held.popitem()
             budget.commit(number, min(cost, most))

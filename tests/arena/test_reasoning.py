@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.reasoning import ANSWERS, FORMATS, MOST_LAYERS, Answer, answer_of, wrapped
+from arena.reasoning import ANSWERS, FORMATS, MOST_LAYERS, Answer, answer_of, wrapped_answers
 from scoring.failures import ENDLESS, failure
 
 MARKS = {
@@ -48,6 +48,7 @@ WORDS = {
     "<｜Assistant｜>C<｜end▁of▁sentence｜>": "C",
     "<think>A looks right.<answer>C</answer></think>": "<answer>C</answer>",
     "<think>A looks right.<answer>C</answer>": "<answer>C</answer>",
+    "<think>It's in İstanbul.<answer>C</answer></think>": "<answer>C</answer>",
     "C <think>or is it": "C",
     "Is a < b and c > d? [A] or B": "Is a < b and c > d? [A] or B",
     "Analysis: the answer is C.": "Analysis: the answer is C.",
@@ -84,9 +85,11 @@ def marks(form):
 def test_every_format_comes_off_whole_and_torn(form):
     opening, closing = marks(form)
     whole = answer_of(f"{opening}It is A.\n\nIs it? A.{closing}\nThe answer is C.")
-    assert (whole.text, whole.torn) == ("The answer is C.", False)
+    assert (whole.text, whole.is_endless) == ("The answer is C.", False)
     torn = answer_of(f"{opening}It is A.\n\nIs it? A.")
-    assert (torn.text, torn.torn) == (("", True) if not form.ends else (torn.text, False))
+    assert (torn.text, torn.is_endless) == (
+        ("", True) if not form.must_close else (torn.text, False)
+    )
     headless = answer_of(f"It is A. No.{closing}\nC")
     if form.opens_in_prompt:
         assert headless.text == "C"
@@ -151,12 +154,12 @@ PIECES = st.sampled_from(
 def test_what_is_left_has_nothing_to_take_off(text):
     answer = answer_of(text)
     assert answer_of(answer.text).text == answer.text
-    assert not (answer.torn and answer.text)
+    assert not (answer.is_endless and answer.text)
 
 
 def test_wrapped_answers_are_told_in_order():
     text = r"<answer>\boxed{5}</answer> or $\boxed{\frac{1}{2}}$, <final_answer>B"
-    found = wrapped(text)
+    found = wrapped_answers(text)
     assert [(holder.name, holder.text) for holder in found] == [
         ("<answer>", r"\boxed{5}"),
         (r"\boxed", "5"),
@@ -168,5 +171,5 @@ def test_wrapped_answers_are_told_in_order():
 
 def test_a_box_is_told_by_its_braces():
     deep = r"\boxed{\text{\textbf{(C)}}}"
-    assert [holder.text for holder in wrapped(deep)] == [r"\text{\textbf{(C)}}"]
-    assert wrapped(r"\boxed{C") == () == wrapped("boxed in {C}")
+    assert [holder.text for holder in wrapped_answers(deep)] == [r"\text{\textbf{(C)}}"]
+    assert wrapped_answers(r"\boxed{C") == () == wrapped_answers("boxed in {C}")

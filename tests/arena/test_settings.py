@@ -18,7 +18,7 @@ from arena.settings import (
     Settings,
     VoteLimits,
     secret,
-    settings_read,
+    setting_values,
 )
 from arena.types import Secret
 
@@ -446,7 +446,7 @@ def test_settings_are_told_as_read_with_their_origin_and_without_secrets():
         "CAMPAIGNS": "pilot, main",
         "PORT": " ",
     }
-    told = {one.name: one[1:] for one in settings_read(Settings.from_env(environ), environ)}
+    told = {one.name: one[1:] for one in setting_values(Settings.from_env(environ), environ)}
     assert told["DATABASE_URL"] == ("postgresql://db.example.org:443/votes", True)
     assert told["OPENAI_API_KEY"] == ("set", True) and told["HF_TOKEN"] == ("none", False)
     assert told["JUDGE_JOB_BUDGET"] == ("$2.50", True) and told["PORT"] == ("7860", False)

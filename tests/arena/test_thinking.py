@@ -2,7 +2,7 @@
 
 import pytest
 
-from arena.thinking import Parted, ThinkingStream, parted, says_something, word_count
+from arena.thinking import SplitText, ThinkingStream, says_something, split_thinking, word_count
 
 ANSWER = "The square is red."
 THOUGHT = "I see a square."
@@ -64,25 +64,25 @@ PLAIN = (
 
 @pytest.mark.parametrize("form", [*FOLDED, *AT_THE_END])
 def test_thinking_is_no_part_of_the_answer(form):
-    assert parted({**FOLDED, **AT_THE_END}[form]) == Parted(THOUGHT, ANSWER)
+    assert split_thinking({**FOLDED, **AT_THE_END}[form]) == SplitText(THOUGHT, ANSWER)
 
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_a_text_that_does_not_think_stays_as_it_is(text):
-    assert parted(text) == Parted("", text)
+    assert split_thinking(text) == SplitText("", text)
 
 
 @pytest.mark.parametrize(
     "text", [f"<think>{THOUGHT}", "<think>", "<|channel|>analysis<|message|>I"]
 )
 def test_an_opening_without_its_end_is_thinking_only(text):
-    assert parted(text).text == "" and "think" not in parted(text).thinking
+    assert split_thinking(text).text == "" and "think" not in split_thinking(text).thinking
 
 
 def test_thinking_between_two_parts_of_an_answer_is_folded_too():
     text = f"First part.\n<think>{THOUGHT}</think>\n{ANSWER}"
-    assert parted(text) == Parted(THOUGHT, f"First part.\n\n{ANSWER}")
-    assert parted("First part.\n<think>And then").text == "First part."
+    assert split_thinking(text) == SplitText(THOUGHT, f"First part.\n\n{ANSWER}")
+    assert split_thinking("First part.\n<think>And then").text == "First part."
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 40, 10_000])
@@ -113,7 +113,7 @@ def test_a_growing_text_that_only_thinks_says_nothing():
 
 @pytest.mark.parametrize("end", ["<|im_end|>", "</s>\n", "<end_of_turn>\n<eos>", "<|return|>"])
 def test_the_end_of_a_turn_is_no_part_of_an_answer(end):
-    assert parted(f"{ANSWER}{end}") == Parted("", ANSWER)
+    assert split_thinking(f"{ANSWER}{end}") == SplitText("", ANSWER)
     assert not says_something(end) and says_something(f"{ANSWER}{end}")
 
 

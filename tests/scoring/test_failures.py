@@ -4,7 +4,7 @@ import pytest
 
 from arena.reasoning import answer_of
 from scoring.failures import ENDLESS, NOTHING, SERVER, failure
-from scoring.multiple_choice.strict import strict
+from scoring.multiple_choice.strict import strict_decision
 from scoring.multiple_choice.types import Rule
 from scoring.no_answers import EMPTY, no_answer
 
@@ -163,6 +163,6 @@ def test_nothing_and_endless_reasoning_are_no_answers():
 def test_what_a_reference_or_an_option_says_too_is_an_answer(text):
     assert no_answer(text) in (EMPTY, SERVER)
     assert no_answer(text, ["cat", text]) == ""
-    assert strict(text, {"A": "cat", "B": "dog"}).rule in (Rule.EMPTY, Rule.FAILED)
+    assert strict_decision(text, {"A": "cat", "B": "dog"}).rule in (Rule.EMPTY, Rule.FAILED)
     if text != "[]":
-        assert strict(text, {"A": "cat", "B": text}).letter == "B"
+        assert strict_decision(text, {"A": "cat", "B": text}).letter == "B"

@@ -69,10 +69,10 @@ class Riddles(FileBenchmark[RiddleReport]):
             row.question.id, row.question.text, row.prediction or "", row.question.truth
         )
 
-    def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> RiddleReport:
+    def rules_report(self, opened: OpenedFile, head: Mapping[str, Any]) -> RiddleReport:
         return RiddleReport(**head, rows=opened.file.rows)
 
-    def stamped(self, report: RiddleReport, spec: JudgeSpec, address: str) -> RiddleReport:
+    def draft(self, report: RiddleReport, spec: JudgeSpec, address: str) -> RiddleReport:
         return replace(report, judge=JudgeStamp(spec.model, (), address, "no prompt", "riddle 1"))
 
     def tasks(self, report: RiddleReport, spec: JudgeSpec) -> Sequence[Task]:
@@ -93,7 +93,7 @@ class Riddles(FileBenchmark[RiddleReport]):
             if not row.grades
         ]
 
-    def graded(self, report: RiddleReport, outcomes: Sequence[Grade]) -> RiddleReport:
+    def with_outcomes(self, report: RiddleReport, outcomes: Sequence[Grade]) -> RiddleReport:
         rows = tuple(
             replace(row, grades=(grade,)) for row, grade in zip(report.rows, outcomes, strict=True)
         )
@@ -103,7 +103,7 @@ class Riddles(FileBenchmark[RiddleReport]):
             rows=rows,
         )
 
-    def ungraded(self, report: RiddleReport) -> str:
+    def ungraded_note(self, report: RiddleReport) -> str:
         return "Nothing was graded: no judge was asked" if report.left else ""
 
     def scores(self, report: RiddleReport) -> Sequence[ScoreLine]:
@@ -122,7 +122,7 @@ RIDDLES = Riddles(
     report=RiddleReport,
     way="judge first",
     protocols={"As ever": "as ever"},
-    check="Show what riddles cost",
+    start="Show what riddles cost",
     unit="riddle",
 )
 
@@ -217,9 +217,9 @@ def test_a_toy_in_yaml_is_read_shown_and_its_rest_judged(person, animals):
     assert "read as A (" in shown
     listed = person.web.get(f"/report/{link}/answers?show=not+read").text
     assert "1 of 5 answers" in listed and "Cat or dog, hard to say" in listed
-    assert person.service.left(person.bench.jobs.find(link)) == 1
+    assert person.service.count_left(person.bench.jobs.find(link)) == 1
     rest = person.service.quote(
-        cookie_hash(SENT), person.service.rest(cookie_hash(SENT), link), None
+        cookie_hash(SENT), person.service.draft_rest(cookie_hash(SENT), link), None
     )
     person.service.start(cookie_hash(SENT), rest.link, None)
     with running(person.bench):

@@ -16,7 +16,8 @@ class Spent(NamedTuple):
 
 
 def spent_by(budget: Budget, job: str, user: str) -> Spent:
-    names = [limit.name for limit in budget._limits(job, user)]
+    limits = budget._limits(job, user, most=None, network=None)
     with budget._database.read() as connection:
-        found = dict(connection.execute(select(BUDGET.c.name, BUDGET.c.spent)).tuples().all())
-    return Spent(*(found.get(name, 0) for name in names))
+        spent = dict(connection.execute(select(BUDGET.c.name, BUDGET.c.spent)).tuples().all())
+    names = (limits.job.name, limits.day.name, limits.total.name)
+    return Spent(*(spent.get(name, 0) for name in names))

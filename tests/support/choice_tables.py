@@ -52,9 +52,9 @@ def command(tmp_path):
     return ChoiceCommand(tmp_path)
 
 
-def tabulated(report):
+def choice_tables(report):
     """Return the tables of a report of letters."""
-    return choice_benchmark(report).tabulated(report)
+    return choice_benchmark(report).choice_tables(report)
 
 
 def row(index=1, said="B", **cells):

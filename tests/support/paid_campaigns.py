@@ -53,7 +53,7 @@ class PaidCampaign:
         for _ in range(most):
             battle = self.work.battle(seat, None)
             if battle is None:
-                return self.admin.seats.note(seat, "done")
+                return self.admin.seats.add_event(seat, "done")
             item = self.items.bank().items[battle.item]
             names = {one.answer: models[one.model] for one in item.contestants}
             sides = {names[battle.answer_a]: "a", names[battle.answer_b]: "b"}

@@ -79,7 +79,7 @@ class Person:
             marking=Marking(database, self.bench.jobs),
             published=PublishedReports.from_jobs(self.bench.jobs, PublishedJobs(database)),
             layout=PageLayout(Links("/read.css", "/read.js")),
-            delete=self.service.delete,
+            delete_job=self.service.delete,
         )
         app.include_router(report_page.routes(pages))
         app.include_router(report_routes(self.bench.jobs, pictures))
@@ -121,7 +121,7 @@ class Person:
         tab, toy = self.tab, BENCHMARKS[benchmark]
         form, sent = self.reads(file)
         assert form[tab.settings.benchmark]["value"] == toy.name
-        assert form[tab.check]["value"] == toy.check
+        assert form[tab.check]["value"] == toy.start
         assert all(not form[part]["visible"] for part in tab.settings.parts.values())
         self.seen = f"{form[tab.file_summary]} {form[tab.offers]}"
         return tab.on_check(sent, self.request)[tab.link]

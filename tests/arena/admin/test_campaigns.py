@@ -217,7 +217,7 @@ def test_the_sheet_looks_at_who_skipped_the_checks(bank):
             one.work.store.skip(seat.voter, battle.token, "image broken")
         else:
             one.answer("evasive", most=1)
-    one.admin.seats.note(seat, "done")
+    one.admin.seats.add_event(seat, "done")
     let_minutes_pass(bank, 1)
     found = {row["person"]: row for row in table(one.admin.sheet("pilot"))}
     assert found["good"]["proposal"] == "approve"

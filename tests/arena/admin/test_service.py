@@ -225,7 +225,9 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
         connection.execute(insert(VOTER_FLAG).values(flag))
     store = LiveStore(bank)
     store.register_models(["one", "two"])
-    store.fail([SideFailure("one", "cut"), SideFailure("two", "cut"), SideFailure("one", "down")])
+    store.store_failures(
+        [SideFailure("one", "cut"), SideFailure("two", "cut"), SideFailure("one", "down")]
+    )
     bring(images, visitor.id, live_vote(bank, visitor.id), keep=True)
     service.do("ada", "pause", "")
     hub = FolderHub()

@@ -70,9 +70,9 @@ def test_a_worker_goes_on_under_the_same_link_after_a_wipe(database, another, tm
     seat = before.enter(query)
     before.exam.answer(seat, ExamStanding(1, 1, 0, 2), "one", "a", True)
     before.exam.answer(seat, ExamStanding(1, 2, 1, 2), "two", "a", True)
-    seat = before.seats.note(seat, "qualified")
+    seat = before.seats.add_event(seat, "qualified")
     had = {before.vote(seat) for _ in range(4)}
-    other = before.seats.note(before.enter(query_of(campaign, "berta")), "done")
+    other = before.seats.add_event(before.enter(query_of(campaign, "berta")), "done")
     before.seats.bring_participants(campaign, {"anna": "AWAITING REVIEW"})
     copy_all(backup_of(database, hub, tmp_path))
 

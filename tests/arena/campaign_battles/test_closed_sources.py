@@ -26,7 +26,7 @@ from arena.seats.spec import read_spec
 from arena.types import Battle
 from arena.web.model_page import ModelPages
 from arena.web.results_address import ResultsAddress
-from arena.web.reveal import others_line
+from arena.web.reveal import others_sentence
 from tests.support.servers import drafts
 
 SPEC = b'name = "spring"\nsource = "bank"\nstop = { votes = 100 }\nseat = { votes = 5, minutes = 20, pay = 1 }'
@@ -96,7 +96,7 @@ def test_who_votes_meanwhile_is_not_told_how_others_chose(database):
     voters = [store.voter(f"cookie of visitor {number}") for number in range(24)]
     told = [outcomes.outcome(voter, battle) for voter, battle in zip(voters, battles, strict=True)]
     assert [one.others for one in told] == [0] * 24
-    assert all("when the campaign ends" in others_line(one) for one in told)
+    assert all("when the campaign ends" in others_sentence(one) for one in told)
     campaigns.end(campaign, "for this test")
     told = [
         outcomes.outcome(voter, battle).others

@@ -172,7 +172,7 @@ def test_who_takes_consent_back_counts_on_no_board_whatever_the_list_says(bank, 
     bring(one, ann="APPROVED", ben="APPROVED")
     one.admin.end("ada", "pilot")
     assert boards.votes() == 4
-    one.admin.seats.note(one.seat("ann"), "withdrew")
+    one.admin.seats.add_event(one.seat("ann"), "withdrew")
     assert (boards.votes(), boards.votes(everyone=True)) == (2, 2)
     bring(one, ann="APPROVED", ben="APPROVED")
     assert (boards.votes(), boards.votes(everyone=True)) == (2, 2)

@@ -19,7 +19,7 @@ from arena.ratings.assignment import pair_number
 from arena.seats.campaigns import Campaign
 from arena.seats.spec import read_spec
 from arena.types import Battle
-from perf.campaigns import ASSUMED, WITHIN, widths
+from perf.campaigns import ASSUMED, PLANNER_TARGET, widths
 from tests.support import docs
 from tests.support.battle_campaigns import Battles, check_drafts, votes_by_tuple
 from tests.support.crowds import Crowd
@@ -115,9 +115,9 @@ def test_a_campaign_delivers_what_its_plan_says(battles, plan):
     tuples = int((state.collected.counted == plan.each).sum())
     workers = workers_of(battles, campaign)
     promised = (plan.votes, plan.tuples, plan.workers)
-    assert (state.votes, tuples, workers) == pytest.approx(promised, rel=WITHIN)
+    assert (state.votes, tuples, workers) == pytest.approx(promised, rel=PLANNER_TARGET)
     assert state.last_look
-    assert state.last_look.half_width == pytest.approx(plan.half_width, rel=2 * WITHIN), (
+    assert state.last_look.half_width == pytest.approx(plan.half_width, rel=2 * PLANNER_TARGET), (
         "of one campaign"
     )
 
@@ -127,7 +127,7 @@ def test_a_campaign_delivers_what_its_plan_says(battles, plan):
 def test_half_widths_of_campaigns_are_those_of_the_plan(plan):
     found = widths(replace(ASSUMED, votes=plan.votes, each=plan.each), 40)
     assert (found.planned, found.true, found.shown) == pytest.approx(
-        (plan.half_width,) * 3, rel=WITHIN
+        (plan.half_width,) * 3, rel=PLANNER_TARGET
     )
 
 
@@ -143,5 +143,5 @@ def test_the_docs_campaign_delivers_what_is_said_when_it_is_made(battles):
     full = (state.collected.counted >= state.layout.wanted) & (state.layout.wanted > 0)
     delivered = (int(full.sum()), state.votes, workers_of(battles, campaign))
     several = full & (state.layout.wanted == 5)
-    assert delivered == pytest.approx((tuples, votes, workers), rel=WITHIN)
+    assert delivered == pytest.approx((tuples, votes, workers), rel=PLANNER_TARGET)
     assert several.sum() / full.sum() == pytest.approx(0.15, abs=0.04)

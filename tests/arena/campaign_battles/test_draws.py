@@ -349,7 +349,7 @@ def test_what_a_worker_gave_who_does_not_count_is_asked_again(checked, why):
                 VOTER_FLAG.insert(), [{**flag, "reason": one} for one in ("HASTY", "ONE_SIDED")]
             )
     if why == "withdrew":
-        checked.seats.note(bad, "withdrew")
+        checked.seats.add_event(bad, "withdrew")
     state = checked.states.state_of(campaign)
     assert bad.id in checked.states.read_now(campaign).left_out
     assert checked.states.read_now(campaign).votes == 0

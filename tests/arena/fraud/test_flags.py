@@ -23,7 +23,7 @@ from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, BoardKey
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import EVERYONE, Leaderboard
-from arena.live.store import Answered, LiveStore, Opening
+from arena.live.store import LiveStore, Opening, TurnAnswers
 from arena.seats.seats import SeatStore
 from arena.settings import CountSettings
 from arena.types import RIGHT, UNRELATED, Battle, Names
@@ -244,7 +244,7 @@ def test_what_a_voter_is_flagged_for_is_measured_on_each_board_by_itself(bank):
         for number in range(8):
             battle = live.begin(voter, Opening("What?", 1))
             a, b = ("m1", "m2") if number % 2 else ("m2", "m1")
-            live.answer(battle.id, Answered(Names(a, b), Names("x", "y"), False, False))
+            live.answer(battle.id, TurnAnswers(Names(a, b), Names("x", "y"), False, False))
             live.vote(voter, battle.token, "b" if number % 2 else "a", "terms")
     FlagService(bank, EVERYONE, VoteTable(bank)).look()
     assert flags(bank) == {}
@@ -311,7 +311,7 @@ def test_a_board_whose_only_votes_are_flagged_says_so(bank, leaderboard):
     shown(leaderboard)
     live = LiveStore(bank)
     battle = live.begin(voter, Opening("What?", 1))
-    live.answer(battle.id, Answered(Names("m1", "m2"), Names("x", "y"), False, False))
+    live.answer(battle.id, TurnAnswers(Names("m1", "m2"), Names("x", "y"), False, False))
     live.reveal(voter, live.vote(voter, battle.token, "a", "terms").token)
     choice = leaderboard.choose("Own pictures, answered live", "single")
     html = opening_html(leaderboard.board(choice.key), choice, models=2, vote="/own")

@@ -181,7 +181,7 @@ def test_a_stream_that_is_closed_runs_no_more(card, process_pool):
         ) as pieces:
             await anext(pieces)
         worker = await process_pool.worker(card)
-        await until(lambda: not worker.running)
+        await until(lambda: not worker.request_count)
         return usage
 
     (usage,) = asyncio.run(closed())
@@ -211,10 +211,10 @@ def test_one_that_is_cancelled_before_its_turn_never_runs(card, process_pool):
         first = vlm.stream(NONE, ENDLESS)
         await anext(first)
         waiting = asyncio.create_task(said(vlm, NONE, ENDLESS))
-        await until(lambda: worker.running == 2)
+        await until(lambda: worker.request_count == 2)
         waiting.cancel()
         await first.aclose()
-        await until(lambda: not worker.running)
+        await until(lambda: not worker.request_count)
 
     asyncio.run(cancelled())
 
@@ -327,10 +327,10 @@ def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny, stand_in
         assert await process_pool.worker(cards[0]) is first, "used last"
         third = await process_pool.worker(cards[2])
         await loaded(cards[2])
-        assert set(process_pool.workers) == {first, third} and not second.alive
+        assert set(process_pool.workers) == {first, third} and not second.is_alive
         await first.start([NONE], ENDLESS)
         second = await process_pool.worker(cards[1])
-        assert set(process_pool.workers) == {first, second} and not third.alive, (
+        assert set(process_pool.workers) == {first, second} and not third.is_alive, (
             "the other is older, and busy"
         )
         await second.start([NONE], ENDLESS)
@@ -548,7 +548,7 @@ def test_a_longest_side_makes_one_tile_of_a_picture_and_control_tokens_in_text_s
 
     def prompt(model, turn) -> int:
         chat = model._messages({"system": "", "turns": [turn]})
-        return model._templated([chat])["input_ids"].shape[1]
+        return model._apply_template([chat])["input_ids"].shape[1]
 
     tiles = inside.LocalModel(folder, None, "float32", "cpu")
     one = inside.LocalModel(folder, None, "auto", "cpu", max_side=512)
@@ -563,7 +563,7 @@ def test_a_picture_is_shrunk_where_the_processor_knows_no_longest_side(inside):
     stream = io.BytesIO()
     Image.new("RGB", (900, 600), "red").save(stream, "PNG")
     turn = {"role": "user", "parts": [{"image": base64.b64encode(stream.getvalue()).decode()}]}
-    (message,) = inside.messages({"system": "", "turns": [turn]}, max_side=300)
+    (message,) = inside.chat_messages({"system": "", "turns": [turn]}, max_side=300)
     assert message["content"][0]["image"].size == (300, 200)
 
 

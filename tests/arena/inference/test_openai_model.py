@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from arena.inference.limits import cost, most_cost, most_usage
-from arena.inference.openai_model import MOST_CHARACTERS, ApiVLM, neutralised
+from arena.inference.openai_model import MOST_CHARACTERS, ApiVLM, neutralise
 from arena.types import Generation, ModelCard, ModelError, Price, Secret, Turn, Usage
 from tests.support.openai_server import Fault, Faults, OpenAIServer
 
@@ -491,7 +491,7 @@ def test_control_tokens_reach_the_server_as_plain_text():
         "Look <\u2060image> here <\u2060|im_end|>\n<\u2060|im_start|>system\n"
         "[\u2060INST] <\u2060/s> <\u2060start_of_turn> a < b > c <b>"
     )
-    assert neutralised("a < b > c <b> [1]") == "a < b > c <b> [1]"
+    assert neutralise("a < b > c <b> [1]") == "a < b > c <b> [1]"
 
 
 def test_a_conversation_over_the_card_is_not_sent():

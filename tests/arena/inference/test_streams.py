@@ -12,7 +12,7 @@ import pytest
 from arena.inference import openai_model
 from arena.inference.messages import ending
 from arena.inference.openai_model import ApiVLM
-from arena.thinking import Loading, Thought, parted
+from arena.thinking import Loading, Thought, split_thinking
 from arena.types import Generation, ModelCard, ModelError, Turn, Usage
 from tests.support.openai_server import OpenAIServer
 
@@ -108,7 +108,7 @@ def test_streams_of_the_field_are_read_as_they_are_meant(data, cut):
     for stream, answer in zip(streams, answers, strict=True):
         # a failure that may pass is asked again
         heard = hear(answer, answer, answer)
-        found = "failure" if heard.error else parted(heard.text).text
+        found = "failure" if heard.error else split_thinking(heard.text).text
         if found != stream["expect"]:
             wrong[stream["name"]] = (found, heard.error)
     assert len(streams) >= 34 and wrong == {}
@@ -273,7 +273,7 @@ def test_what_breaks_behind_the_end_takes_no_answer_away(finish):
 
 
 def test_a_server_that_stays_silent_behind_the_end_is_waited_for_briefly(monkeypatch):
-    monkeypatch.setattr(openai_model, "_LAST_SECONDS", 0.05)
+    monkeypatch.setattr(openai_model, "_COUNT_SECONDS", 0.05)
     heard = hear(http(SAID, STOP, ends=False))
     assert (heard.error, heard.text) == (None, ANSWER)
 
@@ -314,7 +314,7 @@ LOADING = (
 
 @pytest.mark.parametrize(("body", "status"), LOADING)
 def test_a_server_that_loads_its_model_is_waited_for(body, status, monkeypatch):
-    monkeypatch.setattr("arena.inference.trouble._LOADING_WAIT", 0.01)
+    monkeypatch.setattr("arena.inference.trouble._LOADING_SECONDS", 0.01)
     loads = http(json.dumps(body).encode(), kind="application/json", status=status)
     heard = hear(*[loads] * 6, text=ANSWER)
     assert (heard.error, heard.text, heard.loadings) == (None, ANSWER, 6)
@@ -322,7 +322,7 @@ def test_a_server_that_loads_its_model_is_waited_for(body, status, monkeypatch):
 
 def test_loading_is_waited_for_so_long_and_then_told(monkeypatch):
     monkeypatch.setattr(openai_model, "LOADING_SECONDS", 0.2)
-    monkeypatch.setattr("arena.inference.trouble._LOADING_WAIT", 0.01)
+    monkeypatch.setattr("arena.inference.trouble._LOADING_SECONDS", 0.01)
     loads = http(b'{"error": {"message": "Loading model"}}', kind="application/json", status=503)
     heard = hear(*[loads] * 10_000)
     assert heard.error and heard.error.kind == "down"

@@ -9,9 +9,9 @@ from httpcore2 import AsyncNetworkBackend, AsyncNetworkStream
 from arena.inference import openai_client, thread_share
 from arena.inference.endpoint import Endpoint
 from arena.inference.thread_share import (
-    BURST_SECONDS,
-    LONGEST_SECONDS,
-    PIECE,
+    MOST_OWED_SECONDS,
+    PIECE_BYTES,
+    SAVED_SECONDS,
     SHARE,
     StrangersNetwork,
 )
@@ -64,15 +64,15 @@ def test_nobody_waits_for_ever_and_nothing_is_saved_up_for_long(thread):
         own = thread_share.ThreadShare()
         thread.computes(3600)
         await own.turn()
-        assert sum(thread.waits) == pytest.approx(LONGEST_SECONDS)
+        assert sum(thread.waits) == pytest.approx(MOST_OWED_SECONDS)
         thread.time += 3600
         await own.turn()
         thread.computes(1.0)
         await own.turn()
 
     asyncio.run(scenario())
-    assert sum(thread.waits) == pytest.approx(2 * LONGEST_SECONDS)
-    assert BURST_SECONDS * SHARE < 1.0
+    assert sum(thread.waits) == pytest.approx(2 * MOST_OWED_SECONDS)
+    assert SAVED_SECONDS * SHARE < 1.0
 
 
 class _Endless(AsyncNetworkStream):
@@ -100,7 +100,7 @@ def test_streams_together_stay_within_the_share(thread):
         stream = await network.connect_tcp("a.example", 443)
         for _ in range(50):
             piece = await stream.read(65_536)
-            assert len(piece) <= PIECE
+            assert len(piece) <= PIECE_BYTES
             thread.computes(len(piece) / 1_000_000)
 
     async def scenario() -> None:
@@ -108,8 +108,8 @@ def test_streams_together_stay_within_the_share(thread):
         await asyncio.gather(*(read(network) for _ in range(8)))
 
     asyncio.run(scenario())
-    free = BURST_SECONDS * SHARE
-    assert thread.used <= SHARE * (thread.time - 100.0) + free + 8 * PIECE / 1_000_000
+    free = SAVED_SECONDS * SHARE
+    assert thread.used <= SHARE * (thread.time - 100.0) + free + 8 * PIECE_BYTES / 1_000_000
 
 
 @pytest.mark.parametrize("owner", ["ada", None])

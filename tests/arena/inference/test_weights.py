@@ -10,7 +10,7 @@ import pytest
 from huggingface_hub import constants, snapshot_download
 
 from arena.inference import weights
-from arena.inference.weights import Downloads, Trouble, weights_folder
+from arena.inference.weights import Downloads, WeightsTrouble, weights_folder
 from arena.types import ModelCard, ModelError
 from tests.support.model_hub import ModelHub
 
@@ -73,7 +73,7 @@ def ended(downloads: Downloads) -> Downloads:
     return downloads
 
 
-def trouble(downloads: Downloads, of: ModelCard = ONE) -> tuple[Trouble, str]:
+def trouble(downloads: Downloads, of: ModelCard = ONE) -> tuple[WeightsTrouble, str]:
     standing = downloads.standing(of)
     assert standing.state == "failed" and standing.error is not None
     return standing.error.trouble, str(standing.error)
@@ -136,7 +136,7 @@ def test_what_was_stopped_half_way_goes_on_from_there(place):
 
 
 def test_a_file_that_comes_whole_again_takes_no_time_less_than_none(place, monkeypatch):
-    monkeypatch.setattr(weights, "_SURE_SECONDS", 0.0)
+    monkeypatch.setattr(weights, "_ESTIMATE_SECONDS", 0.0)
     first = Downloads([ONE], loads)
     place.hub.holds_at = LARGE // 2
     first.start()
@@ -233,7 +233,7 @@ def test_damaged_bytes_are_thrown_away_and_not_fetched_again_at_once(place, monk
     place.hub.is_damaged = False
     asked = len(place.hub.asked)
     assert trouble(ended(downloads))[0] == "failed" and len(place.hub.asked) == asked
-    monkeypatch.setattr(weights, "_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(weights, "_RETRY_SECONDS", 0.0)
     assert ended(downloads).standing(ONE).state == "ready"
 
 

@@ -18,12 +18,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arena.io.csv_rows import CsvReader
 from arena.io.tables import (
     COMMAND_LINE,
     PAGE,
     Record,
     RowsError,
-    _CsvReader,
     parse_json,
     read_json,
     read_lines,
@@ -656,7 +656,7 @@ def test_a_cell_over_lines_is_refused_as_soon_as_it_passes_its_limit(tmp_path, n
         list(read_records(tmp_path / "x.csv", replace(limits, rows=None)))
     lines = iter(map(bytes.decode, io.BytesIO(began + cell)))
     with pytest.raises(RowsError):
-        list(_CsvReader(lines, limits, ".csv"))
+        list(CsvReader(lines, limits, ".csv"))
     assert sum(1 for _ in lines) > 390_000
 
 

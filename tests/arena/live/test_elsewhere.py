@@ -18,7 +18,7 @@ from arena.live import sessions
 from arena.live.images import OwnImages
 from arena.live.store import LiveStore
 from arena.settings import Settings
-from arena.web.cookies import COOKIE, new_cookie
+from arena.web.cookies import COOKIE, new_cookie_value
 from arena.web.live_api import LiveApi
 from tests.support.live_visitor import card, catalogue, picture, says
 from tests.support.openai_server import OpenAIServer
@@ -95,7 +95,7 @@ class Server:
 @pytest.fixture
 def servers(postgresql, tmp_path, monkeypatch) -> Iterator[tuple[Server, Server]]:
     """Two servers that the same visitor calls."""
-    url, cookie = new_postgresql_database(postgresql), new_cookie()
+    url, cookie = new_postgresql_database(postgresql), new_cookie_value()
     monkeypatch.setattr(sessions, "DELAY_SECONDS", (0.0, 0.0))
     with OpenAIServer(says({"one": TEXT, "two": TEXT}), models=("one", "two"), pace=0.02) as models:
         environ = {"DATA_DIR": str(tmp_path / "data")}
@@ -116,7 +116,7 @@ def test_a_live_battle_is_answered_by_one_server_and_decided_at_any(servers):
             path = await here.begin()
             await there.sends_elsewhere(path)
             visitor = there.client.cookies
-            there.client.cookies = httpx.Cookies({COOKIE: new_cookie()})
+            there.client.cookies = httpx.Cookies({COOKIE: new_cookie_value()})
             assert (await there.client.get(path)).status_code == 404, (
                 "nobody else learns that it is anywhere"
             )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arena.inference.openai_model import neutralised
+from arena.inference.openai_model import neutralise
 from arena.live.identity_leaks import names_itself
 from arena.live.streaming import WordBuffer
 from arena.markdown import answer_html, instruction_html, plain_html, visible_text
@@ -44,7 +44,7 @@ STEPS = [
     slowly,
     tell,
     name_itself,
-    neutralised,
+    neutralise,
     visible_text,
     answer_html,
     plain_html,

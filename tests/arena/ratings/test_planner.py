@@ -20,7 +20,7 @@ from arena.ratings.planner import (
 )
 from arena.ratings.settled import look
 from arena.ratings.votes import ELO, Outcome, Votes, VotesError
-from perf.campaigns import POLLS, TABLE_3, WITHIN, widths
+from perf.campaigns import PLANNER_TARGET, POLLS, TABLE_3, widths
 
 SPLITS = {(5, 0): 336, (4, 1): 200, (3, 2): 154}
 """VisIT-Bench's tuples of five votes, by how they split (4.3)."""
@@ -136,4 +136,4 @@ def test_the_smallest_gap_is_settled_as_often_as_planned():
 @pytest.mark.parametrize("poll", POLLS[:1], ids=lambda poll: poll.name)
 def test_planned_widths_are_those_of_campaigns(poll):
     found = widths(poll, 4)
-    assert found.planned == pytest.approx(found.shown, rel=2 * WITHIN), "of four campaigns"
+    assert found.planned == pytest.approx(found.shown, rel=2 * PLANNER_TARGET), "of four campaigns"

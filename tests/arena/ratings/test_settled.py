@@ -20,7 +20,7 @@ from arena.ratings.votes import ELO, Outcome, Votes, VotesError
 from perf.campaigns import (
     AIMED,
     EQUAL,
-    SAVING,
+    SETTLE_TARGET,
     SETTLED,
     is_campaign_falsely_settled,
     saving,
@@ -59,7 +59,7 @@ def test_equal_models_hardly_ever_settle_in_a_campaign_that_aims(poll):
 @pytest.mark.soak
 def test_aiming_saves_more_than_half_of_the_votes():
     found = saving(SETTLED, 5)
-    assert found.settle <= SAVING * found.uniform
+    assert found.settle <= SETTLE_TARGET * found.uniform
     assert found.wrong <= 1
 
 

@@ -12,9 +12,9 @@ from arena.io.csv_text import safe_cell
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 from arena.seats.campaigns import Campaign
-from arena.seats.participants import listed_participants, listed_sessions
+from arena.seats.participants import participant_sessions, participant_statuses
 from arena.seats.seats import Seat, SeatEvent
-from arena.seats.sheet import SeatWork, SheetRow, pay_rows, pay_sheet, state_of
+from arena.seats.sheet import SeatWork, SheetRow, pay_rows, pay_sheet, seat_state
 from arena.seats.spec import CampaignSpec, read_spec
 from arena.seats.worker_names import is_name, tidy_name
 from arena.sheets import as_csv
@@ -238,10 +238,10 @@ def test_who_is_in_the_list_and_never_came_is_seen():
 
 def test_a_seat_is_abandoned_after_its_minutes_without_an_answer():
     fresh = AT - timedelta(minutes=24)
-    assert state_of(seat(end=None), None, AT) == "abandoned"
-    assert state_of(seat(end=None), fresh, AT) == "working"
-    assert state_of(seat(end=None), AT - timedelta(minutes=26), AT) == "abandoned"
-    assert state_of(seat(end="full"), None, AT) == "full"
+    assert seat_state(seat(end=None), None, AT) == "abandoned"
+    assert seat_state(seat(end=None), fresh, AT) == "working"
+    assert seat_state(seat(end=None), AT - timedelta(minutes=26), AT) == "abandoned"
+    assert seat_state(seat(end="full"), None, AT) == "full"
 
 
 def test_no_spreadsheet_runs_what_a_worker_is_called():
@@ -264,14 +264,15 @@ def test_the_lists_of_both_platforms_are_read():
         (mturk, {"A2": "Submitted"}),
         (older, {"5e": "RETURNED"}),
     ):
-        assert listed_participants([Record(2, values)]) == expected
-    assert listed_participants([Record(2, {"worker": " w1 "})]) == {"w1": ""}
+        assert participant_statuses([Record(2, values)]) == expected
+    assert participant_statuses([Record(2, {"worker": " w1 "})]) == {"w1": ""}
     ours = [Record(2, {"worker": safe_cell("@ann"), "session": "s1"})]
-    assert (listed_participants(ours), listed_sessions(ours)) == ({"@ann": ""}, {"@ann": ["s1"]}), (
-        "our table of links"
-    )
+    assert (participant_statuses(ours), participant_sessions(ours)) == (
+        {"@ann": ""},
+        {"@ann": ["s1"]},
+    ), "our table of links"
     typed = [Record(2, {"worker": " Zoe\u0308\u00a0 Li "})]
-    assert listed_participants(typed) == {"Zoë Li": ""}, (
+    assert participant_statuses(typed) == {"Zoë Li": ""}, (
         "in the form in which the seat has the name"
     )
 
@@ -290,7 +291,7 @@ def test_the_lists_of_both_platforms_are_read():
 def test_of_several_rows_the_one_that_came_furthest_stands(statuses, stands):
     """However the list is sorted; of equals the last."""
     rows = [Record(row, {"worker": "A2", "status": one}) for row, one in enumerate(statuses, 2)]
-    assert listed_participants(rows) == {"A2": stands}
+    assert participant_statuses(rows) == {"A2": stands}
 
 
 @given(
@@ -302,7 +303,7 @@ def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
     """A spreadsheet may write a name in another form, with the apostrophe that a download has, or without it."""
     cell = safe_cell(name) if is_download else name
     rows = [Record(2, {"worker": f" {unicodedata.normalize(form, cell)} "})]
-    assert listed_participants(rows) == {name: ""}
+    assert participant_statuses(rows) == {name: ""}
 
 
 @pytest.mark.parametrize(
@@ -341,4 +342,4 @@ def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
 )
 def test_a_wrong_list_says_what_was_expected(rows, told):
     with pytest.raises(RowsError, match=told):
-        listed_participants(rows)
+        participant_statuses(rows)

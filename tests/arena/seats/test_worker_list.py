@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import RowsError
 from arena.io.tables import temporary_file
-from arena.seats.worker_list import listed_workers, read_workers
+from arena.seats.worker_list import parse_workers, read_workers
 from arena.seats.worker_names import is_name, tidy_name
 from tests.support.workbooks import workbook
 
@@ -96,7 +96,7 @@ def test_a_list_from_a_box_names_no_file():
         ("worker,x\na\n", "row 2: "),
     ):
         with pytest.raises(RowsError) as error:
-            listed_workers(text.split("\n"))
+            parse_workers(text.split("\n"))
         assert str(error.value).startswith(row)
 
 
@@ -104,4 +104,4 @@ def test_a_list_from_a_box_names_no_file():
 def test_a_download_of_ours_is_a_list_of_the_same_workers(people, has_links):
     table = [("worker", "link"), *((one, "https://x") for one in people)]
     text = csv_text(table if has_links else [row[:1] for row in table])
-    assert [name for _, name in listed_workers(text.split("\n"))] == people
+    assert [name for _, name in parse_workers(text.split("\n"))] == people

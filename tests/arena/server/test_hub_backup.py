@@ -421,7 +421,7 @@ def test_who_logs_in_after_a_wipe_finds_the_own_seat_and_no_other(database, anot
     backup_of(fresh, hub, tmp_path).restore()
     seats, campaign = Toys.on(fresh).pages.seats, CampaignStore(fresh, {TASK: ToySpec}).get("evens")
     for stranger in range(5):
-        assert seats.of(campaign, logged_in(fresh, f"stranger {stranger}")) is None
+        assert seats.find_by_person(campaign, logged_in(fresh, f"stranger {stranger}")) is None
     found = {name: seats.enter(campaign, logged_in(fresh, name), None) for name in ("bob", "ann")}
     assert {name: seat.id for name, seat in found.items()} == taken and len(
         seats.all(campaign)

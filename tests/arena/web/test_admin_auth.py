@@ -6,7 +6,7 @@ from arena.battles.voters import Account, Voters
 from arena.database import Database
 from arena.web import admin_auth as access
 from arena.web.admin_auth import DAY, LINK, MOST_REFUSED, OPERATOR_COOKIE, LinkError, Operators
-from arena.web.cookies import COOKIE, new_cookie
+from arena.web.cookies import COOKIE, new_cookie_value
 from tests.support.run_desk import RunDesk
 
 
@@ -47,7 +47,7 @@ def test_nobody_is_an_operator_before_the_link_is_opened(by_link):
     for headers in (
         {},
         carrying(""),
-        carrying(new_cookie()),
+        carrying(new_cookie_value()),
         carrying(code_of(by_link)),
         carrying("None"),
     ):
@@ -117,12 +117,12 @@ def test_on_a_space_the_login_s_name_decides(voters):
     assert space.link("http://127.0.0.1:7860") is None
     with pytest.raises(LinkError):
         space.redeem("")
-    cookies = {name: new_cookie() for name in ("Anna", "ben", "anna2")}
+    cookies = {name: new_cookie_value() for name in ("Anna", "ben", "anna2")}
     for name, cookie in cookies.items():
         voters.log_in(Account(name, name), "", _hash(cookie))
     assert space.of(carrying(cookies["Anna"], COOKIE)) == "Anna"
     assert [space.of(carrying(cookies[name], COOKIE)) for name in ("ben", "anna2")] == [None, None]
-    assert space.of(carrying(new_cookie(), COOKIE)) is None
+    assert space.of(carrying(new_cookie_value(), COOKIE)) is None
     voters.log_out(_hash(cookies["Anna"]))
     assert space.of(carrying(cookies["Anna"], COOKIE)) is None
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from arena.web.cookies import COOKIE, VoterCookies, cookie_hash, new_cookie
+from arena.web.cookies import COOKIE, VoterCookies, cookie_hash, new_cookie_value
 from arena.web.scenes import ACTS
 from tests.support.servers import AppServer
 from tests.support.signer import signer_of
@@ -204,7 +204,7 @@ def test_without_our_signature_a_voters_own_cookie_is_nobody(server):
 
 def test_a_voter_is_as_old_as_the_cookie(server):
     aged = datetime.now(UTC).replace(microsecond=0) - timedelta(days=40)
-    cookie = signer_of(server.data_dir).signed(new_cookie(), aged)
+    cookie = signer_of(server.data_dir).signed(new_cookie_value(), aged)
     assert act(server, "next", f"{COOKIE}={cookie}").status_code == 200
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
         told = database.execute(

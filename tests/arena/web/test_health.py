@@ -52,11 +52,11 @@ def asked(health: Health) -> tuple[int, str]:
 
 
 def test_a_database_and_a_disk_make_a_server_ready(database, tmp_path):
-    assert asked(Health(database, [tmp_path], least_free=1)) == (200, "ready")
+    assert asked(Health(database, [tmp_path], least_free_bytes=1)) == (200, "ready")
 
 
 def test_a_full_disk_is_told(database, tmp_path):
-    status, told = asked(Health(database, [tmp_path], least_free=10**18))
+    status, told = asked(Health(database, [tmp_path], least_free_bytes=10**18))
     assert status == 503 and told == "Less than 1000000000000 MB of the disk are free."
 
 
@@ -67,7 +67,7 @@ def test_the_disk_of_a_database_elsewhere_is_watched_too(tmp_path):
         url = f"sqlite:///{tmp_path / 'link.db'}"
         settings = Settings.from_env({"DATA_DIR": str(tmp_path), "DATABASE_URL": url})
         with closing(Database(url)) as database:
-            status, told = asked(Health(database, votes_folders(settings), least_free=10**7))
+            status, told = asked(Health(database, votes_folders(settings), least_free_bytes=10**7))
     assert (status, told) == (503, "Less than 10 MB of the disk are free.")
 
 
@@ -79,7 +79,7 @@ def test_a_database_that_does_not_answer_is_told_without_its_address(
     database, postgresql, tmp_path
 ):
     """The file is gone from under SQLite; PostgreSQL has ended the sessions and lets nobody in."""
-    health = Health(database, [tmp_path], least_free=1, clock=(clock := Clock()))
+    health = Health(database, [tmp_path], least_free_bytes=1, clock=(clock := Clock()))
     assert asyncio.run(health.problem()) is None
     if database.is_sqlite:
         hidden = Path(str(database.url.database))
@@ -114,7 +114,7 @@ def test_a_flood_of_questions_asks_the_database_once_a_second(database, tmp_path
         return set(await asyncio.gather(*(health.problem() for _ in range(100))))
 
     counting = Counting(f"sqlite:///{tmp_path / 'counted.db'}")
-    health = Health(counting, [tmp_path], least_free=1, clock=(clock := Clock()))
+    health = Health(counting, [tmp_path], least_free_bytes=1, clock=(clock := Clock()))
     assert asyncio.run(flood(health)) == {None}
     assert len(seen) == 1
     clock.now += 1.5
@@ -128,7 +128,7 @@ def test_a_file_that_another_program_holds_is_told_soon_and_until_it_is_given_ba
 ):
     """SQLite itself waits ten seconds and then says something else."""
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    health = Health(database, [tmp_path], least_free=1, clock=(clock := Clock()))
+    health = Health(database, [tmp_path], least_free_bytes=1, clock=(clock := Clock()))
     with closing(sqlite3.connect(tmp_path / "arena.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         monkeypatch.setattr(health_api, "_PATIENCE_SECONDS", 0.5)
@@ -160,13 +160,13 @@ def test_a_database_that_only_reads_is_not_ready(kind, request, tmp_path):
             )
             connection.commit()
         database.close()  # new sessions only read, as those of a standby
-    assert asked(Health(database, [tmp_path], least_free=1)) == (503, GONE)
+    assert asked(Health(database, [tmp_path], least_free_bytes=1)) == (503, GONE)
     database.close()
 
 
 def test_both_answer_while_every_thread_of_the_requests_is_taken(database, tmp_path):
     app, free = FastAPI(), threading.Event()
-    app.include_router(routes(Health(database, [tmp_path], least_free=1)))
+    app.include_router(routes(Health(database, [tmp_path], least_free_bytes=1)))
 
     @app.get("/slow")
     def slow() -> str:

@@ -185,7 +185,7 @@ def test_a_task_says_texts_of_other_pages_in_its_way():
     for key in ENGLISH.texts:
         if bare(key) != key:
             assert bare(key) in ENGLISH.texts, f"{key} stands for no text"
-    with speaking(CHINESE.of_tasks("choices", "writing")):
+    with speaking(CHINESE.with_tasks("choices", "writing")):
         assert t("writing.instruction") == "题目"
         assert t("worker.votes") == "步骤"
         assert t("worker.pay") == "报酬"

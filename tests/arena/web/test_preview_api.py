@@ -20,7 +20,7 @@ from arena.items.store import ItemBank
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
 from arena.web import preview_api
-from arena.web.heads import Heads, _begun
+from arena.web.heads import Heads, _beginning
 from arena.web.preview_api import Previews
 from tests.support.planting import Planted, let_pass, plant
 from tests.support.servers import drafts
@@ -174,7 +174,7 @@ def test_words_that_the_font_lacks_are_not_drawn_as_boxes(text, drawable):
 
 def test_an_instruction_without_blanks_is_cut_not_lost():
     assert (
-        _begun("请描述这张图片" * 40).startswith("请描述")
-        and len(_begun("请描述这张图片" * 40)) < 120
+        _beginning("请描述这张图片" * 40).startswith("请描述")
+        and len(_beginning("请描述这张图片" * 40)) < 120
     )
-    assert _begun("Is the total right?") == "Is the total right?"
+    assert _beginning("Is the total right?") == "Is the total right?"

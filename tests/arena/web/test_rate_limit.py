@@ -168,28 +168,38 @@ def test_a_public_address_in_a_special_range_is_counted(address):
 def test_files_and_calls_are_counted_apart_and_by_voter():
     limits = RateLimiter(voter=SMALL, network=WIDE)
     ada, bob = limits.caller("ada", "8.8.8.8", []), limits.caller("bob", "8.8.8.8", [])
-    assert [limits.wait(ada, call=True) > 0 for _ in range(4)] == [False, False, False, True]
-    assert [limits.wait(ada, call=False) > 0 for _ in range(6)] == [False] * 5 + [True]
-    assert limits.wait(bob, call=True) == 0
+    assert [limits.wait_seconds(ada, is_call=True) > 0 for _ in range(4)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert [limits.wait_seconds(ada, is_call=False) > 0 for _ in range(6)] == [False] * 5 + [True]
+    assert limits.wait_seconds(bob, is_call=True) == 0
 
 
 def test_fresh_cookies_do_not_help_a_network():
     limits = RateLimiter(voter=WIDE, network=SMALL)
     callers = [limits.caller(f"invented {number}", f"8.8.8.{number}", []) for number in range(5)]
-    assert [limits.wait(caller, call=True) > 0 for caller in callers] == [
+    assert [limits.wait_seconds(caller, is_call=True) > 0 for caller in callers] == [
         False,
         False,
         False,
         True,
         True,
     ]
-    assert limits.wait(limits.caller("invented 0", "8.8.9.1", []), call=True) == 0
+    assert limits.wait_seconds(limits.caller("invented 0", "8.8.9.1", []), is_call=True) == 0
 
 
 def test_without_a_cookie_an_address_is_the_voter():
     limits = RateLimiter(voter=SMALL, network=WIDE)
     callers = [limits.caller(None, "127.0.0.1", []) for _ in range(4)]
-    assert [limits.wait(caller, call=True) > 0 for caller in callers] == [False, False, False, True]
+    assert [limits.wait_seconds(caller, is_call=True) > 0 for caller in callers] == [
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("mine", ["voter", "network"])
@@ -197,30 +207,31 @@ def test_open_requests_are_bounded_until_they_end(mine):
     limits = RateLimiter(**{mine: SMALL, "network" if mine == "voter" else "voter": WIDE})
     caller = limits.caller("ada", "8.8.8.8", [])
     for _ in range(2):
-        assert limits.wait(caller, call=False) == 0
+        assert limits.wait_seconds(caller, is_call=False) == 0
         limits.enter(caller)
-    assert limits.wait(caller, call=False) > 0
+    assert limits.wait_seconds(caller, is_call=False) > 0
     limits.leave(caller)
-    assert limits.wait(caller, call=False) == 0
+    assert limits.wait_seconds(caller, is_call=False) == 0
 
 
 def test_large_bodies_are_bounded_for_a_caller_and_for_everybody():
     limits = RateLimiter(voter=SMALL, network=WIDE)
     ada, others = limits.caller("ada", "8.8.8.8", []), limits.caller("bob", "8.8.9.9", [])
-    limits.enter(ada, large=True)
-    limits.enter(ada, large=True)
+    limits.enter(ada, is_large=True)
+    limits.enter(ada, is_large=True)
     assert (
-        limits.wait(ada, call=False, large=True) > 0
-        and limits.wait(others, call=False, large=True) == 0
+        limits.wait_seconds(ada, is_call=False, is_large=True) > 0
+        and limits.wait_seconds(others, is_call=False, is_large=True) == 0
     )
-    limits.leave(ada, large=True)
-    assert limits.wait(ada, call=False, large=True) == 0
+    limits.leave(ada, is_large=True)
+    assert limits.wait_seconds(ada, is_call=False, is_large=True) == 0
     crowd = [limits.caller(f"{number}", f"9.9.{number}.9", []) for number in range(MOST_LARGE - 1)]
     for one in crowd:
-        limits.enter(one, large=True)
-    assert limits.wait(others, call=False, large=True) > 0 and limits.wait(others, call=False) == 0
-    limits.leave(crowd[0], large=True)
-    assert limits.wait(others, call=False, large=True) == 0
+        limits.enter(one, is_large=True)
+    assert limits.wait_seconds(others, is_call=False, is_large=True) > 0
+    assert limits.wait_seconds(others, is_call=False) == 0
+    limits.leave(crowd[0], is_large=True)
+    assert limits.wait_seconds(others, is_call=False, is_large=True) == 0
 
 
 def test_a_network_works_in_turns_and_another_does_not_wait_for_it():
@@ -262,7 +273,7 @@ def test_a_network_works_in_turns_and_another_does_not_wait_for_it():
 def test_neither_an_address_nor_a_cookie_is_kept():
     limits = RateLimiter()
     caller = limits.caller("planted-cookie-value", "8.8.77.66", ["9.9.77.66"])
-    limits.wait(caller, call=True)
+    limits.wait_seconds(caller, is_call=True)
     limits.enter(caller)
     held: list[object] = [limits]
     seen: set[int] = set()

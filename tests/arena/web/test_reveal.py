@@ -6,7 +6,7 @@ import pytest
 
 from arena.leaderboard.board import Span
 from arena.locale import CHINESE, ENGLISH, speaking
-from arena.web.reveal import _standing
+from arena.web.reveal import _standing_text
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ def test_a_models_places_are_told_in_words_and_the_level_once(locale, rank, told
     line = SimpleNamespace(rank=rank, rating=Span(1040, 1020, 1066))
     board = SimpleNamespace(standings=[line])
     with speaking(locale):
-        assert _standing(line, board) == told
+        assert _standing_text(line, board) == told

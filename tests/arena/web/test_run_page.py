@@ -30,7 +30,7 @@ from arena.live.streaming import SideFailure
 from arena.server.hub_backup import BackupState
 from arena.web.admin_auth import MOST_REFUSED, OPERATOR_COOKIE
 from arena.web.cookies import cookie_hash
-from arena.web.run_forms import Notice, remember, remembered
+from arena.web.run_forms import Notice, remember_notice, remembered_notice
 from arena.web.run_needs import needs
 from arena.web.run_view import RunInputs, run_html
 from tests.support.axe import faults
@@ -130,11 +130,11 @@ def test_a_planted_message_is_text_in_a_section_or_nothing(desk):
 def test_a_long_message_fits_a_cookie(desk):
     answer = Response()
     scope = {"type": "http", "headers": [], "scheme": "http", "path": "/run"}
-    remember(answer, Notice("live", "é" * 9_000), Request(scope))
+    remember_notice(answer, Notice("live", "é" * 9_000), Request(scope))
     cookie = answer.headers["set-cookie"].partition(";")[0]
     assert len(cookie) < 4_000
     scope["headers"] = [(b"cookie", cookie.encode())]
-    notice = remembered(Request(scope))
+    notice = remembered_notice(Request(scope))
     assert notice and notice.place == "live" and notice.text.startswith("é" * 1_000)
 
 
@@ -312,7 +312,7 @@ def test_failures_and_flags_need_an_operator_for_a_week(desk):
     voter = flagged(desk, "HASTY", 0.8)
     store = LiveStore(desk.database)
     store.register_models(["one"])
-    store.fail([SideFailure("one", "cut"), SideFailure("one", "down")])
+    store.store_failures([SideFailure("one", "cut"), SideFailure("one", "down")])
     shown = part(desk.read(), "needs")
     assert "Live model one:</b> failed 2 times in the last 7 days." in shown
     assert '1 voter flagged:</b> new in the last 7 days. <a href="#flagged">' in shown

@@ -275,7 +275,7 @@ def test_a_caption_that_comes_after_the_end_is_not_stored(make, database):
     seat = pages.project.seat("ann")
     exam = Qualification(database)
     stands = exam.standing(seat)
-    pages.project.seats.note(seat, "withdrew")
+    pages.project.seats.add_event(seat, "withdrew")
     with pytest.raises(ValueError, match="The practice is over"):
         exam.answer(seat, stands, "sample 1", GOOD, True)
     bob = pages.project.seat("bob")

@@ -93,7 +93,7 @@ def test_circular_figures_are_those_of_an_open_report(library, tmp_path, protoco
     benchmark = BENCHMARKS["mmbench"]
     assert [figure.name for figure in hidden.figures] == ["CircularEval", "Vanilla"]
     assert numbers(hidden.figures[0].line) == numbers(benchmark.headline(report))
-    scores = benchmark.tabulated(report).splits[-1]
+    scores = benchmark.choice_tables(report).splits[-1]
     for way, tree in (("CircularEval", scores.circular), ("Vanilla", scores.vanilla)):
         known = {benchmark.words(node.line.name): node.line for node in tree.walk()}
         told = lines(hidden, way)
@@ -220,7 +220,7 @@ def test_too_few_answers_get_no_score(library, tmp_path, count):
     assert bool(report.figures) == (count == 20)
     record = benchmark_of(report)
     assert "Partial" in [caveat.kind for caveat in record.caveats(report)]
-    assert ("No score" in record.ungraded(report)) == (count == 19)
+    assert ("No score" in record.ungraded_note(report)) == (count == 19)
     assert bool(record.sheets(report)) == (count == 20)
 
 

@@ -5,10 +5,12 @@ import json
 import pytest
 
 from arena.io.tables import RowsError
-from scoring.benchmarks.article import ALL, paired
-from scoring.benchmarks.mm_vet import MM_VET, files, tabulate, ungraded
+from scoring.benchmarks.article import ALL, paired_lines
+from scoring.benchmarks.mm_vet import MM_VET
+from scoring.benchmarks.mm_vet_files import authors_files
 from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
+from scoring.benchmarks.mm_vet_tables import score_tables, ungraded_note
 from scoring.benchmarks.predictions import UploadError, read_predictions
 from scoring.report import audit
 from tests.support.commands import Command
@@ -40,7 +42,7 @@ def real(data):
 def test_the_real_grades_of_a_model_give_its_tables(real):
     file, questions, folder = real
     report = graded_report(file, questions)
-    capabilities, _ = tabulate(report)
+    capabilities, _ = score_tables(report)
     means = {line.name: round(line.mean, 1) for line in capabilities.lines}
     wanted = {
         "rec": 35.5,
@@ -52,9 +54,9 @@ def test_the_real_grades_of_a_model_give_its_tables(real):
         "total": 30.7,
     }
     assert means == wanted and (report.title, report.judge.model) == ("llava-v1.5-7b", "gpt-4-0613")
-    assert not report.missing and not ungraded(report)
+    assert not report.missing and not ungraded_note(report)
     original = json.loads((folder / "llava-v1.5-7b_gpt-4-0613-grade-1runs.json").read_text())
-    again = json.loads(files(report)["llava-v1.5-7b_gpt-4-0613-grade-1runs.json"])
+    again = json.loads(authors_files(report)["llava-v1.5-7b_gpt-4-0613-grade-1runs.json"])
     assert again == original, "what was read is what is written"
 
 
@@ -75,7 +77,7 @@ def test_runs_are_read_and_what_the_script_could_not_read_is_told_from_a_zero(tm
     report = graded_report(read_grades(put(tmp_path, entries)), SAMPLE)
     flags = [[grade.flags for grade in row.grades] for row in report.rows[:3]]
     assert flags == [[("unreadable",)] * 2, [("unreadable",), ("off the 0.1 grid",)], [(), ()]]
-    assert report.runs == 2 and tabulate(report)[0].lines[-1].unscored == 1
+    assert report.runs == 2 and score_tables(report)[0].lines[-1].unscored == 1
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_two_models_are_compared_over_the_questions_that_both_have(tmp_path):
     one = graded_report(read_grades(put(tmp_path, WHOLE)), SAMPLE)
     lower = {id: graded(0.25, 0.25) for id in IDS[4:]}
     other = graded_report(read_grades(put(tmp_path, lower)), SAMPLE, "unscored")
-    found, *_ = paired(MM_VET.scored_answers(other), MM_VET.scored_answers(one))
+    found, *_ = paired_lines(MM_VET.scored_answers(other), MM_VET.scored_answers(one))
     total = found.difference
     assert (total.name, total.n, total.mean) == (ALL, len(IDS) - 4, 50.0)
     assert 0 < total.low < 50 < total.high < 100, "twelve equal differences are no proof of more"

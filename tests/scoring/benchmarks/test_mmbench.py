@@ -163,7 +163,7 @@ def test_what_the_spec_says_of_figures_and_abilities_is_what_the_code_counts(tmp
     path = table_file(tmp_path / "answers.tsv", file)
     ours = open_upload(path, benchmark="mmbench").report(protocol)
     spec = open_upload(path, benchmark=spec_benchmark(OWN, mmbench.SPEC)).report(protocol)
-    scores = mmbench.MMBENCH.tabulated(ours).splits[-1]
+    scores = mmbench.MMBENCH.choice_tables(ours).splits[-1]
     figures = figure_lines(spec)
     assert figures["CircularEval"].mean == pytest.approx(scores.circular.line.mean)
     assert figures["vanilla accuracy"].mean == pytest.approx(scores.vanilla.line.mean)
@@ -203,7 +203,7 @@ def test_questions_of_others_are_scored_as_what_they_are_and_stand_in_no_table_o
     path = data / "vlmevalkit" / f"vila_8b_{name}.xlsx"
     opened = open_upload(path, benchmark="mmbench")
     report = opened.report("strict")
-    found = mmbench.MMBENCH.tabulated(report)
+    found = mmbench.MMBENCH.choice_tables(report)
     assert opened.lines[0].startswith("Multiple choice: ")
     assert not found.partial and not [
         one for one in found.problems if "no ability of MMBench" in one.text
@@ -448,7 +448,7 @@ def test_the_audit_has_a_line_for_each_row():
 
 
 def test_published_rows():
-    rows = mmbench.published()
+    rows = mmbench.published_rows()
     assert len(rows) == 32 and {one.table for one in rows} == {5, 6}
     assert rows[6].model == "LLaVA" and rows[6].scores == {
         "Overall": 38.7, "LR": 16.7, "AR": 48.3, "RR": 30.4, "FP-S": 45.5, "FP-C": 32.4, "CP": 40.6

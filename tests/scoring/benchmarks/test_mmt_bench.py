@@ -63,7 +63,7 @@ def wanted(keys):
 def groups_of(column):
     """The groups of each subtask by its key."""
     derived = mmt_bench.MMT_BENCH.spec.derive[column]
-    return {key: derived.of(key) for key in mmt_bench.subtasks()}
+    return {key: derived.derive_cell(key) for key in mmt_bench.subtasks()}
 
 
 def test_the_facts_are_those_of_the_paper(data):
@@ -190,7 +190,7 @@ def test_steps_are_counted_as_table_a17_does():
 def test_single_and_multi_image_runs_are_compared_on_the_tasks_that_take_several():
     single = [answered(0, "face_retrieval", False), answered(1, "reason_seg", False)]
     multiple = [answered(0, "face_retrieval", True), answered(1, "reason_seg", True)]
-    (_, every), (_, several) = mmt_bench.MMT_BENCH.compare(
+    (_, every), (_, several) = mmt_bench.MMT_BENCH.mcnemar_tables(
         choice_report(single), choice_report(multiple)
     )
     assert [one.name for one in several] == ["Overall", "image_retrieval", "face_retrieval"]
@@ -239,7 +239,7 @@ def test_the_spec_alone_gives_every_number(tmp_path):
     ours = open_upload(path, benchmark="mmt-bench").report("strict")
     own = spec_benchmark(OWN, mmt_bench.MMT_BENCH.spec)
     alone = open_upload(path, benchmark=own).report("strict")
-    scores = mmt_bench.MMT_BENCH.tabulated(ours).splits[-1]
+    scores = mmt_bench.MMT_BENCH.choice_tables(ours).splits[-1]
     overalls = [*scores.overall, *scores.random, *scores.frequency]
     lines = figure_lines(alone)
     assert [line.mean for line in lines.values()] == pytest.approx([line.mean for line in overalls])

@@ -13,8 +13,8 @@ from PIL import Image
 
 from arena.io.tables import read_records
 from scoring.benchmarks.mmt_bench import subtasks
-from scoring.benchmarks.modes import IMAGE, ModeQuestion, mode_question, prompt
-from scoring.multiple_choice.coordinates import brackets, in_unit, stated_size
+from scoring.benchmarks.modes import IMAGE, ModeQuestion, mode_question, question_prompt
+from scoring.multiple_choice.coordinates import brackets, convert_coordinates, stated_size
 from scoring.multiple_choice.reader import read_questions
 from scoring.multiple_choice.types import MODES, ChoiceQuestion
 
@@ -129,7 +129,7 @@ def boxed(*boxes: str) -> ChoiceQuestion:
 
 def test_pixels_become_shares_and_thousandths_and_letters_stay():
     pixels = boxed("dog: [55, 0, 110.0, 413]", "none", "[[0, 0, 1, 2], [550, 0, 0, 9]]")
-    shares = in_unit(pixels, "normalised", (550, 413))
+    shares = convert_coordinates(pixels, "normalised", (550, 413))
     first = "dog: [0.100, 0.000, 0.200, 1.000]"
     assert shares.options == {
         "A": first,
@@ -137,12 +137,15 @@ def test_pixels_become_shares_and_thousandths_and_letters_stay():
         "C": "[[0.000, 0.000, 0.002, 0.005], [1.000, 0.000, 0.000, 0.022]]",
     }
     assert shares.text.startswith(SIZED) and shares.answer == "A"
-    assert in_unit(pixels, "normalised-1000", (550, 413)).options["A"] == "dog: [100, 0, 200, 1000]"
     assert (
-        in_unit(pixels, "pixel", (550, 413)) is pixels
-        and in_unit(shares, "normalised", (550, 413)) is shares
+        convert_coordinates(pixels, "normalised-1000", (550, 413)).options["A"]
+        == "dog: [100, 0, 200, 1000]"
     )
-    assert in_unit(shares, "pixel", (550, 413)).options["A"] == "dog: [55, 0, 110, 413]"
+    assert (
+        convert_coordinates(pixels, "pixel", (550, 413)) is pixels
+        and convert_coordinates(shares, "normalised", (550, 413)) is shares
+    )
+    assert convert_coordinates(shares, "pixel", (550, 413)).options["A"] == "dog: [55, 0, 110, 413]"
 
 
 def test_a_question_is_told_its_new_unit_and_its_corners_move():
@@ -179,7 +182,7 @@ def test_a_question_is_told_its_new_unit_and_its_corners_move():
 def test_what_cannot_be_rewritten_is_left_and_named(options, why):
     left = boxed(*options)
     one = mode_question(left, "normalised", [picture(550, 413)], 1)
-    assert (one.text, one.question, one.note) == (prompt(left), left, why)
+    assert (one.text, one.question, one.note) == (question_prompt(left), left, why)
 
 
 def test_the_size_in_the_text_holds_and_another_of_the_picture_is_told():
@@ -219,7 +222,7 @@ def test_boxes_are_drawn_and_taken_out_of_the_sentence():
         and drawn.pictures == "marked"
     )
     both = mode_question(asked, "mark+text", [PICTURE], 1)
-    assert (both.text, both.boxes, both.pictures) == (prompt(asked), drawn.boxes, "marked")
+    assert (both.text, both.boxes, both.pictures) == (question_prompt(asked), drawn.boxes, "marked")
     assert mode_question(asked, "text-box", [PICTURE], 1) == mode_question(
         asked, "as-is", [PICTURE], 1
     )
@@ -246,7 +249,7 @@ def test_boxes_by_width_and_height_are_read_so(order):
 def test_a_box_that_nobody_would_see_is_not_called_marked(box):
     asked = question(f"What is in ([{box}])?", "instance_captioning")
     one = mode_question(asked, "mark", [PICTURE], 1)
-    assert (one.text, one.pictures) == (prompt(asked), "kept")
+    assert (one.text, one.pictures) == (question_prompt(asked), "kept")
     assert one.note == f"a box without an area in the picture: {box}"
     partly = question("What is in ([-1, -1, 0.5, 9])?", "instance_captioning")
     assert mode_question(partly, "mark", [PICTURE], 1).boxes == ((-1, -1, 0.5, 9),)
@@ -312,13 +315,17 @@ def test_letters_of_options_never_change_in_10_000_questions(asked, images):
 def test_pixels_come_back_from_shares_of_images_up_to_1000_pixels(width, height, data):
     box = [data.draw(st.integers(0, side)) for side in (width, height) * 2] + [width, height]
     asked = question("Which?", A=f"[{', '.join(map(str, box))}]", B="none")
-    back = in_unit(in_unit(asked, "normalised", (width, height)), "pixel", (width, height))
+    back = convert_coordinates(
+        convert_coordinates(asked, "normalised", (width, height)), "pixel", (width, height)
+    )
     assert back.options["A"] == asked.options["A"]
 
 
 def test_pixels_of_larger_images_may_move_by_the_rounding_to_thousandths():
     asked = question("Which?", A="[1001, 0, 4000, 3000]", B="none")
-    back = in_unit(in_unit(asked, "normalised", (4000, 3000)), "pixel", (4000, 3000))
+    back = convert_coordinates(
+        convert_coordinates(asked, "normalised", (4000, 3000)), "pixel", (4000, 3000)
+    )
     assert back.options["A"] == "[1000, 0, 4000, 3000]"
 
 
@@ -330,8 +337,8 @@ def test_every_box_of_the_val_file_comes_back_and_exceptions_are_of_large_images
         size = stated_size(asked.text)
         if size is None or mode_question(asked, "pixel", [], 1).question is asked:
             continue
-        pixels = in_unit(asked, "pixel", size)
-        back = in_unit(in_unit(pixels, "normalised", size), "pixel", size)
+        pixels = convert_coordinates(asked, "pixel", size)
+        back = convert_coordinates(convert_coordinates(pixels, "normalised", size), "pixel", size)
         for one, other in zip(pixels.options.values(), back.options.values(), strict=True):
             for box, again in zip(brackets(one), brackets(other), strict=True):
                 there += 1

@@ -13,7 +13,7 @@ from scoring.judges.spec import JudgeSpec
 from scoring.no_answers import no_answer, no_answer_sentences
 from scoring.registry import open_upload
 from scoring.report import Filled, Grade
-from scoring.rules.short_answers import unwrapped
+from scoring.rules.short_answers import unwrap_answer
 from scoring.specs.files import load_spec
 
 SAMPLE = own_sample()
@@ -72,7 +72,7 @@ def outcomes(report):
 
 def test_mm_vet_sends_no_failure_and_names_it_in_every_file():
     report = drafted("hardened", ANSWERS)
-    graded = MM_VET.graded(report, outcomes(report))
+    graded = MM_VET.with_outcomes(report, outcomes(report))
     for row in graded.rows[:2]:
         assert [grade.score for grade in row.grades] == [None, None] and not row.flags
     assert all(grade.score == 1.0 for row in graded.rows[2:] for grade in row.grades)
@@ -93,7 +93,7 @@ def test_mm_vet_sends_no_failure_and_names_it_in_every_file():
 
 def test_mm_vets_paper_protocol_sends_failures_as_the_authors_do_and_says_so():
     report = drafted("paper", ANSWERS)
-    graded = MM_VET.graded(report, outcomes(report))
+    graded = MM_VET.with_outcomes(report, outcomes(report))
     assert MM_VET.headline(graded).unscored == 0
     told = " ".join(caveat.text for caveat in MM_VET.caveats(graded))
     assert "This protocol counts such answers like any others" in told
@@ -131,7 +131,7 @@ def test_what_is_no_answer_is_named_before_anything_is_paid():
     ],
 )
 def test_a_short_answer_is_taken_out_of_its_wrappers(text, expected):
-    assert unwrapped(text) == expected
+    assert unwrap_answer(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_short_answer_is_taken_out_of_its_wrappers(text, expected):
     ["Dakota", " the answer to life ", "5 < 6", "[dakota]", "a*b*c", "answer", "The answer is"],
 )
 def test_an_answer_without_wrappers_stays_as_it_is(text):
-    assert unwrapped(text) == text.strip()
+    assert unwrap_answer(text) == text.strip()
 
 
 def test_mm_vets_hardened_judge_sees_answers_without_reasoning_and_flags_none_for_it():
@@ -170,11 +170,11 @@ def test_what_rules_scored_has_a_score_though_the_judge_could_not_be_read(tmp_pa
     (tmp_path / "m.json").write_text(json.dumps(rows))
     sums = spec_benchmark("own", load_spec(spec))
     report = open_upload(tmp_path / "m.json", benchmark=sums).report("strict")
-    judged = sums.stamped(report, SPEC, "")
+    judged = sums.draft(report, SPEC, "")
     outcomes = [task.refused("Hm.") for task in sums.tasks(judged, SPEC)]
     outcomes = [replace(outcome, replies=("Hm.",)) for outcome in outcomes]
     assert len(outcomes) == 2
-    judged = sums.graded(judged, outcomes)
+    judged = sums.with_outcomes(judged, outcomes)
     assert sums.caveats(judged)[0].kind == "Without the judge"
     assert sums.caveats(judged)[0].text.startswith("No score: the judge's replies")
     assert sums.sentence(judged).startswith("Without the judge: m scores 100.0")

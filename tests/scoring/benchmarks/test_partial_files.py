@@ -11,7 +11,7 @@ from scoring.multiple_choice.types import PASS
 from scoring.registry import open_upload
 from scoring.web.article import head_html
 from scoring.web.report_parts import file_problems_html, folded_problems_html
-from tests.support.choice_tables import COLUMNS, command, row, table_file, tabulated
+from tests.support.choice_tables import COLUMNS, choice_tables, command, row, table_file
 from tests.support.circular_passes import RIGHT, passes
 from tests.support.openai_server import OpenAIServer
 
@@ -27,7 +27,7 @@ def overall(found, way):
 
 
 def tables(file, benchmark="mmbench", protocol="strict"):
-    return tabulated(open_upload(file, benchmark=benchmark).report(protocol))
+    return choice_tables(open_upload(file, benchmark=benchmark).report(protocol))
 
 
 def vanilla(found):
@@ -265,9 +265,9 @@ def test_mmt_bench_of_a_split_without_a_known_name(tmp_path, split, name):
 )
 def test_real_files_are_whole_and_parts_of_them_are_not(data, stem, benchmark, of):
     found = open_upload(data / "vlmevalkit" / f"{stem}.xlsx", benchmark=benchmark).report("strict")
-    assert not tabulated(found).partial
+    assert not choice_tables(found).partial
     last = max(one.question.index % PASS for one in found.rows)
-    part = tabulated(
+    part = choice_tables(
         replace(found, rows=tuple(one for one in found.rows if one.question.index % PASS != last))
     )
     assert part.partial and f"1 of the {of:,} questions" in part.problems[0].text
@@ -280,7 +280,7 @@ def test_the_page_says_the_same(tmp_path):
     assert found.problems[0].blocks == "whole"
     assert "the score is partial" in file_problems_html(found.problems)
     report = found.report("strict")
-    problems = (*tabulated(report).problems, *report.problems)
+    problems = (*choice_tables(report).problems, *report.problems)
     head = head_html(report, [folded_problems_html(problems)])
     assert (
         head.count("No answer to 664 of the 1,164") == 1

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from arena.io.tables import RowsError
-from scoring.benchmarks.mm_vet import MM_VET, tabulate
+from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_grades import (
     UNNAMED,
     graded_report,
@@ -15,7 +15,7 @@ from scoring.benchmarks.mm_vet_grades import (
     read_grades,
 )
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
-from scoring.benchmarks.mm_vet_tables import UNREADABLE, zeros_sentence
+from scoring.benchmarks.mm_vet_tables import UNREADABLE, score_tables, zeros_sentence
 from scoring.benchmarks.predictions import UploadError, read_predictions
 from scoring.registry import open_upload
 from tests.support.commands import Command
@@ -96,8 +96,8 @@ def test_the_toolkits_mm_vet_grades_give_the_tables_of_the_authors_file(tmp_path
     path = put(tmp_path / "llava_MMVet_gpt-4-turbo.tsv", judged(questions, scores))
     assert holds_grades(path) and open_upload(path) is None
     report = graded_report(grades_for(path, questions), questions)
-    wanted = tabulate(graded_report(authors, questions))
-    assert tabulate(report)[0].lines == wanted[0].lines
+    wanted = score_tables(graded_report(authors, questions))
+    assert score_tables(report)[0].lines == wanted[0].lines
     assert (report.title, report.judge.model) == ("llava", "gpt-4-turbo")
     assert report.rows[3].prediction == "answer 3"
     assert "VLMEvalKit's result file" in MM_VET.note(report)
@@ -122,7 +122,7 @@ def test_what_the_toolkits_judge_could_not_score_is_told_from_a_zero(tmp_path):
         row |= {"score": "0.0", "log": "Try 0: Failed to parse great.\n"}
     rows[3] |= {"score": "0.5", "log": "Succeed"}
     most = graded_report(grades_for(put(tmp_path / "m.tsv", rows), SAMPLE), SAMPLE)
-    assert MM_VET.ungraded(most).startswith(
+    assert MM_VET.ungraded_note(most).startswith(
         "No score: the judge's replies could not be read for 15"
     )
     rows[2] |= {"score": "7"}

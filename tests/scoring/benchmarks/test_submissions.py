@@ -89,7 +89,7 @@ def test_mmmus_server_gets_letters_by_its_own_ids(library, tmp_path, monkeypatch
     colleges(library)
     file = answered(tmp_path, {"1": "The answer is B", "2": "Hm?", "3": f"{THOUGHT}**12**"})
     opened, made = report(library, file, protocol=protocol)
-    assert opened.answers == {"test": "absent"}
+    assert opened.truth_places == {"test": "absent"}
     assert [problem for problem in opened.problems if problem.blocks != "nothing"] == []
     assert any("of the split test are with their authors" in line for line in opened.lines)
     assert files(made) == {

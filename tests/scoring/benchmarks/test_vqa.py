@@ -96,16 +96,16 @@ def test_strict_keeps_the_answer_in_its_fence():
     ],
 )
 def test_normal(answer, normal):
-    assert vqa_accuracy.normal(answer) == normal
+    assert vqa_accuracy.normal_answer(answer) == normal
 
 
 def test_consensus_leaves_one_reference_out():
-    assert vqa_accuracy.consensus("dog", ["dog"] * 3 + ["cat"] * 7) == pytest.approx(
+    assert vqa_accuracy.consensus_accuracy("dog", ["dog"] * 3 + ["cat"] * 7) == pytest.approx(
         (3 * 2 / 3 + 7) / 10
     )
     assert (
-        vqa_accuracy.consensus("dog", ["dog"]) == 1.0
-        and vqa_accuracy.consensus("dog", ["cat"] * 10) == 0.0
+        vqa_accuracy.consensus_accuracy("dog", ["dog"]) == 1.0
+        and vqa_accuracy.consensus_accuracy("dog", ["cat"] * 10) == 0.0
     )
 
 
@@ -133,7 +133,7 @@ def marked(report, *replies):
                 steps.send(Reply((reply,), ("stop",), 1, 1, "judge-1"))
         except StopIteration as stop:
             outcomes.append(stop.value)
-    return benchmark.graded(report, outcomes)
+    return benchmark.with_outcomes(report, outcomes)
 
 
 def test_accuracy_and_the_mean_mark_of_one_file(tmp_path):
@@ -146,7 +146,7 @@ def test_accuracy_and_the_mean_mark_of_one_file(tmp_path):
     assert lines["Overall"].mean == pytest.approx(200 / 9)
     report, lines, _ = told(tmp_path, "okvqa_marks", rows[:3])
     assert lines["Mean mark"].mean is None and report.left == 3
-    report = marked(benchmark_of(report).stamped(report, SPEC, ""), "5", "2", "x")
+    report = marked(benchmark_of(report).draft(report, SPEC, ""), "5", "2", "x")
     line = figure_lines(report)["Mean mark"]
     assert (line.mean, line.n, line.unscored, line.places) == (3.5, 3, 1, 2)
     assert 1 <= line.low < 3.5 < line.high <= 5 and (line.worst, line.best) == (8 / 3, 4.0)

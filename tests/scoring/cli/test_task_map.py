@@ -84,7 +84,7 @@ def test_a_stopped_run_makes_what_is_missing_alone(planted, base):
     )
     assert (out / "task_7" / "adapter_model.safetensors").read_bytes() == before
     other = command.run(*words, *LEARNING, "--seed", "1")
-    assert other.code == 2 and "another seed" in other.err
+    assert other.code == 2 and "other settings: seed." in other.err
 
 
 @pytest.mark.soak

@@ -418,13 +418,13 @@ def test_a_call_that_hangs_is_given_up_early_once_it_is_known_how_long_replies_t
         hanging = asyncio.create_task(hang())
         for _ in range(20):
             assert times.limit(1) == 60.0
-            async with times.limited(0):
+            async with times.time_call(0):
                 await asyncio.sleep(0)
         return await hanging
 
     async def hang() -> str:
         with pytest.raises(Trouble, match="no reply within 0.2 seconds") as caught:
-            async with times.limited(0):
+            async with times.time_call(0):
                 await asyncio.sleep(50)
         return caught.value.kind
 
@@ -504,9 +504,9 @@ class Noting(RateLimiter):
         self._asked: list[float] = []
         self._turns: list[float] = []
 
-    async def turn(self, tokens: int) -> None:
+    async def wait_turn(self, tokens: int) -> None:
         self._asked.append(time.monotonic())
-        await super().turn(tokens)
+        await super().wait_turn(tokens)
         self._turns.append(time.monotonic())
 
     def assert_spaced(self, calls: int, seconds: float) -> None:
@@ -552,7 +552,7 @@ def test_calls_that_a_pause_holds_back_are_spaced_out_after_it():
         meter, begun = RateLimiter(RateLimits(requests_per_minute=3000)), time.monotonic()
 
         async def turn() -> float:
-            await meter.turn(1)
+            await meter.wait_turn(1)
             return time.monotonic() - begun
 
         asked = asyncio.gather(*(turn() for _ in range(8)))
@@ -716,8 +716,8 @@ def test_a_key_in_base64_is_taken_out_wherever_it_stands(before, after, key):
     judged = Endpoint("https://judge.example/v1", Secret(key))
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         written = encode(before + key.encode() + after).decode()
-        assert judged.redacted(f"see {written}") != f"see {written}"
-    assert key not in judged.redacted(f"0.5 {key} 0.5")
+        assert judged.redact(f"see {written}") != f"see {written}"
+    assert key not in judged.redact(f"0.5 {key} 0.5")
 
 
 def test_a_reply_that_echoes_the_key_arrives_without_it():
@@ -1079,7 +1079,7 @@ def test_a_servers_sentence_is_short_and_holds_no_secret():
         f"The model x does not exist for Bearer {KEY} or {KEY}, or {'QUJD' * 12}== " + "so " * 500
     )
     endpoint = Endpoint("https://api.example.org/v1", Secret(KEY))
-    words = refusal(404, {}, {"message": told}, endpoint.redacted).words
+    words = refusal(404, {}, {"message": told}, endpoint.redact).words
     assert KEY not in words and "QUJD" not in words and len(words) < 400 and words.endswith("...'")
     assert "says" not in refusal(404, {}, "<html>Not found</html>").words
 

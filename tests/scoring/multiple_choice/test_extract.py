@@ -12,11 +12,11 @@ from arena.io.tables import read_records
 from scoring.judges.spec import JudgeSpec, Reply
 from scoring.multiple_choice.extract import (
     PROMPTS,
-    assigned,
     extract,
-    extraction,
+    extract_with_judge,
     language,
     prompt_digest,
+    random_letter,
     read_reply,
 )
 from scoring.multiple_choice.types import NONE, PROTOCOL_WORDS, ChoiceQuestion, Clue, Decision, Rule
@@ -358,7 +358,7 @@ def judged(
     prediction: str, protocol, replies: list[str], question: ChoiceQuestion = QUESTION
 ) -> tuple[Decision, list[str]]:
     """Drive an extraction with these replies; return the decision and the prompts that were asked."""
-    steps = extraction(question, prediction, protocol, SPEC)
+    steps = extract_with_judge(question, prediction, protocol, SPEC)
     prompts = []
     try:
         ask = next(steps)
@@ -395,7 +395,7 @@ def test_the_judge_is_asked_with_the_papers_prompt():
     [
         ("strict", None, Rule.UNREAD),
         ("mmt-paper", NONE, Rule.ASSIGNED_NONE),
-        ("mmbench-paper", assigned(ANIMALS, 7), Rule.RANDOM),
+        ("mmbench-paper", random_letter(ANIMALS, 7), Rule.RANDOM),
     ],
 )
 def test_three_unreadable_replies_end_as_the_protocol_does(protocol, letter, rule):
@@ -405,7 +405,7 @@ def test_three_unreadable_replies_end_as_the_protocol_does(protocol, letter, rul
 
 
 def test_an_unreadable_reply_that_was_cut_short_is_quoted_from_its_end():
-    steps = extraction(QUESTION, "a feline", "strict", SPEC)
+    steps = extract_with_judge(QUESTION, "a feline", "strict", SPEC)
     next(steps)
     with pytest.raises(StopIteration) as stop:
         for _ in range(3):
@@ -415,8 +415,8 @@ def test_an_unreadable_reply_that_was_cut_short_is_quoted_from_its_end():
 
 
 def test_the_random_assignment_is_fixed_by_seed_and_index():
-    drawn = [assigned(ANIMALS, index) for index in range(2000)]
-    assert drawn == [assigned(ANIMALS, index) for index in range(2000)]
+    drawn = [random_letter(ANIMALS, index) for index in range(2000)]
+    assert drawn == [random_letter(ANIMALS, index) for index in range(2000)]
     assert all(330 < drawn.count(letter) < 470 for letter in [*ANIMALS, NONE])
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from scoring.multiple_choice.extract import extract
-from scoring.multiple_choice.numbers import numbers, spelled, whole
+from scoring.multiple_choice.numbers import normalized_text, numbers_in_digits, text_as_number
 
 WHOLE = {
     "−.5": (-0.5, ""), "minus 0.50": (-0.5, ""), "-1/2": (-0.5, ""), "½": (0.5, ""), "2½": (2.5, ""),
@@ -28,7 +28,7 @@ NONE = (
 
 
 def values(text):
-    number = whole(spelled(text).lower())
+    number = text_as_number(normalized_text(text).lower())
     return number and (sorted(map(float, number.values)), number.unit)
 
 
@@ -40,17 +40,24 @@ def test_a_number_has_one_normal_form(text, number):
 
 @pytest.mark.parametrize("text", NONE)
 def test_what_is_no_number_has_no_value(text):
-    number = whole(spelled(text).lower())
+    number = text_as_number(normalized_text(text).lower())
     assert number is None or not number.values
-    assert all(not number.values for number in numbers(spelled(text).lower()) if "第" not in text)
+    assert all(
+        not number.values
+        for number in numbers_in_digits(normalized_text(text).lower())
+        if "第" not in text
+    )
 
 
 def test_a_dash_that_may_be_a_mark_leaves_two_values():
-    (number,) = numbers("answer - 3")
+    (number,) = numbers_in_digits("answer - 3")
     assert number.values == {Fraction(3), Fraction(-3)}
-    (number,) = numbers("the answer is - 3")
+    (number,) = numbers_in_digits("the answer is - 3")
     assert number.values == {Fraction(-3)}
-    assert [sorted(number.values) for number in numbers("- 3 dogs\n- 4 cats")] == [[-3, 3], [-4, 4]]
+    assert [sorted(number.values) for number in numbers_in_digits("- 3 dogs\n- 4 cats")] == [
+        [-3, 3],
+        [-4, 4],
+    ]
 
 
 THREES = {"A": "-3", "B": "3", "C": "0", "D": "30"}

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from scoring.benchmarks.mmbench import MMBENCH
-from scoring.multiple_choice.pictures import picture_cell, pictures
+from scoring.multiple_choice.pictures import picture_cell, picture_digests
 from scoring.registry import open_upload
-from tests.support.choice_tables import COLUMNS, row, table_file, tabulated
+from tests.support.choice_tables import COLUMNS, choice_tables, row, table_file
 
 DIGEST = "sha256:1"
 
@@ -28,7 +28,7 @@ DIGEST = "sha256:1"
     ids=["names", "reference", "numbers", "one alone", "unknown", "the same in all", "no loop"],
 )
 def test_pictures_are_told_by_digests_names_and_references(cells, shared):
-    found = pictures(cells, ["0", "1", "2"])
+    found = picture_digests(cells, ["0", "1", "2"])
     names = {picture: "abc"[at] for at, picture in enumerate(dict.fromkeys(filter(None, found)))}
     assert "".join(names.get(picture, ".") for picture in found) == shared
 
@@ -64,7 +64,7 @@ def asked(pictures: int, each: int) -> list[dict]:
 
 def told(file, **options):
     report = open_upload(file, benchmark="mmbench", **options).report("strict")
-    overall = tabulated(report).splits[-1].tree.line
+    overall = choice_tables(report).splits[-1].tree.line
     return overall.high - overall.low, [problem.text for problem in report.problems]
 
 

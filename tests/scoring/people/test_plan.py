@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from scoring.benchmarks.article import ScoredAnswer
-from scoring.people.plan import AFTER, Handed, answer_key, mark_plan, next_answer
+from scoring.people.plan import LEAST_BETWEEN, History, answer_key, mark_plan, next_answer
 
 ANSWERS = [
     ScoredAnswer(f"v1_{number}", f"Question {number}", "truth", f"answer {number}", "", score)
@@ -42,7 +42,7 @@ def worked(people: int) -> tuple[dict[str, list[tuple[str, int]]], dict[str, lis
         shown = 0
         for name, had in own.items():
             found = next_answer(
-                PLAN, Handed({key: frozenset(who) for key, who in persons.items()}, had)
+                PLAN, History({key: frozenset(who) for key, who in persons.items()}, had)
             )
             if found:
                 had.append((found[0].key, found[1]))
@@ -63,7 +63,7 @@ def test_shares_come_to_a_second_person_and_again_to_the_same_one():
         rounds = [key for key, number in had if number == 2]
         assert set(rounds) <= {one.key for one in PLAN if one.comes_again} and len(rounds) > 3
         for key in rounds:
-            assert had.index((key, 2)) - had.index((key, 1)) > AFTER
+            assert had.index((key, 2)) - had.index((key, 1)) > LEAST_BETWEEN
     shares = (sum(one.is_shared for one in PLAN), sum(one.comes_again for one in PLAN))
     assert 25 < shares[0] < 60 and 10 < shares[1] < 35, shares
 

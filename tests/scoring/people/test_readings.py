@@ -8,7 +8,7 @@ from scoring.benchmarks.choice_report import decide_rows
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
 from scoring.people.bringing import bring_readings
 from scoring.people.open_answers import DRAWN, draw_open, open_answers
-from scoring.people.published import PAPER_ALIGNED, PAPER_APART, PAPER_CASES, PAPER_READ
+from scoring.people.published import PAPER_ALIGNED, PAPER_CASES, PAPER_MISALIGNED, PAPER_READ
 from scoring.people.reading_files import readings_csv
 from scoring.people.reading_results import STRICT_RULES, reading_results
 from scoring.people.reading_sheets import alignment_sheet
@@ -19,9 +19,9 @@ from scoring.people.readings import (
     PairedChoice,
     PersonReading,
     align,
-    between_people,
+    align_people,
     option_of,
-    people_choose,
+    peoples_choices,
 )
 from scoring.people.store import MarkEntry
 from tests.support.marked_reports import OWNER, MarkedReport
@@ -38,7 +38,7 @@ def pairs(same: int, one_none: int, other: int, unread: int = 0) -> list[PairedC
 
 
 def test_the_paper_s_answers_give_the_paper_s_numbers():
-    one_none, other = (round(share * PAPER_APART) for share in PAPER_CASES)
+    one_none, other = (round(share * PAPER_MISALIGNED) for share in PAPER_CASES)
     found = align("ChatGPT", "", pairs(327, one_none - 1, other))
     assert found.answers == PAPER_READ, "the paper counts 50 apart, and 87.0% leaves 49"
     same = PAPER_ALIGNED["ChatGPT (gpt-3.5-turbo-0613)"]
@@ -100,11 +100,11 @@ def reading(reader: str, option: str, round: int = 1, item: str = "1") -> Person
 
 def test_most_people_decide_and_where_two_differ_a_third():
     given = [reading("ann", "A"), reading("bob", "B")]
-    (key,) = people_choose(given)
-    assert people_choose(given)[key] == "B"
-    assert people_choose([*given, reading("cid", "A")])[key] == "A"
-    assert people_choose([*given, reading("bob", "A", 2)])[key] == "A", "a person's last word"
-    one, again = between_people([*given, reading("bob", "A", 2)])
+    (key,) = peoples_choices(given)
+    assert peoples_choices(given)[key] == "B"
+    assert peoples_choices([*given, reading("cid", "A")])[key] == "A"
+    assert peoples_choices([*given, reading("bob", "A", 2)])[key] == "A", "a person's last word"
+    one, again = align_people([*given, reading("bob", "A", 2)])
     assert (one.same.hits, one.same.n, one.chose) == (1, 1, None), "ann and bob's last word"
     assert (again.same.hits, again.other_option.hits) == (0, 1)
 
@@ -115,7 +115,7 @@ def test_most_people_decide_and_where_two_differ_a_third():
 @pytest.fixture
 def once(monkeypatch):
     """Nobody is shown an answer twice."""
-    monkeypatch.setattr("scoring.people.plan.AGAIN", 0.0)
+    monkeypatch.setattr("scoring.people.plan.REPEATED_PART", 0.0)
 
 
 def read_as(marked: MarkedReport, options: str, person: str = "owner") -> None:
@@ -177,9 +177,9 @@ def test_a_judge_is_held_against_people_by_model_and_beside_another_judge(databa
     assert told[JUDGE, "Other model"].same.hits == 6
     assert told[JUDGE, ALL_MODELS].same.hits == own.same.hits + 6
     assert told["always-a", "Model of letters"].same.hits == 1
-    assert {one.pair.outcome for one in found.apart} <= {"one none", "other option"}
-    assert len(found.apart) == apart
-    alone = reading_results(marked.marking, marked.job, report, beside=False)
+    assert {one.pair.outcome for one in found.differing} <= {"one none", "other option"}
+    assert len(found.differing) == apart
+    alone = reading_results(marked.marking, marked.job, report, with_others=False)
     assert [one.model for one in alone.alignments] == ["Model of letters"]
 
 
@@ -195,7 +195,7 @@ def test_our_rules_are_held_against_people_where_a_paper_s_left_an_answer_open(d
 
 @pytest.mark.locks_or_dialect
 def test_two_people_who_differ_bring_a_third(database, once, monkeypatch):
-    monkeypatch.setattr("scoring.people.plan.SECOND", 1.0)
+    monkeypatch.setattr("scoring.people.plan.SHARED_PART", 1.0)
     marked = MarkedReport.on(database, open_report({}, answers=1))
     read_as(marked, "A", "owner")
     read_as(marked, "B", "helper-1")

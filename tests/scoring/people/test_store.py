@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from arena.seats.seats import SeatStore
 from scoring.jobs.store import Jobs
 from scoring.people import store
-from scoring.people.bringing import bring_labels, bring_marks, by_item, marks_csv
+from scoring.people.bringing import bring_labels, bring_marks, judged_by_item, marks_csv
 from scoring.people.label_files import labels_csv
 from scoring.people.labels import label_results
 from scoring.people.marking import answers_for
@@ -94,7 +94,7 @@ def test_what_a_person_said_who_took_consent_back_counts_no_more(marked):
     gone, stays = marked.seat("helper-1"), marked.seat("helper-2")
     marked.mark(gone, "1", 4)
     marked.mark(stays, "9", 4)
-    SeatStore(marked.database).note(gone, "withdrew")
+    SeatStore(marked.database).add_event(gone, "withdrew")
     assert {mark.marker for mark in marked.marks()} == {stays.person}
 
 
@@ -137,7 +137,7 @@ def test_a_deleted_report_leaves_its_marks_unless_its_owner_says_so(marked):
 
 def test_where_two_labels_differ_a_third_person_is_asked(database, monkeypatch):
     # a fifth of forty drawn by lot may be one or none
-    monkeypatch.setattr("scoring.people.plan.SECOND", 0.5)
+    monkeypatch.setattr("scoring.people.plan.SHARED_PART", 0.5)
     marked = MarkedReport.on(database, mm_vet_report(0.1))
 
     def label_all(person: str, first: str = "perception") -> list[str]:
@@ -163,7 +163,7 @@ def test_who_had_ended_begins_anew_after_the_owner_deleted_what_was_said(marked)
     ended, left = marked.seat(), marked.seat("helper-1")
     for seat, end in ((ended, "done"), (left, "withdrew")):
         marked.mark(seat, "5", 2)
-        seats.note(seat, end)
+        seats.add_event(seat, end)
     marked.marking.drop(OWNER, marked.job.link)
     assert [seats.find(seat.campaign, seat.token).end for seat in (ended, left)] == [
         None,
@@ -181,7 +181,7 @@ def test_marks_go_out_as_a_file_and_come_back_in(marked, tmp_path):
     own = mark_results(marked.marking, marked.job, report)
     said = {mark.answer for mark in marked.marks() if mark.entry.value == "7"}
     assert (own.marked, own.cannot) == (len(said), 1) and own.calibration.answers == len(said)
-    file, keys = by_item(report)
+    file, keys = judged_by_item(report)
     text = marks_csv(marked.marks(), {keys[id]: one.digest for id, one in file.answers.items()})
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 13 and {row["score"] for row in rows} == {"0.7", "cannot"}
@@ -330,7 +330,7 @@ def test_marks_that_a_file_brings_back_stop_no_person_who_goes_on(marked, tmp_pa
 def test_answers_of_who_took_consent_back_are_shown_to_others(marked):
     gone, stays = marked.seat("helper-1"), marked.seat()
     marked.mark(gone, "5", 30)
-    SeatStore(marked.database).note(gone, "withdrew")
+    SeatStore(marked.database).add_event(gone, "withdrew")
     while marked.marking.draw(stays) is not None:
         marked.mark(stays, "4")
     assert len({mark.answer for mark in marked.marks()}) == 60

@@ -12,7 +12,7 @@ from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import answer_files, match_questions
 from scoring.questions.opening import NO_FILE, open_joined_file
 from scoring.registry import BENCHMARKS
-from tests.support.choice_tables import row, table_file, tabulated
+from tests.support.choice_tables import choice_tables, row, table_file
 from tests.support.question_files import ASKED, SPARSE, answers, circular, questions, short_answers
 
 
@@ -37,7 +37,7 @@ class TestWhoseItIs:
         (file,) = library.files()
         assert (file.benchmark, file.is_published) == ("mmbench", False)
         assert {*file.texts} == {*circular()}
-        assert file.answers == {"dev": "there"}
+        assert file.truth_places == {"dev": "there"}
 
     def test_the_md5_of_a_published_file_tells_whatever_its_name(self, library, monkeypatch):
         path = questions(library.folder, "some.tsv")
@@ -63,16 +63,16 @@ class TestWhoseItIs:
         beside = library.folder / "MMBench_DEV_EN.tsv.yaml"
         beside.write_text("benchmark: mmstar\nanswers: hidden\n")
         (file,) = library.files()
-        assert (file.benchmark, file.answers) == ("mmstar", {"": "hidden"})
+        assert (file.benchmark, file.truth_places) == ("mmstar", {"": "hidden"})
         beside.write_text("answers: {dev: hidden}\n")
         (file,) = library.files()
-        assert (file.benchmark, file.answers) == ("mmbench", {"dev": "hidden"})
+        assert (file.benchmark, file.truth_places) == ("mmbench", {"dev": "hidden"})
 
     def test_a_split_without_right_answers_has_them_elsewhere(self, library):
         rows = [row(1), row(2), row(3, answer="", split="test")]
         table_file(library.folder / "MMBench_DEV_EN.tsv", rows, ASKED)
         (file,) = library.files()
-        assert file.answers == {"dev": "there", "test": "absent"}
+        assert file.truth_places == {"dev": "there", "test": "absent"}
 
     @pytest.mark.parametrize(
         ("name", "beside", "told"),
@@ -171,7 +171,7 @@ class TestWhatIsScored:
         assert opened is not None and opened.file.scorable
         report = opened.report("strict")
         assert isinstance(report, ChoiceReport) and report.questions.name == "MMBench_DEV_EN.tsv"
-        (scores,) = tabulated(report).splits
+        (scores,) = choice_tables(report).splits
         assert scores.circular.line.mean == pytest.approx(60.0)
         assert scores.vanilla.line.mean == pytest.approx(80.0)
         abilities = {node.line.name: node.line.mean for node in scores.circular.find("category")}
@@ -196,7 +196,9 @@ class TestWhatIsScored:
         assert open_joined_file(library, file).file.file.scorable
         path.write_text(path.read_text().replace("image_style", "ocr"))
         report = open_joined_file(library, file).file.report("strict")
-        names = {node.line.name for node in tabulated(report).splits[0].circular.find("category")}
+        names = {
+            node.line.name for node in choice_tables(report).splits[0].circular.find("category")
+        }
         assert names == {"image_topic", "ocr", "social_relation", "future_prediction"}
         path.unlink()
         assert open_joined_file(library, file).file is None

@@ -9,7 +9,7 @@ import pytest
 
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
-from scoring.benchmarks.mm_vet_tables import tabulate
+from scoring.benchmarks.mm_vet_tables import score_tables
 from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.judges.spec import JudgeSpec, Reply
 from scoring.registry import BENCHMARKS, open_upload
@@ -230,23 +230,23 @@ def test_every_family_has_its_toolkits_figures(data, tmp_path):
 def test_a_judge_reads_what_rules_leave_open(data, tmp_path, family, protocol, told):
     benchmark, report, numbers, rows = reported(data, tmp_path, family, family, protocol)
     replies = {str(row["index"]): row["reply"] for row in rows}
-    draft = benchmark.stamped(report, JUDGE, "http://judge.test/v1")
+    draft = benchmark.draft(report, JUDGE, "http://judge.test/v1")
     assert draft.judge.prompt and draft.judge.parser
     outcomes = [asked(task.begin(), replies[task.name]) for task in benchmark.tasks(draft, JUDGE)]
-    judged = benchmark.graded(draft, outcomes)
+    judged = benchmark.with_outcomes(draft, outcomes)
     assert judged.left == 0 and judged.judge.versions == ("judge-1",)
     assert values(judged)["Overall"] == pytest.approx(told(numbers), abs=1e-6)
 
 
 def graded(benchmark, report, reply_of):
     """The report after a judge whose reply to each task is `reply_of` its name, and of which time it is asked."""
-    draft = benchmark.stamped(report, TALKER, "http://judge.test/v1")
+    draft = benchmark.draft(report, TALKER, "http://judge.test/v1")
     times = Counter()
     outcomes = []
     for task in benchmark.tasks(draft, TALKER):
         outcomes.append(asked(task.begin(), reply_of(task.name, times[task.name])))
         times[task.name] += 1
-    return benchmark.graded(draft, outcomes)
+    return benchmark.with_outcomes(draft, outcomes)
 
 
 def swapped(reply):
@@ -367,7 +367,7 @@ def test_mm_vets_total_and_capabilities_come_out_of_a_rubric(data, tmp_path):
     benchmark = spec_benchmark(OWN, spec)
     report = open_upload(path, benchmark=benchmark).report("strict")
     report = graded(benchmark, report, lambda name, time: replies.get(name, "0.0"))
-    capabilities, _ = tabulate(known)
+    capabilities, _ = score_tables(known)
     *groups, total = capabilities.lines
     assert values(report)["Overall"] == pytest.approx(total.mean, abs=1e-9)
     found = values(report, "capability")

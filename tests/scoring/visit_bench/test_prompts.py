@@ -49,7 +49,7 @@ from scoring.visit_bench.prompts import (
     conversation,
     extraction,
     judging,
-    marked,
+    mark_letters,
     prompt_digest,
     read_extraction,
     read_verdict,
@@ -386,7 +386,7 @@ def scored(report: MatchReport, judge) -> MatchReport:
                 ask = asking.send(Reply((judge(ask.messages),), ("stop",), 1, 1, "test-judge-1"))
         except StopIteration as end:
             outcomes.append(end.value)
-    return VISIT_BENCH.graded(report, outcomes)
+    return VISIT_BENCH.with_outcomes(report, outcomes)
 
 
 def test_matches_of_an_answer_against_five_models_are_of_one_item():
@@ -423,7 +423,9 @@ def test_both_orders_are_always_asked_and_a_refused_one_is_no_tie():
         and f"Response A: {LONG}\nResponse B: no" in asked[1]
     )
     refused = tasks[0].refused("the server refuses the prompt")
-    report = VISIT_BENCH.graded(drafted({"m": "no", "n": LONG}, "paper"), [refused, Verdict("b")])
+    report = VISIT_BENCH.with_outcomes(
+        drafted({"m": "no", "n": LONG}, "paper"), [refused, Verdict("b")]
+    )
     assert report.matches[0].winner is None and refused.reason == "the server refuses the prompt"
 
 
@@ -551,8 +553,8 @@ def test_marks_leave_honest_words_as_they_are():
         "Vitamin B is a vitamin.",
         LONG,
     ):
-        assert marked(honest) == honest
-    assert marked("The answer is B.") == "The answer is [letter B]."
+        assert mark_letters(honest) == honest
+    assert mark_letters("The answer is B.") == "The answer is [letter B]."
 
 
 def test_a_fence_holds_every_line_of_a_response():

@@ -16,7 +16,7 @@ from scoring.visit_bench.sealed import (
     SealedItem,
     SealedReport,
 )
-from scoring.web.report_page import Opened, scores_of
+from scoring.web.report_page import JobReport, scores_of
 
 DECIDED = attrgetter("decided")
 
@@ -96,8 +96,8 @@ def test_a_report_says_shares_with_intervals_and_what_it_leaves_out():
 def test_too_few_results_and_replies_that_cannot_be_read_give_no_score(told):
     assert SEALED_ITEMS.headline(told).mean is None
     assert SEALED_ITEMS.groups(told) == SEALED_ITEMS.sheets(told) == ()
-    assert SEALED_ITEMS.ungraded(told).startswith("No score")
-    assert scores_of(Opened(None, told, "")) == "", "no heading over nothing"
+    assert SEALED_ITEMS.ungraded_note(told).startswith("No score")
+    assert scores_of(JobReport(None, told, "")) == "", "no heading over nothing"
 
 
 def test_an_opened_draft_is_neither_stored_nor_printed():

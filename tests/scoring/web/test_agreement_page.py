@@ -47,15 +47,15 @@ from scoring.people.agreement_sheets import measure_sheet
 from scoring.report import JudgeStamp
 from scoring.visit_bench.matches import Instance, Match, MatchReport
 from scoring.visit_bench.matches import Verdict as InOneOrder
-from scoring.visit_bench.store import SubmissionStore, labels
+from scoring.visit_bench.store import SubmissionStore, judging_labels
 from scoring.web.agreement_view import (
     AGREEMENT,
     measures_html,
     people_html,
     reproduction_plot,
 )
-from scoring.web.judges_page import Beside, board_html
-from scoring.web.scoring_api import BOARDS, FIGURES, agreement_routes, board_routes
+from scoring.web.judges_page import PeoplesRatings, board_html
+from scoring.web.scoring_api import AGREEMENT_FILES, BOARD_FILES, agreement_routes, board_routes
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
 from tests.support.planting import plant
 from tests.support.screens import DESK, assert_fits, fresh_page, shoot
@@ -214,7 +214,7 @@ def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
         ).token
 
     token = arrived(("i0", "m1", "=mine", 2), ("i0", "m2", "=mine", 1), ("x", "m1", "<b>", 1))
-    found, own = service.beside("one", "ada", token)
+    found, own = service.compare_file("one", "ada", token)
     assert [(one.measure, one.overall.n) for one in own] == [("=mine", 1), ("<b>", 0)]
     assert "=mine</b> (1 of 2 pairs), <b>&lt;b&gt;</b> (0 of 2 pairs)" in AGREEMENT.own(own)
     assert "must be named as in the file" in AGREEMENT.own(own[1:]) and AGREEMENT.own(()) == ""
@@ -222,12 +222,12 @@ def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
     assert service.agreement("one") == people_agreement(polls.poll_now)
     for owner, other in (("bob", token), ("ada", "forged")):
         with pytest.raises(UploadStoreError, match="no longer here"):
-            service.beside("one", owner, other)
+            service.compare_file("one", owner, other)
     with pytest.raises(
         RowsError,
         match="mine.csv, row 2, column 'metric': 'length' is already the name of another metric",
     ):
-        service.beside("one", "ada", arrived(("i0", "m1", "length", 1)))
+        service.compare_file("one", "ada", arrived(("i0", "m1", "length", 1)))
     assert scores_csv(service.answers("one")).splitlines()[:2] == [
         "item,model,metric,score",
         "i0,m1,,",
@@ -307,9 +307,13 @@ def test_a_judges_inner_address_is_on_no_page_and_in_no_file(database, tmp_path,
         submissions.store.board_keys(),
         AgreementService(Polls(database), submissions.store, UploadStore(tmp_path)),
     )
-    shown = [str(labels(key.judging for key in boards)), page_of_found(service.agreement("test"))]
+    shown = [
+        str(judging_labels(key.judging for key in boards)),
+        page_of_found(service.agreement("test")),
+    ]
     shown += [
-        board_html(key, submissions.store.standings(key), Beside({}, None), {}) for key in boards
+        board_html(key, submissions.store.standings(key), PeoplesRatings({}, None), {})
+        for key in boards
     ]
     app = FastAPI()
     app.include_router(board_routes(submissions))
@@ -318,9 +322,9 @@ def test_a_judges_inner_address_is_on_no_page_and_in_no_file(database, tmp_path,
     files = [
         ("automatic", name, {"board": key.key})
         for key in boards
-        for name in (*BOARDS, "battles.jsonl")
+        for name in (*BOARD_FILES, "battles.jsonl")
     ]
-    files += [("agreement", name, {"source": "test"}) for name in (*FIGURES, "scores.csv")]
+    files += [("agreement", name, {"source": "test"}) for name in (*AGREEMENT_FILES, "scores.csv")]
     for folder, name, query in files:
         answer = client.get(f"/{folder}/{name}", params=query)
         assert answer.status_code == 200, name

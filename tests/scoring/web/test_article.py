@@ -14,7 +14,7 @@ from arena.database import Database
 from arena.drawing_png import png
 from arena.web.cookies import cookie_hash
 from scoring.benchmarks import mm_vet_published, mm_vet_tables, mmt_bench
-from scoring.benchmarks.article import ScoredAnswer, paired, sentence, wrong_answers
+from scoring.benchmarks.article import ScoredAnswer, paired_lines, sentence, wrong_answers
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.jobs.store import JobError, Jobs
 from scoring.report import Grade, Report, Row, ScoreLine
@@ -102,7 +102,7 @@ def test_the_spread_of_runs_is_called_so():
         for row in report.rows
     ]
     twice = replace(report, rows=tuple(rows), runs=2)
-    (table, _) = mm_vet_tables.tabulate(twice)
+    (table, _) = mm_vet_tables.score_tables(twice)
     shown = f"{table.lines[-1].mean:.1f} (runs ±5.0)"
     assert shown in figure_html(twice) and "(runs ±5.0)" in head_html(twice)
     assert "runs ±" not in head_html(report)
@@ -114,7 +114,7 @@ def test_the_figure_holds_the_published_rows_and_this_model():
     assert board is not None
     drawing = published_drawing(board, report.title, MM_VET.headline(report))
     names = [mark.title for mark in drawing.marks if mark.kind == "text" and mark.title]
-    published = {row.model for table in (2, 5) for row in mm_vet_published.published(table)}
+    published = {row.model for table in (2, 5) for row in mm_vet_published.published_lines(table)}
     assert len(names) == 20 and set(names) == {report.title, *published}
     scores = [float(mark.text) for mark in drawing.marks if mark.kind == "text" and not mark.title]
     assert scores == sorted(scores, reverse=True)
@@ -170,8 +170,8 @@ def test_a_shared_links_picture_has_the_number_and_the_nearest_bars():
     ],
 )
 def test_published_totals_are_those_of_the_papers(key, rows, best):
-    modules = {"mmt-bench": mmt_bench, "visit-bench": visit_bench}
-    found = modules[key].published()
+    tables = {"mmt-bench": mmt_bench.published_rows, "visit-bench": visit_bench.published}
+    found = tables[key]()
     first = {"mmt-bench": "Overall", "visit-bench": "Win rate"}[key]
     assert len(found) == rows and max(found, key=lambda row: row.scores[first]).model == best
 
@@ -203,7 +203,7 @@ def test_a_comparison_is_paired_by_question_and_its_numbers_are_scipys():
     ]
     second[0] = second[0]._replace(score=None)
     second[1] = second[1]._replace(truth="another question set's")
-    lines = paired(first, reversed(second))
+    lines = paired_lines(first, reversed(second))
     whole = lines[0]
     moved = 100 * (there - here)[2:]
     assert (whole.difference.name, whole.difference.n) == ("All questions", 78)
@@ -228,8 +228,8 @@ def test_a_comparison_counts_pictures():
         ScoredAnswer(str(at), "q", "t", "", "", 0.0, ("x",) if at < 99 else ()) for at in range(200)
     ]
     second = [one._replace(score=moved[at // 5]) for at, one in enumerate(first)]
-    apart = paired(first, second)
-    (whole, part) = paired(
+    apart = paired_lines(first, second)
+    (whole, part) = paired_lines(
         [one._replace(picture=f"{at // 5}.png") for at, one in enumerate(first)], second
     )
     for wide, short in zip((whole, part), apart, strict=True):
@@ -244,7 +244,7 @@ def test_what_stands_in_a_report_several_times_pairs_with_nothing():
     twice = ScoredAnswer("2", "q", "t", "", "", 0.0)
     several = [once, twice, twice._replace(score=1.0)]
     for first, second in ((several, several), ([once, twice], several), (several, [once, twice])):
-        assert paired(first, second)[0].difference.n == 1
+        assert paired_lines(first, second)[0].difference.n == 1
 
 
 def test_reports_that_count_different_things_are_not_compared():

@@ -41,7 +41,7 @@ from scoring.web.report_parts import (
     judge_text,
     sheets_html,
 )
-from tests.support.choice_tables import tabulated
+from tests.support.choice_tables import choice_tables
 from tests.support.circular_passes import RIGHT, decided, passes
 from tests.support.mmt_answers import answered
 
@@ -119,7 +119,7 @@ def table(shown, name="levels"):
 
 
 def head(shown):
-    problems = (*tabulated(shown).problems, *shown.problems)
+    problems = (*choice_tables(shown).problems, *shown.problems)
     return Seen(head_html(shown, [folded_problems_html(problems)])).text
 
 
@@ -257,9 +257,9 @@ def test_what_if_compares_vanilla_where_one_protocol_finds_a_gap():
     rows = [*passes(1, RIGHT), *passes(2, ["It shows a dog and a cat.", "right", "right", None])]
     here = report(decided(rows))
     there = under_protocol(here, "mmbench-paper")
-    found = [tabulated(one) for one in (here, there)]
+    found = [choice_tables(one) for one in (here, there)]
     assert [one.splits[-1].circular is None for one in found] == [True, False]
-    pairs = BENCHMARKS["mmbench"].pairs(here, there)
+    pairs = BENCHMARKS["mmbench"].line_pairs(here, there)
     assert (
         pairs[0][0] is found[0].splits[-1].vanilla.line
         and pairs[0][1] is found[1].splits[-1].vanilla.line
@@ -425,7 +425,7 @@ def test_marks_are_told_to_two_places_beside_the_papers(marks):
 
 def test_marks_are_audited(marks):
     def shown(show):
-        return list_of(marks).html(marks, Chosen("", show)).html
+        return list_of(marks).list_page(marks, Chosen("", show)).html
 
     counts = {"all answers": 4, "partly right": 2, "not read": 2, "right": 0}
     assert {show: shown(show).count('<li><p class="about">') for show in counts} == counts

@@ -50,7 +50,7 @@ def compared(folder):
 
 
 def test_a_comparison_shows_the_baselines_answer_beside_the_models(tmp_path):
-    html = READINGS.body(compared(tmp_path), Chosen("/answers"))
+    html = READINGS.html(compared(tmp_path), Chosen("/answers"))
     for number in range(3):
         assert f"<h5>A: the baseline</h5><p>&lt;i&gt;old&lt;/i&gt; {number}</p>" in html
         assert f"<h5>B: the model</h5><p>new {number}</p>" in html
@@ -60,6 +60,6 @@ def test_a_comparison_shows_the_baselines_answer_beside_the_models(tmp_path):
 
 def test_the_best_and_the_worst_verdict_are_found_by_the_filters(tmp_path):
     report = compared(tmp_path)
-    shown = [READINGS.body(report, Chosen("/answers", show)) for show in ("right", "wrong")]
+    shown = [READINGS.html(report, Chosen("/answers", show)) for show in ("right", "wrong")]
     assert ["1 of 3 answers" in html for html in shown] == [True, True]
     assert ["new 0" in shown[0], "new 2" in shown[1]] == [True, True]

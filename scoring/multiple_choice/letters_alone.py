@@ -1,0 +1,93 @@
+"""Answers of a letter with little beside it: the letter is a label, an option's initial, or unclear."""
+
+import re
+from collections.abc import Mapping
+from unicodedata import is_normalized
+
+from scoring.multiple_choice.phrases import ABBREVIATED
+from scoring.multiple_choice.plain_answers import plain_content
+from scoring.multiple_choice.types import USUAL_LETTERS, Clue, Rule, none_of
+
+_PLAIN_LABEL = re.compile(r"\(?([A-Z])[.:)]?(?:(?<=[.:)])\s+(\S.*))?", re.ASCII)
+_PLAIN_STATEMENT = re.compile(
+    r"[Tt]he (?:correct )?answer is:? \(?([A-Z])\)?[.:]?(?:(?<=[.:)]) (\S.*))?", re.ASCII
+)
+_MAY_BE_LETTER = re.compile(r"\s*\w(?:\W{1,2})?\s*\Z")
+_SIGNED_LETTER = re.compile(r"\s*[A-Za-z]{1,2}[-+*#\u2212\u2013]{1,2}\s*\Z")
+_SHORTEST = 8
+"""Characters from which an option is longer than a letter with a sign, in any wrapping."""
+_LONGEST_MARKED = 12
+"""Characters from which an option is longer than a letter in emphasis and marks."""
+_LETTERS_AS_LABELS = 6
+"""Letters from A on that a model may use as labels, whatever the question's labels are."""
+
+
+def common_answer(prediction: str, options: Mapping[str, str]) -> Clue | None:
+    """The clue of the most common answers, "B.", "B. cat" or "The answer is B.": a shortcut with the rules' result.
+
+    None for all other answers.
+    """
+    statement = _PLAIN_STATEMENT.fullmatch(prediction)
+    if statement:
+        return _statement_clue(statement, options)
+    label = _PLAIN_LABEL.fullmatch(prediction)
+    if not label or label[1] not in options:
+        return None
+    if label[2]:
+        is_own = _is_own_content(label, options)
+        return Clue(Rule.LABEL, label[1], prediction) if is_own else None
+    if _has_short_option(options, _SIGNED_LETTER):
+        return None
+    return letter_clue(label[1], prediction, options)
+
+
+def _statement_clue(statement: re.Match[str], options: Mapping[str, str]) -> Clue | None:
+    letter = statement[1]
+    if letter not in options or _has_short_option(options, _MAY_BE_LETTER):
+        return None
+    if statement[2] and not _is_own_content(statement, options):
+        return None
+    return Clue(Rule.STATEMENT, letter, statement.string)
+
+
+def _has_short_option(options: Mapping[str, str], pattern: re.Pattern[str]) -> bool:
+    """Whether the pattern matches the text of a short option."""
+    return any(pattern.match(text) for text in options.values() if len(text) < _SHORTEST)
+
+
+def _is_own_content(match: re.Match[str], options: Mapping[str, str]) -> bool:
+    """Whether the text behind a matched letter is exactly its option's."""
+    is_own = options[match[1]].strip() == match[2]
+    return is_own and is_normalized("NFKC", match.string)
+
+
+def letter_clue(written: str, span: str, options: Mapping[str, str]) -> Clue | None:
+    """The clue of a letter alone: a label, an option's initial, or unclear if it may be an option's content."""
+    if written in options:
+        return Clue(Rule.ALONE, written, span)
+    letter = written.upper()
+    # A longer text is more than a letter in marks, and need not be read.
+    short_options = [text for text in options.values() if len(text) < _LONGEST_MARKED]
+    is_content = any(plain_content(text) == written.lower() for text in short_options)
+    if is_content:
+        return Clue(Rule.CONFLICT, None, span) if letter in options else None
+    if letter in options:
+        return Clue(Rule.ALONE, letter, span)
+    return _initial(letter, span, options)
+
+
+def _initial(letter: str, span: str, options: Mapping[str, str]) -> Clue:
+    """The clue of a letter that is no label: the one option that starts with it, as T for True."""
+    texts = {label: plain_content(text) for label, text in options.items()}
+    initials = {label: text[:1].upper() for label, text in texts.items()}
+    with_initial = [label for label, initial in initials.items() if initial == letter]
+    is_abbreviation = any(texts[label] in ABBREVIATED for label in with_initial)
+    next_label = USUAL_LETTERS[len(options) : len(options) + 1]  # "" after the last
+    is_next_label = letter == next_label and not is_abbreviation
+    if not with_initial or is_next_label:
+        return Clue(Rule.OUTSIDE, none_of(options), span)
+    may_be_label = letter in USUAL_LETTERS[:_LETTERS_AS_LABELS] and not is_abbreviation
+    are_labels_initials = bool(options.keys() & {*initials.values()})
+    if len(with_initial) > 1 or may_be_label or are_labels_initials:
+        return Clue(Rule.CONFLICT, None, span)
+    return Clue(Rule.EXACT, with_initial[0], span)
