@@ -234,7 +234,7 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
     hub.down = True
     backup = backup_of(bank, hub, tmp_path, timedelta(0))
     backup.change_log.open()
-    backup._copy()
+    backup._commit_waiting()
     seen = watch(bank, tmp_path, backup).overview()
     assert (
         list(seen.days)
