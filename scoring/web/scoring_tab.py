@@ -469,6 +469,8 @@ class ScoringTab:
         }
         if recognised.scorable:
             choice = self._price_updates(benchmark, sent, request)
+        if self.settings.only in choice:  # its list was for another file
+            choice[self.settings.only]["value"] = ""
         if any(problem.blocks == "circular" for problem in recognised.problems):
             choice[self.check] = _check_button(t("score.vanilla"))
         if not recognised.scorable:
