@@ -239,8 +239,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "neutralise": injection.neutralise,
     "names in a caption": lambda text: lacking(text, (f"{text} b", f"b|{text}")),
     "attacks": lambda text: injection.flags(text, QUESTION),
-    "another truth": lambda text: injection.swapped(QUESTION, text, [Question("2", "", text, ())]),
-    "a marked response": visit_bench.marked,
+    "another truth": lambda text: injection.with_swapped_truth(
+        QUESTION, text, [Question("2", "", text, ())]
+    ),
+    "a marked response": visit_bench.mark_letters,
     "reference answers": listed_texts,
     "VQA answers unwrapped": short_answers.unwrap_answer,
     "VQA accuracy": lambda text: vqa_accuracy.consensus_accuracy(text, (text, "cat")),

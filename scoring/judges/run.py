@@ -124,7 +124,7 @@ def quote_tasks(
     while walks:
         keyed = grouped((walk.key(spec, address, owner), walk) for walk in walks)
         walks = []
-        for key, reply in cache.known(keyed) if cache else ():
+        for key, reply in cache.cached_replies(keyed) if cache else ():
             walks += [walk for walk in keyed.pop(key) if walk.advance(reply)]
             cached += 1
         for key, uncached in keyed.items():

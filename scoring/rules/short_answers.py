@@ -16,9 +16,9 @@ _INTRODUCED = re.compile(
     re.IGNORECASE,
 )
 """An introduction before an answer on its line: "Answer:", "Final answer:", "The answer is"."""
-_EMPHASIS = re.compile(r"(\*{1,3}|`{1,3}|_{2,3})(?P<text>[^*`]{1,400})\1\.?")
+_EMPHASIS = re.compile(r"(\*{1,3}|`{1,3}|_{2,3})(?P<words>[^*`]{1,400})\1\.?")
 _WRAPPING = re.compile(r"<[a-z]|\\f?boxed|\\box", re.IGNORECASE)
-_FORMULA = re.compile(r"\$(?P<text>[^$]{1,400})\$")
+_FORMULA = re.compile(r"\$(?P<words>[^$]{1,400})\$")
 
 
 def unwrap_answer(prediction: str) -> str:
@@ -34,7 +34,7 @@ def _unwrap(text: str) -> str:
     for pattern in (_EMPHASIS, _FORMULA):
         match = pattern.fullmatch(short)
         if match:
-            short = match["text"].strip()
+            short = match["words"].strip()
     return short
 
 

@@ -46,7 +46,7 @@ class FileOffers:
         request = self._settings.comparison(benchmark, values, way)
         if token:
             return self._service.draft_comparison(owner, token, request)
-        stored = {str(model): model for model in self._service.submissions.stored()}
+        stored = {str(model): model for model in self._service.submissions.stored_models()}
         name = forms.check_choice(stored, values[self._stored])
         return self._service.draft_stored_comparison(stored[name], request)
 

@@ -129,7 +129,9 @@ class PeoplePages:
         campaign = self.marking.open(owner, job.link, kind_named(kind))
         material = self.marking.material("labels", job.link)
         if kind == "labels" and material:
-            self.pictures.soon(job, [material.answers[planned.key] for planned in material.plan])
+            self.pictures.keep_soon(
+                job, [material.answers[planned.key] for planned in material.plan]
+            )
         return self.marking.links(campaign)[OWNER]
 
     def bring(self, owner: str, link: str, content: bytes, name: str) -> str:

@@ -26,7 +26,7 @@ from scoring.people.agreement_service import AgreementService
 from scoring.people.agreement_sheets import measure_sheet
 from scoring.registry import benchmark_of
 from scoring.visit_bench.benchmark import VISIT_BENCH
-from scoring.visit_bench.leaderboard import family_table, table
+from scoring.visit_bench.leaderboard import family_csv, leaderboard_tsv
 from scoring.web.agreement_view import reproduction_plot
 from scoring.web.article import wrong_answers_of
 from scoring.web.judges_page import board_chart, family_plot
@@ -40,10 +40,10 @@ AGREEMENT_FILES = {
     "figure.png": lambda agreement: plot_file("figure.png", reproduction_plot(agreement)),
 }
 BOARD_FILES = {
-    "board.tsv": lambda board: table([board]),
+    "board.tsv": lambda board: leaderboard_tsv([board]),
     "chart.svg": lambda board: drawing_file("chart.svg", board_chart(board)),
     "chart.png": lambda board: drawing_file("chart.png", board_chart(board)),
-    "families.csv": lambda board: family_table([board]),
+    "families.csv": lambda board: family_csv([board]),
     "families.svg": lambda board: plot_file("families.svg", family_plot(board)),
     "families.png": lambda board: plot_file("families.png", family_plot(board)),
 }

@@ -17,7 +17,7 @@ from scoring.jobs.files import FileChoice
 from scoring.jobs.service import JobService, OwnJudge
 from scoring.jobs.store import Job
 from scoring.jobs.submissions import SubmissionRequest
-from scoring.registry import BENCHMARKS, OWN_BENCHMARK, offered
+from scoring.registry import BENCHMARKS, OWN_BENCHMARK, offered_benchmarks
 from scoring.web import scoring_forms as forms
 from scoring.web.benchmarks_page import summary_html
 from scoring.web.own_benchmark_form import OwnBenchmarkForm
@@ -38,7 +38,7 @@ class ScoringSettings:
     def __init__(self, service: JobService, own_form: OwnBenchmarkForm) -> None:
         self._service = service
         self._own_form = own_form
-        self._benchmarks = (*offered().values(), OWN_BENCHMARK)
+        self._benchmarks = (*offered_benchmarks().values(), OWN_BENCHMARK)
         self._keys_by_name = {benchmark.name: benchmark.key for benchmark in self._benchmarks}
         with gr.Column(visible=False, elem_id="own") as self.own:
             self._build_own_judge()
@@ -99,7 +99,7 @@ class ScoringSettings:
 
     def _benchmark_choices(self, here: Container[str]) -> list[tuple[str, str]]:
         """The menu of benchmarks, in the order of the benchmarks page; `here`: keys of those with questions here."""
-        groups = by_kind(offered().values())
+        groups = by_kind(offered_benchmarks().values())
         choices = [
             (benchmark_line(benchmark, benchmark.key in here), benchmark.name)
             for benchmarks in groups.values()

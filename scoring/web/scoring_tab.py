@@ -18,7 +18,7 @@ from scoring.benchmarks.spec_benchmark import OWN, SpecBenchmark, is_own
 from scoring.jobs.files import FROM_FILE, FileChoice, JobServiceError
 from scoring.jobs.service import JobService
 from scoring.jobs.store import Job
-from scoring.jobs.uploads import TAKEN
+from scoring.jobs.uploads import ACCEPTED_ENDINGS
 from scoring.registry import BENCHMARKS, OWN_BENCHMARK
 from scoring.web import scoring_forms as forms
 from scoring.web.file_offers import FileOffers
@@ -63,7 +63,7 @@ class ScoringTab:
 
     def _build(self, copied: bool) -> None:
         gr.HTML(SCORING.lead(), padding=False)
-        self.drop = gr.HTML(SCORING.drop(copied, ",".join(TAKEN)), padding=False)
+        self.drop = gr.HTML(SCORING.drop(copied, ",".join(ACCEPTED_ENDINGS)), padding=False)
         self.bank = gr.Button(t("score.of_bank"), elem_id="of-bank", size="sm", visible=False)
         self.file_summary = gr.HTML(elem_id="found", padding=False)
         self.make_own = button("make-own", t("score.make_own"), "secondary")
@@ -216,7 +216,7 @@ class ScoringTab:
     @shows_problems
     def on_bank(self, values: Values, request: gr.Request) -> Updates:
         """Compare a model whose answers are in the item bank, without a file."""
-        names = [str(stored) for stored in self._service.submissions.stored()]
+        names = [str(stored) for stored in self._service.submissions.stored_models()]
         benchmark = BENCHMARKS["visit-bench"]
         if not names:
             raise JobServiceError(
@@ -389,7 +389,7 @@ class ScoringTab:
         if token and not wanted_link:
             updates = {**self.jobs.blank_updates(), **job_list}
         elif not wanted_link and not updates[self.link]:
-            has_stored = bool(self._service.submissions.stored())
+            has_stored = bool(self._service.submissions.stored_models())
             updates = {self.bank: gr.update(visible=has_stored), **job_list}
         if updates.get(self.link) == shown_link:
             updates[self.link] = gr.skip()

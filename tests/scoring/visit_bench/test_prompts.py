@@ -49,7 +49,7 @@ from scoring.visit_bench.prompts import (
     conversation,
     extraction,
     judging,
-    marked,
+    mark_letters,
     prompt_digest,
     read_extraction,
     read_verdict,
@@ -553,8 +553,8 @@ def test_marks_leave_honest_words_as_they_are():
         "Vitamin B is a vitamin.",
         LONG,
     ):
-        assert marked(honest) == honest
-    assert marked("The answer is B.") == "The answer is [letter B]."
+        assert mark_letters(honest) == honest
+    assert mark_letters("The answer is B.") == "The answer is [letter B]."
 
 
 def test_a_fence_holds_every_line_of_a_response():

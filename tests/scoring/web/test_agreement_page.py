@@ -47,7 +47,7 @@ from scoring.people.agreement_sheets import measure_sheet
 from scoring.report import JudgeStamp
 from scoring.visit_bench.matches import Instance, Match, MatchReport
 from scoring.visit_bench.matches import Verdict as InOneOrder
-from scoring.visit_bench.store import SubmissionStore, labels
+from scoring.visit_bench.store import SubmissionStore, judging_labels
 from scoring.web.agreement_view import (
     AGREEMENT,
     measures_html,
@@ -307,7 +307,10 @@ def test_a_judges_inner_address_is_on_no_page_and_in_no_file(database, tmp_path,
         submissions.store.board_keys(),
         AgreementService(Polls(database), submissions.store, UploadStore(tmp_path)),
     )
-    shown = [str(labels(key.judging for key in boards)), page_of_found(service.agreement("test"))]
+    shown = [
+        str(judging_labels(key.judging for key in boards)),
+        page_of_found(service.agreement("test")),
+    ]
     shown += [
         board_html(key, submissions.store.standings(key), PeoplesRatings({}, None), {})
         for key in boards
