@@ -401,11 +401,8 @@ class ScoringTab:
         """Starts a job at the price that was shown; if it costs more, or had none, shows the price and asks again."""
         cost = job.quote.dollars
         if cost is None or cost > (dollars or 0) * _LEEWAY + 0.01:
-            return {
-                **self._job_updates(job.link, request),
-                self.check: HIDDEN,
-                self.jobs.rest: HIDDEN,
-            }
+            updates = self._job_updates(job.link, request)
+            return {**updates, self.check: HIDDEN, self.jobs.rest: HIDDEN}
         return self._run(job, job.link, values, request)
 
     def _show_job(self, link: str, request: gr.Request) -> Updates:
@@ -469,6 +466,8 @@ class ScoringTab:
         }
         if recognised.scorable:
             choice = self._price_updates(benchmark, sent, request)
+        if self.settings.only in choice:  # its list was for another file
+            choice[self.settings.only]["value"] = ""
         if any(problem.blocks == "circular" for problem in recognised.problems):
             choice[self.check] = _check_button(t("score.vanilla"))
         if not recognised.scorable:
@@ -553,8 +552,8 @@ class ScoringTab:
                 # by a protocol, which can't be chosen any more
                 free = self._free_updates(t("score.graded"), [name])
                 return {**free, **only_updates, self.settings.protocol: HIDDEN}
-            unlent = self._service.why_not_lent(owner)
-            judge = forms.OWN_JUDGE if unlent else values[self.settings.judge]
+            why_not_lent = self._service.why_not_lent(owner)
+            judge = forms.OWN_JUDGE if why_not_lent else values[self.settings.judge]
             sent = {**values, self.settings.judge: judge}
             offers = self._file_offers.offers(owner, benchmark, sent)
             chosen = forms.choose_offer(offers, values[self.offers])
@@ -567,7 +566,7 @@ class ScoringTab:
         if operator and not is_own_judge:
             judged_by = t("score.judged_by", model=operator.spec.model)
         label = self.settings.details_label([name, protocol, judged_by])
-        info = translated(unlent) if operator else t("score.no_lent_judge")
+        info = translated(why_not_lent) if operator else t("score.no_lent_judge")
         choice: dict[str, Any] = {
             "choices": [(offer.text, offer.way) for offer in offers],
             "info": info or None,
