@@ -1,6 +1,6 @@
 """Files of a map: distances and clusters as CSV, the tree as Newick; distances can be read again."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +14,10 @@ from scoring.task_map.tree import TaskTree
 from scoring.task_map.types import Accuracies, TaskMap, TaskMapError, complete_map
 
 FILES = ("distances.csv", "clusters.csv", "tree.nwk")
+"""Names of a map's downloads."""
 MOST_TASKS = 500
 _DIGITS = 6
+"""Digits after the point that a file keeps of a distance or an accuracy."""
 
 
 def map_files(
@@ -24,18 +26,20 @@ def map_files(
     """Every download by name; tasks are in the order of the tree."""
     order = [task_map.tasks.index(task) for task in tree.tasks]
     rounded = np.round(task_map.distances[np.ix_(order, order)], _DIGITS)
-    rows = ([task, *line] for task, line in zip(tree.tasks, rounded.tolist(), strict=True))
-    groups = enumerate(tree.groups(clusters), start=1)
-    means = {task: accuracies.means([task]) for task in tree.tasks}
-    cluster_rows = (
-        [number, task, _mean(means[task])] for number, group in groups for task in group
-    )
-    distances = csv_text([["task", *tree.tasks], *rows])
-    clustered = csv_text([["cluster", "task", "accuracy"], *cluster_rows])
-    return dict(zip(FILES, (distances, clustered, tree.newick()), strict=True))
+    distance_rows = [[task, *row] for task, row in zip(tree.tasks, rounded.tolist(), strict=True)]
+    cluster_rows = []
+    for number, group in enumerate(tree.groups(clusters), start=1):
+        for task in group:
+            cluster_rows.append([number, task, _mean(accuracies.means([task]))])
+    return {
+        "distances.csv": csv_text([["task", *tree.tasks], *distance_rows]),
+        "clusters.csv": csv_text([["cluster", "task", "accuracy"], *cluster_rows]),
+        "tree.nwk": tree.newick(),
+    }
 
 
 def _mean(values: np.ndarray) -> object:
+    """The mean of the known values; "" without any."""
     known = values[~np.isnan(values)]
     return round(float(known.mean()), _DIGITS) if known.size else ""
 
@@ -60,17 +64,25 @@ def read_distances(path: Path, name: str | None = None, limits: FileLimits = PAG
             for record in records
         ]
     )
-    gap = np.abs(distances - distances.T)
-    if np.nanmax(gap, initial=0) > 10**-_DIGITS * 2:
-        row, column = divmod(int(np.nanargmax(gap)), len(tasks))
-        problem = f"The distance is {distances[row, column]:g} one way and {distances[column, row]:g} the other. Make "
-        "them equal."
-        raise RowsError(problem, label, records[row].row, column=tasks[column])
+    _check_symmetry(distances, tasks, [record.row for record in records], label)
     keys = [task_key(plain_cell(task)) for task in tasks]
     if len(set(keys)) < len(keys):
         raise TaskMapError(f"{label} has two rows for one task. Name each task once.")
     np.fill_diagonal(distances, 0)
     return complete_map(t("taskmap.source_file", file=label), keys, distances)
+
+
+def _check_symmetry(
+    distances: np.ndarray, tasks: Sequence[str], rows: Sequence[int], label: str
+) -> None:
+    """Raises RowsError if a distance isn't the same both ways; `rows` are the tasks' rows in the file."""
+    gaps = np.abs(distances - distances.T)
+    if np.nanmax(gaps, initial=0) > 10**-_DIGITS * 2:
+        row, column = divmod(int(np.nanargmax(gaps)), len(tasks))
+        one_way = distances[row, column]
+        other_way = distances[column, row]
+        problem = f"The distance is {one_way:g} one way and {other_way:g} the other. Make them equal."
+        raise RowsError(problem, label, rows[row], column=tasks[column])
 
 
 def _distance(cell: object, name: str, row: int, task: str) -> float:

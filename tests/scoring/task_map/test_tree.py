@@ -69,7 +69,7 @@ def test_a_map_is_read_back_from_its_file(tmp_path):
         ("task,a,b,c\na,0,1,1\nb,1,0,9\nc,1,9,0\n", "row 3, column 'c'.*from 0 to 2"),
         (
             "task,a,b,c\na,0,1,1\nb,0.5,0,1\nc,1,1,0\n",
-            "The distance is 1 one way and 0.5 the other",
+            r"The distance is 1 one way and 0.5 the other\. Make them equal\.",
         ),
         ("task,a,b\na,0,1\nc,1,0\n", "a column task"),
         ("task,a,b,c\na,0,1,nan\nb,1,0,x\nc,1,1,0\n", "from 0 to 2"),
