@@ -509,7 +509,7 @@ def make_run_page(context: AppContext, layout: PageLayout) -> RunPage:
     scoring = context.scoring
     queues = {"Scoring jobs": scoring.jobs.count_waiting}
     return RunPage(
-        watch=arena.dashboard(queues=queues, stopped_jobs=scoring.stopped),
+        watch=arena.dashboard(queues=queues, stopped_jobs=scoring.stopped_jobs),
         boards=context.models.overview,
         service=arena.admin,
         operators=context.operators,
@@ -576,7 +576,7 @@ def main() -> int:
             zero_gpu.prepare(settings)
         context = AppContext(settings)
         app = create_app(context)
-        serve = zero_gpu.serve if settings.zero_gpu else uvicorn_server.listening(settings)
+        serve = zero_gpu.serve if settings.zero_gpu else uvicorn_server.bind(settings)
     except STARTUP_ERRORS as error:
         sys.stderr.write(f"Stereoscope didn't start: {error}\n")
         return 2

@@ -90,7 +90,7 @@ def test_addresses_of_the_sixth_version_are_told_as_browsers_take_them(
         "PORT": "7001",
     }.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(app.uvicorn_server, "listening", lambda _: lambda *_: None)
+    monkeypatch.setattr(app.uvicorn_server, "bind", lambda _: lambda *_: None)
     app.main()
     assert "Stereoscope is at http://[::1]:7001\n" in capfd.readouterr().err
 
@@ -118,7 +118,7 @@ def test_garbage_is_collected_while_it_serves(monkeypatch, tmp_path):
     monkeypatch.setenv("DEMO_BANK", "off")
     collected: list[bool] = []
     monkeypatch.setattr(
-        app.uvicorn_server, "listening", lambda _: lambda *_: collected.append(gc.isenabled())
+        app.uvicorn_server, "bind", lambda _: lambda *_: collected.append(gc.isenabled())
     )
     gc.disable()
     assert app.main() == 0 and collected == [True]

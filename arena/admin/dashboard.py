@@ -132,7 +132,7 @@ class DashboardService:
                 checklist=checklist(self.settings, connection, live_models),
                 live_models=live_models,
                 live_problems=self.live_models.problems,
-                failed_models=self.live_models.failed,
+                failed_models=self.live_models.load_errors,
                 days=_days(connection, present),
                 queues=queues,
                 stopped=stopped,

@@ -35,7 +35,7 @@ class ExportError(ValueError):
 
 
 @dataclass(frozen=True)
-class ExportCounts:
+class ItemExportCounts:
     """The counts of an export: items written, and items left out."""
 
     items: int
@@ -49,7 +49,7 @@ class _StoredItems(NamedTuple):
     """The items of an export."""
 
     items: list[ExportedItem]
-    counts: ExportCounts
+    counts: ItemExportCounts
 
 
 class Exports:
@@ -66,7 +66,7 @@ class Exports:
         folder: Path,
         with_texts: bool = False,
         words: CardWords | None = None,
-    ) -> ExportCounts:
+    ) -> ItemExportCounts:
         """Writes a new folder, whole or not at all. Raises ExportError and OSError.
 
         `with_texts`: also the captions, references and keys of a sealed project.
@@ -168,7 +168,7 @@ class Exports:
 
     def _write_tsv(
         self, project: Campaign, drafts: Sequence[Draft], folder: Path, with_texts: bool
-    ) -> ExportCounts:
+    ) -> ItemExportCounts:
         """Writes the table of accepted questions with their pictures. Raises ExportError."""
         spec = project_of(project.spec)
         accepted = [draft for draft in drafts if draft.state.step == "accepted"]
@@ -187,7 +187,7 @@ class Exports:
 
     def _write_visit(
         self, project: Campaign, drafts: Sequence[Draft], folder: Path, with_texts: bool
-    ) -> ExportCounts:
+    ) -> ItemExportCounts:
         """Writes the table of verified items, with uploaded pictures beside it. Raises ExportError."""
         if not with_texts:
             raise ExportError(
@@ -237,10 +237,10 @@ def _has_visit_row(draft: Draft) -> bool:
 
 def _counts(
     project: Campaign, items: int, left_out: Mapping[str, int], unfetched: Sequence[int] = ()
-) -> ExportCounts:
+) -> ItemExportCounts:
     """Returns the counts of an export. Raises ExportError if it has no items."""
     reasons = {reason: number for reason, number in left_out.items() if number}
-    counts = ExportCounts(items, reasons, tuple(unfetched))
+    counts = ItemExportCounts(items, reasons, tuple(unfetched))
     if not items:
         raise ExportError(
             f"{project.name} has no items to export yet. {left_out_text(counts)}".strip()
@@ -248,7 +248,7 @@ def _counts(
     return counts
 
 
-def left_out_text(counts: ExportCounts) -> str:
+def left_out_text(counts: ItemExportCounts) -> str:
     """Returns sentences about items left out and how to include them; empty if none."""
     if not counts.left_out:
         return ""

@@ -18,7 +18,7 @@ from arena.campaign_battles.votes import (
     left_out_seats,
     uncounted_seats,
 )
-from arena.fraud.detectors import OF_CROWD, WORDS_A_MINUTE, Suspicion
+from arena.fraud.detectors import CROWD_REASONS, WORDS_A_MINUTE, Suspicion
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, words_in
 from arena.items.store import ANSWER, FAMILY, ITEM, MODEL, model_names
 from arena.ratings.dawid_skene import dawid_skene
@@ -194,7 +194,7 @@ def flags_in_words(connection: Connection) -> dict[int, tuple[str, ...]]:
     Haste is left out, since the seat's own answers show it. Voting like a crowd is left out, since such a voter may be
     honest, and is paid.
     """
-    unlisted = [reason.name for reason in sorted({Suspicion.HASTY, *OF_CROWD})]
+    unlisted = [reason.name for reason in sorted({Suspicion.HASTY, *CROWD_REASONS})]
     reasons: dict[int, list[str]] = defaultdict(list)
     for flags in (VOTER_FLAG, COUNTED_FLAG):
         query = select(flags.c.voter_id, flags.c.reason, MODEL.c.display).outerjoin(MODEL)

@@ -16,6 +16,7 @@ from arena.items.store import ItemBank, lacks_text
 from arena.settings import Settings
 
 MOST_PROBLEMS = 20
+"""The most problems, or unread keys, that are printed."""
 app = Typer(rich_markup_mode=None)
 items = Typer(rich_markup_mode=None)
 app.add_typer(items, name="items")
@@ -41,11 +42,12 @@ class OpenBank:
     def bring_in(
         self, bring: Callable[[ItemImporter], ImportReport], left_out: str = "left out"
     ) -> Iterator[str]:
+        """Imports with `bring`, and yields what came in; `left_out` describes what it leaves out."""
         report = bring(self._importer)
         changes = report.changes
-        corrected = (
-            f", {changes.items_corrected} items corrected" if changes.items_corrected else ""
-        )
+        corrected = ""
+        if changes.items_corrected:
+            corrected = f", {changes.items_corrected} items corrected"
         yield (
             f"{changes.items_new} new items ({changes.items_known} known), {changes.answers_new} new answers "
             f"({changes.answers_known} known), {changes.pictures_new} new pictures{corrected}."

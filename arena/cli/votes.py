@@ -67,9 +67,9 @@ def export_votes(
     """Export this arena's votes, or convert a file of votes."""
     refuse_overwriting([out], file)
     battles = read(file) if file else stored_votes(source)
-    lost = write(battles, out, format)
+    losses = write(battles, out, format)
     yield f"votes: {len(battles):,}, format: {format}, written to {out}"
-    yield from (*battles.notices, *lost)
+    yield from (*battles.notices, *losses)
 
 
 @app.command()
@@ -88,9 +88,10 @@ def forget(
 
 @app.command()
 def export(out: Annotated[Path, Option(metavar="DIR", callback=output_folder)]) -> Iterator[str]:
-    there = [name for name in FILES if (out / name).exists()]
-    if there and len(there) < len(FILES):
-        raise OutputError(f"{out / there[0]} isn't from an export. Choose an empty folder.")
+    existing = [name for name in FILES if (out / name).exists()]
+    is_incomplete = 0 < len(existing) < len(FILES)
+    if is_incomplete:
+        raise OutputError(f"{out / existing[0]} isn't from an export. Choose an empty folder.")
     with closing(Database(Settings.from_env().database_url)) as database:
         written = write_export(database, out)
     yield f"votes: {written.votes:,}, voters: {written.voters:,}, models: {written.models}"

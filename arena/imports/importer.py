@@ -126,16 +126,16 @@ def _source_id(connection: Connection, battles: Battles, order: ImportRequest) -
     judges = set(battles.voter) if judge else set()
     demo = _only_kind(_are_on_demo_items(connection, battles.item), _DEMO_AND_NOT, order)
     _check_request(connection, order, judge=judge, demo=demo)
-    known = connection.execute(
+    stored = connection.execute(
         select(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.name == order.source)
     ).one_or_none()
-    if known is not None:
-        _only_kind({judge, known.judge}, _JUDGED_AND_NOT, order)
-        _only_kind({demo, known.demo}, _DEMO_AND_NOT, order)
+    if stored is not None:
+        _only_kind({judge, stored.judge}, _JUDGED_AND_NOT, order)
+        _only_kind({demo, stored.demo}, _DEMO_AND_NOT, order)
         if judge:
-            judges |= _voters(connection, known.id)
+            judges |= _voters(connection, stored.id)
         _check_one_judge(judges)
-        return known.id
+        return stored.id
     _check_one_judge(judges)
     insert_source = insert(IMPORTED_SOURCE).values(
         name=order.source,

@@ -129,7 +129,7 @@ def _without(battles: Battles, are_out: Sequence[bool]) -> Battles:
     are_counted = [not is_out for is_out in are_out]
     counted_before = [0, *accumulate(are_counted)]
     """The number of counted votes before each vote, and before the end."""
-    others_before = grouped((other.before, other.row) for other in battles.others)
+    others_before = grouped((other.votes_before, other.row) for other in battles.others)
     others: list[OtherRow] = []
     for index, counted in enumerate(counted_before):
         others += [OtherRow(counted, row) for row in others_before.get(index, ())]

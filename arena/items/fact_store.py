@@ -190,13 +190,14 @@ class FactStore:
             MODEL_FACT.c.read_at >= since,
         )
         with self._database.read() as connection:
-            read = {row.model_id: row.value for row in connection.execute(read_query)}
+            rows = connection.execute(read_query)
+            read_repositories = {row.model_id: row.value for row in rows}
             names = {code: name for name, code in _codes(connection).items()}
             all_facts = _facts_by_code(connection)
         unread = []
         for code, facts in all_facts.items():
             repository = facts.text("repository")
-            if repository and read.get(code) != repository:
+            if repository and read_repositories.get(code) != repository:
                 unread.append(LinkedModel(code, names[code], repository))
         return unread
 

@@ -65,9 +65,11 @@ def board_mask(votes: pd.DataFrame, key: BoardKey) -> Mask:
 
 def counted_mask(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Mask:
     """Returns the mask of the votes cast here that a board counts."""
-    mask = board_mask(votes, key) & (values(votes, "outside") == _RANKED) & marks.counting(votes)
+    mask = (
+        board_mask(votes, key) & (values(votes, "outside") == _RANKED) & marks.counted_mask(votes)
+    )
     if key.unflagged:
-        mask &= ~marks.flagged(votes) & ~marks.of_crowd(votes).votes
+        mask &= ~marks.flagged_mask(votes) & ~marks.crowd_votes(votes).mask
     return mask
 
 
@@ -140,10 +142,10 @@ def tally(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Tally:
     on_board = board_mask(votes, key)
     outside = values(votes, "outside")
     ranked = on_board & (outside == _RANKED)
-    counting = marks.counting(votes)
-    flagged = ranked & counting & marks.flagged(votes)
-    crowd = marks.of_crowd(votes)
-    of_crowd = ranked & counting & crowd.votes
+    counting = marks.counted_mask(votes)
+    flagged = ranked & counting & marks.flagged_mask(votes)
+    crowd = marks.crowd_votes(votes)
+    of_crowd = ranked & counting & crowd.mask
     return Tally(
         counts=counts_of(votes, counted_mask(votes, key, marks)),
         flagged_voters=frozenset(np.unique(values(votes, "voter")[flagged]).tolist()),

@@ -148,16 +148,16 @@ def sentence(
     groups: Iterable[ScoreLine],
     board: PublishedBoard | None,
     caveats: Iterable[Caveat],
-    covered: str = "",
+    coverage: str = "",
 ) -> str:
-    """The report in short, which begins with its caveats; `covered` is the text of `part_of`."""
+    """The report in short, which begins with its caveats; `coverage` is the text of `coverage_text`."""
     benchmark = translated(edition)
     kinds = kinds_text(caveat.kind for caveat in caveats)
     lead = t("report.lead", kinds=kinds) if kinds else ""
     if head is None or head.mean is None:
         return t("report.no_score", lead=lead, title=title, benchmark=benchmark)
     interval = interval_text(head.low, head.high, head.form)
-    measure = covered_name(head.name, covered)
+    measure = name_with_coverage(head.name, coverage)
     if interval:
         measure = t("report.with_interval", measure=measure, interval=interval)
     score = f"{head.mean:{head.form}}"
@@ -170,15 +170,15 @@ def sentence(
     return t("pages.gap").join(filter(None, sentences))
 
 
-def part_of(scored: int, total: int) -> str:
+def coverage_text(scored: int, total: int) -> str:
     """The number of questions behind a score, in words; "" if these are all questions."""
     return t("report.covered", scored=scored, count=total) if scored < total else ""
 
 
-def covered_name(name: str, covered: str) -> str:
-    """The name of a score, with the text of `part_of`."""
+def name_with_coverage(name: str, coverage: str) -> str:
+    """The name of a score, with the text of `coverage_text`."""
     words = translated(name)
-    return t("report.measure", name=words, covered=covered) if covered else words
+    return t("report.measure", name=words, covered=coverage) if coverage else words
 
 
 def _sure_place(means: Iterable[float], board: PublishedBoard, form: str) -> str:

@@ -24,9 +24,9 @@ from scoring.benchmarks.article import (
     PublishedBoard,
     ScoredAnswer,
     Total,
+    coverage_text,
     paired_lines,
     paired_sheet,
-    part_of,
     score_total,
     sentence,
 )
@@ -320,7 +320,7 @@ class FileBenchmark(Benchmark[R]):
 
     def coverage(self, report: R) -> str:
         head = self.headline(report)
-        return part_of(head.n - head.unscored, head.n) if head else ""
+        return coverage_text(head.n - head.unscored, head.n) if head else ""
 
     @abstractmethod
     def fits(self, first: Record) -> bool:

@@ -85,7 +85,7 @@ from scoring.multiple_choice.types import (
     Decision,
     Rule,
 )
-from scoring.no_answers import fate, no_answer_sentences
+from scoring.no_answers import no_answer_sentences, treatment
 from scoring.report import (
     JudgeStamp,
     ScoreLine,
@@ -205,7 +205,7 @@ class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
 
     def no_answer_notes(self, report: ChoiceReport) -> tuple[str, ...]:
         return no_answer_sentences(
-            failures(report.rows, report.protocol), len(report.rows), fate(report.protocol)
+            failures(report.rows, report.protocol), len(report.rows), treatment(report.protocol)
         )
 
     def remarks(self, report: ChoiceReport) -> Sequence[str]:

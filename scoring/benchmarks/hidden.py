@@ -22,7 +22,7 @@ from scoring.benchmarks.article import (
     ComparableFacts,
     PublishedBoard,
     Total,
-    part_of,
+    coverage_text,
     score_total,
 )
 from scoring.benchmarks.base import (
@@ -36,7 +36,7 @@ from scoring.benchmarks.base import (
 from scoring.benchmarks.submission import ServerSubmission, these_questions
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
-from scoring.no_answers import counted, fate
+from scoring.no_answers import counted, treatment
 from scoring.report import NO_SCORE, ScoreLine, csv_bytes, file_stem
 from scoring.score_sheets import ScoreTree, TreeTable, line_sheet, tree_sheet
 from scoring.small_groups import LEAST, shown_groups
@@ -307,7 +307,7 @@ def _limits(
     lead = "Partial" if report.protocol == "strict" else ""
     reasons = Counter(filter(None, benchmark.no_answers(opened.file).values()))
     for reason, times in reasons.items():
-        effect = fate(report.protocol)
+        effect = treatment(report.protocol)
         text = f"{counted(reason, times, len(opened.file.rows))}. {effect} Ids aren't shown."
         yield Caveat(lead, text)
     yield from (Caveat("", text) for text in told)
@@ -379,7 +379,7 @@ class HiddenAnswers(Benchmark[HiddenReport]):
 
     def coverage(self, report: HiddenReport) -> str:
         head = self.headline(report)
-        return part_of(head.n - head.unscored, head.n) if head else ""
+        return coverage_text(head.n - head.unscored, head.n) if head else ""
 
     def sheets(self, report: HiddenReport) -> Sequence[Sheet]:
         lines = self.scores(report)

@@ -1,7 +1,7 @@
 """VLMEvalKit's table of choice questions: a question file as the TSV that this toolkit scores by itself.
 
-A table with the columns A and B under a name that the toolkit does not know is a benchmark of choice questions to it.
-It tells the mean of all rows and of each `category` and `l2-category`, by `split` (August 2026).
+The toolkit takes a table with the columns A and B, and a name that it does not know, for a benchmark of choice
+questions. It reports the mean of all rows and of each `category` and `l2-category`, by `split` (August 2026).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,9 +26,9 @@ from scoring.specs.schema import Spec
 _GROUPS = ("category", "l2-category")
 _ONLY_CHOICES = "From a table, VLMEvalKit scores only multiple choice. Use --as eval or --as spec."
 _PICTURES = ("image", "image_path")
-_SHOWN = 10
-_LOST = ("#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
-"""Cells that pandas, which the toolkit reads tables with, takes for empty ones."""
+_MOST_LISTED = 10
+_EMPTY_TO_PANDAS = ("#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
+"""Cells that pandas, with which the toolkit reads tables, takes for empty ones."""
 
 
 class KitTableError(ValueError):
@@ -47,7 +47,7 @@ class KitQuestion:
     answer: str
     """The letter; "" without one."""
     groups: Sequence[str]
-    """In the order of `_GROUPS`, as many as the benchmark has."""
+    """Its `category` and `l2-category`, as far as the benchmark has them."""
     split: str
 
 
@@ -57,40 +57,41 @@ class KitTable:
 
     path: Path
     questions: Sequence[KitQuestion]
-    splits: bool
+    has_splits: bool
     notes: Sequence[str]
     """Sentences on the content that the table does not carry."""
 
     def write(self, out: Path) -> None:
-        """Write the table, with its pictures read row by row."""
-        last = max(letter for question in self.questions for letter in question.options)
-        letters = LETTERS[: LETTERS.index(last) + 1]
-        groups = _GROUPS[: len(self.questions[0].groups)]
+        """Writes the table, with its pictures read row by row."""
+        last_letter = max(letter for question in self.questions for letter in question.options)
+        letters = LETTERS[: LETTERS.index(last_letter) + 1]
+        group_columns = _GROUPS[: len(self.questions[0].groups)]
+        split_columns = ["split"] if self.has_splits else []
         by_row = {question.row: question for question in self.questions}
         with out.open("w", encoding="utf-8", newline="") as file:
-            pictures: Sequence[str] | None = None
+            picture_columns: Sequence[str] | None = None
             for record in read_records(self.path, ANSWERS, members=True):
                 question = by_row.get(record.row)
                 if question is None:
                     continue
-                if pictures is None:
-                    pictures = [name for name in _PICTURES if name in record.values]
-                    heads = ["index", *pictures, "question", *letters, "answer", *groups]
-                    _write(file, [*heads, *(["split"] if self.splits else [])])
-                names = [cell_text(record.values.get(name)) for name in pictures]
+                if picture_columns is None:  # the first row shows which the file has
+                    picture_columns = [name for name in _PICTURES if name in record.values]
+                    heads = ["index", *picture_columns, "question", *letters, "answer"]
+                    _write_row(file, [*heads, *group_columns, *split_columns])
+                pictures = [cell_text(record.values.get(name)) for name in picture_columns]
                 options = [question.options.get(letter, "") for letter in letters]
-                cells = [question.id, *names, question.question, *options, question.answer]
-                split = [question.split] if self.splits else []
-                _write(file, [*cells, *question.groups, *split])
+                cells = [question.id, *pictures, question.question, *options, question.answer]
+                split_cells = [question.split] if self.has_splits else []
+                _write_row(file, [*cells, *question.groups, *split_cells])
 
 
-def _write(file: TextIO, cells: Sequence[str]) -> None:
+def _write_row(file: TextIO, cells: Sequence[str]) -> None:
     write_csv(file, [cells], exact=True, delimiter="\t")
 
 
 def kit_table(spec: Spec, path: Path) -> KitTable:
     """The table of a spec's question file. Raises SpecError, RowsError, ChoicesError and KitTableError."""
-    _check(spec)
+    _check_rules(spec)
     with row_errors(path.name):
         records = read_records(path, ANSWERS, members=True, digested=IMAGE_COLUMNS)
         file = read_questions(spec, records)
@@ -98,12 +99,13 @@ def kit_table(spec: Spec, path: Path) -> KitTable:
     columns = _group_columns(spec)
     questions = [_question(spec, row, columns) for row in file.rows]
     _check_options(questions)
-    answered = _with_letters(questions)
-    return KitTable(path, answered, bool(spec.splits), [*_notes(spec, file.rows, answered)])
+    with_letters = _with_letters(questions)
+    notes = [*_notes(spec, file.rows, with_letters)]
+    return KitTable(path, with_letters, bool(spec.splits), notes)
 
 
-def _check(spec: Spec) -> None:
-    """Raise SpecError where the toolkit would score something else."""
+def _check_rules(spec: Spec) -> None:
+    """Raises SpecError where the toolkit would score something else."""
     kinds = [kind for kind in spec.kinds if kind != "letter"]
     if kinds:
         text = f"The rule is {' and '.join(kinds)}. {_ONLY_CHOICES}"
@@ -115,20 +117,20 @@ def _check(spec: Spec) -> None:
 
 def _group_columns(spec: Spec) -> Sequence[str]:
     """The groups that become `category` and `l2-category`, in this order: those of that name, else the first ones."""
-    free = [*spec.groups]
-    places: dict[str, str] = {}
+    unused = [*spec.groups]
+    columns: dict[str, str] = {}
     for name in _GROUPS:
-        same = next((column for column in free if _plain(column) == name), None)
-        if same is not None:
-            places[name] = same
-            free.remove(same)
+        namesakes = [column for column in unused if _plain_name(column) == name]
+        if namesakes:
+            columns[name] = namesakes[0]
+            unused.remove(namesakes[0])
     for name in _GROUPS:
-        if name not in places and free:
-            places[name] = free.pop(0)
-    return [places[name] for name in _GROUPS if name in places]
+        if name not in columns and unused:
+            columns[name] = unused.pop(0)
+    return [columns[name] for name in _GROUPS if name in columns]
 
 
-def _plain(column: str) -> str:
+def _plain_name(column: str) -> str:
     return column.lower().replace("_", "-").replace(" ", "-")
 
 
@@ -150,10 +152,11 @@ def _question(spec: Spec, row: SpecRow, columns: Sequence[str]) -> KitQuestion:
 
 
 def _check_options(questions: Sequence[KitQuestion]) -> None:
+    """Raises KitTableError for questions with fewer than two options."""
     without = [question.id for question in questions if len(question.options) < 2]
     if without:
         raise KitTableError(
-            f"Fewer than two options: {_named(without)}. Add some, or leave these questions out."
+            f"Fewer than two options: {_questions_text(without)}. Add some, or leave these questions out."
         )
 
 
@@ -170,41 +173,48 @@ def _with_letters(questions: Sequence[KitQuestion]) -> Sequence[KitQuestion]:
     ]
     if wrong:
         raise KitTableError(
-            f"The right answer isn't one of the options: {_named(wrong)}. Correct it."
+            f"The right answer isn't one of the options: {_questions_text(wrong)}. Correct it."
         )
     if answered and len(answered) < len(questions):
         without = [question.id for question in questions if not question.answer]
         raise KitTableError(
-            f"No right answer: {_named(without)}. Add it, or leave these questions out."
+            f"No right answer: {_questions_text(without)}. Add it, or leave these questions out."
         )
-    letters = dict(zip((question.row for question in answered), truths.letters, strict=True))
-    return [replace(question, answer=letters.get(question.row) or "") for question in questions]
+    if not answered:
+        return questions
+    return [
+        replace(question, answer=letter or "")
+        for question, letter in zip(questions, truths.letters, strict=True)
+    ]
 
 
-def _named(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - _SHOWN:,} more" if len(ids) > _SHOWN else ""
-    return f"{plural(len(ids), 'question')} ({', '.join(ids[:_SHOWN])}{more})"
+def _questions_text(ids: Sequence[str]) -> str:
+    """The number of questions with these ids, and the first ids in brackets."""
+    others = len(ids) - _MOST_LISTED
+    more = f" and {others:,} more" if others > 0 else ""
+    return f"{plural(len(ids), 'question')} ({', '.join(ids[:_MOST_LISTED])}{more})"
 
 
 def _notes(spec: Spec, rows: Sequence[SpecRow], questions: Sequence[KitQuestion]) -> Iterator[str]:
+    """Yields sentences on what the table does not carry, or carries otherwise."""
     columns = _group_columns(spec)
     for name, column in zip(_GROUPS, columns, strict=False):
-        if _plain(column) != name:
+        if _plain_name(column) != name:
             yield f"{column} is written as {name}"
     if more := [column for column in spec.groups if column not in columns]:
         yield f"not written: groups {', '.join(more)}; the toolkit has {' and '.join(_GROUPS)}"
     several = [row.id for row in rows if len(derived_rows(spec, with_id(spec, row))) > 1]
     if several:
-        yield f"{_named(several)} in several groups, written with the first"
+        yield f"{_questions_text(several)} in several groups, written with the first"
     figures = [name for name, figure in spec.figures.items() if figure.form != "mean"]
     if figures:
         yield f"the toolkit tells Overall and groups, and no {', '.join(figures)}"
     lost = [
         question.id
         for question in questions
-        if any(text in _LOST for text in question.options.values())
+        if any(text in _EMPTY_TO_PANDAS for text in question.options.values())
     ]
     if lost:
-        yield f"{_named(lost)} with an option such as None, which the toolkit reads as an empty cell"
+        yield f"{_questions_text(lost)} with an option such as None, which the toolkit reads as an empty cell"
     if not any(question.answer for question in questions):
         yield "no question has an answer, so that the toolkit scores nothing"

@@ -1,7 +1,7 @@
 """Answers by likelihood: of a question's options the one whose text a local model finds likeliest as the answer.
 
-MMBench's authors scored Kosmos-2 so, by the lowest perplexity (Table 4). The question is put without its options. Their
-order changes nothing then, and one answer holds for all circular passes.
+MMBench's authors scored Kosmos-2 so, by the lowest perplexity (Table 4). The question is put without its options, so
+that their order changes nothing, and one answer holds for all circular passes.
 """
 
 import json
@@ -18,8 +18,8 @@ from scoring.benchmarks.offline_answers import (
     Answers,
     OfflineBenchmark,
     answers_tsv,
+    cell_images,
     choice_sheet,
-    images_of,
     picture,
 )
 from scoring.multiple_choice.reader import CHOSEN_BY
@@ -28,13 +28,13 @@ from scoring.multiple_choice.types import LETTERS, PASS, ChoiceQuestion
 
 _PLACES = 6
 """Digits after the point that a file keeps of a likelihood; options that differ by less are equally likely."""
-_SHOWN = 10
+_MOST_LISTED = 10
 
 Passes: TypeAlias = Sequence[ChoiceQuestion]
 """A question in all the orders of its options; the first is asked."""
 
 
-class _Weighed(NamedTuple):
+class _OptionScores(NamedTuple):
     """A question with the mean log-likelihood of each option's tokens, by letter; None for an option without any."""
 
     question: ChoiceQuestion
@@ -42,7 +42,7 @@ class _Weighed(NamedTuple):
 
     @property
     def likeliest(self) -> Sequence[str]:
-        """The letters of the best score; several are equally likely."""
+        """The letters with the best score; several are equally likely."""
         known = {letter: score for letter, score in self.scores.items() if score is not None}
         best = max(known.values(), default=None)
         return [letter for letter, score in known.items() if score == best]
@@ -51,8 +51,9 @@ class _Weighed(NamedTuple):
 def offline_likelihood(file: Path, circular: bool) -> OfflineBenchmark:
     """The questions of a TSV, with passes as `choice_sheet` has them. Raises RowsError and AnsweringError."""
     sheet = choice_sheet(file, circular)
-    questions = [*grouped((_asks(question), question) for question in sheet.questions).values()]
-    first_indices = {first.index for first, *_ in questions}
+    passes_by_key = grouped((_pass_key(question), question) for question in sheet.questions)
+    questions = [*passes_by_key.values()]
+    first_indices = {passes[0].index for passes in questions}
 
     def tasks(_: Answers) -> Iterator[Task[Alternatives]]:
         for question, cell in sheet.with_images():
@@ -63,45 +64,46 @@ def offline_likelihood(file: Path, circular: bool) -> OfflineBenchmark:
         digest=f"{file_sha256(file)} likelihood",
         count=len(questions),
         rounds=(tasks,),
-        written=lambda answers, _: _file([*_weighed(questions, answers)]),
+        write=lambda answers, _: _prediction_file([*_option_scores(questions, answers)]),
         chosen_by="likelihood",
-        remarks=lambda answers: _remarks([*_weighed(questions, answers)]),
+        remarks=lambda answers: _remarks([*_option_scores(questions, answers)]),
     )
 
 
-def _asks(question: ChoiceQuestion) -> tuple[object, ...]:
+def _pass_key(question: ChoiceQuestion) -> tuple[object, ...]:
     """Returns a key that passes of one question share; a pass with other words, options or pictures has its own."""
-    options = tuple(sorted(_texts(question)))
-    return question.index % PASS, folded(bare_prompt(question)), options, question.picture
+    options = tuple(sorted(_option_texts(question)))
+    return (question.index % PASS, folded(bare_prompt(question)), options, question.picture)
 
 
-def _texts(question: ChoiceQuestion) -> Mapping[str, str]:
-    """The different texts among the options, each once, by what tells them apart."""
+def _option_texts(question: ChoiceQuestion) -> Mapping[str, str]:
+    """The different texts among the options, by their plain form, which alike options share."""
     return {plain_option(text): text.strip() for text in question.options.values()}
 
 
 def _alternatives(cell: str, question: ChoiceQuestion) -> Alternatives:
-    """Raises TaskError."""
-    turn = Turn("user", bare_prompt(question), tuple(map(picture, images_of(cell))))
-    return Alternatives((turn,), tuple(_texts(question).values()))
+    """A question with its images, and the texts to compare. Raises TaskError."""
+    turn = Turn("user", bare_prompt(question), tuple(map(picture, cell_images(cell))))
+    return Alternatives((turn,), tuple(_option_texts(question).values()))
 
 
-def _weighed(questions: Iterable[Passes], answers: Answers) -> Iterator[_Weighed]:
-    """Every pass of the questions that are answered."""
+def _option_scores(questions: Iterable[Passes], answers: Answers) -> Iterator[_OptionScores]:
+    """Yields every pass of the questions that are answered; an answer is a JSON list with a score of each text."""
     for passes in questions:
         answer = answers.get(str(passes[0].index))
         if answer is None:
             continue
-        scores = [score and round(score, _PLACES) for score in json.loads(answer)]
-        by_text = dict(zip(_texts(passes[0]), scores, strict=True))
+        scores = [None if score is None else round(score, _PLACES) for score in json.loads(answer)]
+        score_by_text = dict(zip(_option_texts(passes[0]), scores, strict=True))
         for question in passes:
-            options = question.options.items()
-            yield _Weighed(
-                question, {letter: by_text[plain_option(text)] for letter, text in options}
-            )
+            score_by_letter = {
+                letter: score_by_text[plain_option(text)]
+                for letter, text in question.options.items()
+            }
+            yield _OptionScores(question, score_by_letter)
 
 
-def _file(rows: Sequence[_Weighed]) -> bytes:
+def _prediction_file(rows: Sequence[_OptionScores]) -> bytes:
     """The predictions, with a column for each letter's score; the cell of equally likely options is empty."""
     rows = sorted(rows, key=lambda row: row.question.index)
     by_key = {str(row.question.index): row for row in rows}
@@ -117,21 +119,24 @@ def _file(rows: Sequence[_Weighed]) -> bytes:
     return answers_tsv([row.question for row in rows], letters, columns)
 
 
-def _remarks(rows: Sequence[_Weighed]) -> Iterator[str]:
+def _remarks(rows: Sequence[_OptionScores]) -> Iterator[str]:
+    """Yields sentences on how options were chosen, and on those that can't be."""
     yield (
         "Options were chosen by likelihood, not by generated text: the highest mean log-likelihood of an option's "
         "tokens. The file and its report say so."
     )
     ties = [row for row in rows if len(row.likeliest) > 1]
     if ties:
-        yield f"Left without an answer, because the best options are equally likely: {_places(ties)}."
-    blank = [row for row in rows if None in row.scores.values()]
-    if blank:
-        yield f"Options without a token of this model are never chosen: {_places(blank)}."
+        yield f"Left without an answer, because the best options are equally likely: {_index_text(ties)}."
+    without_token = [row for row in rows if None in row.scores.values()]
+    if without_token:
+        yield f"Options without a token of this model are never chosen: {_index_text(without_token)}."
 
 
-def _places(rows: Sequence[_Weighed]) -> str:
-    """Questions by their index, each once."""
+def _index_text(rows: Sequence[_OptionScores]) -> str:
+    """The base indices of questions, each once."""
     indices = [*dict.fromkeys(row.question.index % PASS for row in rows)]
-    more = f" and {len(indices) - _SHOWN:,} more" if len(indices) > _SHOWN else ""
-    return f"index {', '.join(map(str, indices[:_SHOWN]))}{more}"
+    listed = ", ".join(map(str, indices[:_MOST_LISTED]))
+    others = len(indices) - _MOST_LISTED
+    more = f" and {others:,} more" if others > 0 else ""
+    return f"index {listed}{more}"

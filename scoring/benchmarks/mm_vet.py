@@ -6,18 +6,16 @@ reads strictly, and leaves unreadable grades unscored. It also grades canaries, 
 prediction again under another question's truth.
 """
 
-import csv
 import hashlib
 import json
-import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
-import numpy as np
 from pydantic import Field
 
 from arena.database import now
@@ -26,6 +24,7 @@ from arena.reasoning import answer_of
 from arena.sheets import Sheet
 from arena.types import grouped
 from scoring.benchmarks.base import BenchmarkOptions, LazyFiles
+from scoring.benchmarks.mm_vet_files import authors_files, model_stem
 from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.benchmarks.mm_vet_tables import (
     OBEYED,
@@ -34,8 +33,6 @@ from scoring.benchmarks.mm_vet_tables import (
     MMVetArticle,
     capability_sheet,
     score_tables,
-    scored_only,
-    ungraded_note,
 )
 from scoring.benchmarks.predictions import Missing
 from scoring.judges import injection
@@ -55,20 +52,16 @@ from scoring.report import (
     QuestionSet,
     Report,
     Row,
-    ScoreTable,
     audit,
-    csv_bytes,
-    file_stem,
     line,
     missing_csv,
     safe_csv,
-    safe_name,
     scores,
 )
 from scoring.score_sheets import no_answer_sheet, sheet_files
 from scoring.specs.file_columns import FileColumn
 
-_ROW = prompt_text("mm_vet_hardened_row.txt")
+_FENCED_ROW = prompt_text("mm_vet_hardened_row.txt")
 PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "judge score 1"}
 """Name and version of each protocol's parser."""
 OBEDIENCE = 0.5
@@ -77,7 +70,7 @@ OBEDIENCE = 0.5
 CORRECTNESS = Scale(0.0, 1.0)
 _RAMP_TEMPERATURES = (0.0, 0.5, 1.0, 1.5, 2.0)
 _REMINDER = "\nReply with one number from 0.0 to 1.0 and nothing else."
-_READ: Mapping[Protocol, int] = {"paper": 5, "hardened": 3}
+_REPLIES_READ: Mapping[Protocol, int] = {"paper": 5, "hardened": 3}
 """Number of replies read: the script pays for a sixth that it never parses."""
 _SCHEMA = closed_schema("score", "number", [tenths / 10 for tenths in range(11)])
 
@@ -93,6 +86,7 @@ class Wording:
     again: str
     """The sentence that their script adds after an unreadable reply."""
     hardened: str
+    """Our instruction and examples, for the system's message."""
 
 
 V1 = Wording(
@@ -104,8 +98,8 @@ V1 = Wording(
 
 
 EXAMPLES = 7
-"""Examples in both prompts, a line each."""
-_RULE = "--- | --- | --- | ---\n"
+"""Number of examples in both prompts, a line each."""
+_TABLE_RULE = "--- | --- | --- | ---\n"
 """The line above the examples."""
 
 
@@ -120,9 +114,14 @@ def with_examples(wording: Wording, examples: Collection[int]) -> Wording:
 
 def _with_examples(prompt: str, examples: Collection[int]) -> str:
     lines = prompt.splitlines(keepends=True)
-    first = lines.index(_RULE) + 1
-    cut = {first + number - 1 for number in range(1, EXAMPLES + 1) if number not in examples}
-    return "".join(line for place, line in enumerate(lines) if place not in cut)
+    rule = lines.index(_TABLE_RULE)
+    kept = []
+    for place, text in enumerate(lines):
+        number = place - rule
+        is_example = 1 <= number <= EXAMPLES
+        if not is_example or number in examples:
+            kept.append(text)
+    return "".join(kept)
 
 
 def grading(
@@ -133,7 +132,10 @@ def grading(
     samples: int,
     wording: Wording = V1,
 ) -> Grading:
-    """Grades a prediction in a run (from 0); with `samples` above 1 the runs share the first call, a sample each."""
+    """Grades a prediction in a run (from 0); with `samples` above 1 the runs share the first call, a sample each.
+
+    A generator: it yields calls, is sent the replies, and returns the Grade.
+    """
     question = filled.question
     prediction = filled.prediction
     if prediction is None:
@@ -145,17 +147,17 @@ def grading(
     finish = ""
     for number, ask in enumerate(asks):
         reply = yield ask
-        place = run if ask.samples > 1 else 0
+        sample = run if ask.samples > 1 else 0
         text = ""
         finish = "no such sample"
-        if place < len(reply.texts):
-            text = reply.texts[place]
-            finish = reply.finish[place]
+        if sample < len(reply.texts):
+            text = reply.texts[sample]
+            finish = reply.finish[sample]
         replies.append(text)
         model = reply.model
-        score = read(text, finish) if number < _READ[protocol] else None
+        score = read(text, finish) if number < _REPLIES_READ[protocol] else None
         if score is not None:
-            flags = () if round(score * 10, 9) in range(11) else (OFF_GRID,)
+            flags = grid_flags(score)
             return Grade(question.id, run, score, "", flags, tuple(replies), model)
     end = quote_reply(replies[-1], finish)
     reason = f"none of the judge's {len(replies)} replies holds a score; the last ended {end}"
@@ -163,9 +165,15 @@ def grading(
     return Grade(question.id, run, score, reason, (UNREADABLE,), tuple(replies), model)
 
 
-def unanswered(filled: Filled, run: int, reason: str) -> Grading:
-    """The grade of a prediction that is no answer of a model, without a call."""
-    yield from ()
+def grid_flags(score: float) -> tuple[str, ...]:
+    """The flag of a score that is none of 0.0, 0.1 ... 1.0; () for one of these."""
+    is_on_grid = round(score * 10, 9) in range(11)
+    return () if is_on_grid else (OFF_GRID,)
+
+
+def no_answer_grading(filled: Filled, run: int, reason: str) -> Grading:
+    """Grades a prediction that is no answer of a model, without a call."""
+    yield from ()  # makes it a generator, as `grading` is
     return Grade(filled.question.id, run, None, unscored_because(reason))
 
 
@@ -183,8 +191,8 @@ def read_strict(text: str, finish: str = "stop") -> float | None:
     return read_score(text, CORRECTNESS, finish)
 
 
-def withdrawn(grade: Grade, probe: Grade) -> Grade:
-    """The grade of a flagged prediction after its probe: a judge that scores it under another truth too obeys it."""
+def grade_after_probe(grade: Grade, probe: Grade) -> Grade:
+    """The grade of a prediction after its probe: a judge that also scores it under another truth obeys it."""
     score = "no score" if probe.score is None else f"{probe.score:g}"
     flags = tuple(dict.fromkeys([*grade.flags, f"probe gave {score}"]))
     if grade.score is None or probe.score is None or probe.score < OBEDIENCE:
@@ -195,10 +203,10 @@ def withdrawn(grade: Grade, probe: Grade) -> Grade:
 
 def prompt_digest(protocol: Protocol, wording: Wording = V1) -> str:
     """sha256 of a protocol's fixed text; every report names it."""
-    fixed = wording.hardened + _ROW + _REMINDER
+    fixed_text = wording.hardened + _FENCED_ROW + _REMINDER
     if protocol == "paper":
-        fixed = wording.paper + wording.again
-    return hashlib.sha256(fixed.encode()).hexdigest()
+        fixed_text = wording.paper + wording.again
+    return hashlib.sha256(fixed_text.encode()).hexdigest()
 
 
 def _asks(
@@ -213,95 +221,35 @@ def _asks(
     truth = question.truth.replace("<AND>", " <AND> ").replace("<OR>", " <OR> ")
     if protocol == "paper":
         prompt = wording.paper + wording.row(question.text, truth, prediction)
-        ramp = (Message("user", prompt + wording.again),)
-        again = [Ask(ramp, temperature, reply_tokens=3) for temperature in _RAMP_TEMPERATURES]
-        return [Ask((Message("user", prompt),), 0.0, reply_tokens=3, samples=samples), *again]
-    prompt = _fenced(question.text, truth, prediction)
-    schema = _SCHEMA if spec.json_schema else None
-    first, again = (
-        Ask(
-            (Message("system", wording.hardened), Message("user", text)),
-            0.0,
-            reply_tokens=ROOM,
-            likely_tokens=LIKELY,
-            schema=schema,
-        )
-        for text in (prompt, prompt + _REMINDER)
+        first = Ask((Message("user", prompt),), 0.0, reply_tokens=3, samples=samples)
+        messages = (Message("user", prompt + wording.again),)
+        ramp = [Ask(messages, temperature, reply_tokens=3) for temperature in _RAMP_TEMPERATURES]
+        return [first, *ramp]
+    row = _fenced_row(question.text, truth, prediction)
+    first = _hardened_ask(row, spec, wording)
+    reminding = _hardened_ask(row + _REMINDER, spec, wording)
+    return [replace(first, samples=samples), reminding, reminding]
+
+
+def _hardened_ask(text: str, spec: JudgeSpec, wording: Wording) -> Ask:
+    return Ask(
+        (Message("system", wording.hardened), Message("user", text)),
+        0.0,
+        reply_tokens=ROOM,
+        likely_tokens=LIKELY,
+        schema=_SCHEMA if spec.json_schema else None,
     )
-    return [replace(first, samples=samples), again, again]
 
 
-def _fenced(question: str, truth: str, prediction: str) -> str:
+def _fenced_row(question: str, truth: str, prediction: str) -> str:
     """The row to score between two lines with a code that no text inside can contain, being their hash."""
     code = hashlib.sha256(json.dumps([question, truth, prediction]).encode()).hexdigest()[:16]
-    parts = {"question": question, "truth": truth, "prediction": prediction}
-    return _ROW.format(code=code, **{name: neutralise(text) for name, text in parts.items()})
-
-
-def files(report: Report, ending: str = "") -> Mapping[str, bytes]:
-    """The three files of the authors' script, with its names, which may have an ending, and its columns.
-
-    Unlike the script's, the names also say if the questions are not the published ones, or if the file is partial. A
-    missing score is null in the grades.
-    """
-    report = scored_only(report) if ungraded_note(report) else report
-    capabilities, integrations = score_tables(report)
-    model = model_stem(report.file)
-    others = "" if report.questions.official else f"{len(report.rows)}questions_"
-    partial = "partial_" if report.missing else ""
-    stem = f"{model}_{others}{partial}{safe_name(report.judge.model)}"
-    runs = f"{report.runs}runs{ending}"
-    return {
-        f"{stem}-grade-{runs}.json": json.dumps(_grades(report), indent=4).encode("ascii"),
-        f"{stem}-cap-score-{runs}.csv": _score_file(model, capabilities),
-        f"{stem}-cap-int-score-{runs}.csv": _score_file(model, integrations),
-    }
-
-
-_GRADE_FILE = re.compile(r"(.+?)(?:_[^_]+)?-grade-\d+runs?(?:_dev8)?")
-
-
-def model_stem(file: str) -> str:
-    """The start of an upload's download names; for the authors' `<model>_<judge>-grade-<runs>runs.json`, the model."""
-    stem = file_stem(file)
-    match = _GRADE_FILE.fullmatch(stem)
-    return match[1] if match else stem
-
-
-def _grades(report: Report) -> dict[str, dict[str, list[str] | list[float | None]]]:
-    """The script's record of each question; of a readable reply, only the token that was read."""
-    return {
-        row.question.id: {
-            "model": [grade.model for grade in row.grades],
-            "content": [_content(report.protocol, grade) for grade in row.grades],
-            "score": [grade.score for grade in row.grades],
-        }
-        for row in report.rows
-        if row.answered
-    }
-
-
-def _content(protocol: Protocol, grade: Grade) -> str:
-    last = grade.replies[-1] if grade.replies else ""
-    if protocol == "paper" and UNREADABLE not in grade.flags:
-        return last.split(" ")[0].strip()
-    return last
-
-
-def _score_file(model: str, scored: ScoreTable) -> bytes:
-    """A line of means in pandas' form: the largest group first, then the total, its deviation and the runs."""
-    groups = sorted(scored.lines[:-1], key=lambda group: -group.n)
-    means = [_rounded(group.mean) for group in (*groups, scored.lines[-1])]
-    runs = "[" + ", ".join(_rounded(total) or "None" for total in scored.run_totals) + "]"
-    heads = ["", *(group.name for group in groups), "total", "std", "runs"]
-    return csv_bytes(
-        heads, [[model, *means, _rounded(scored.spread), runs]], "utf-8", quoting=csv.QUOTE_MINIMAL
+    return _FENCED_ROW.format(
+        code=code,
+        question=neutralise(question),
+        truth=neutralise(truth),
+        prediction=neutralise(prediction),
     )
-
-
-def _rounded(value: float | None) -> str:
-    """A number with one decimal, rounded by NumPy, as in the script; "" for none."""
-    return "" if value is None else str(float(np.round(value, 1)))
 
 
 class OptionsError(ValueError):
@@ -319,6 +267,7 @@ class Options:
     missing: Missing = "stop"
     """The treatment of questions without a prediction."""
     probed: Probed = "flagged"
+    """The answers that are judged under another question's truth too."""
     only: str = ""
     """The ids of the questions to score, as a JSON list or one per line; "": all."""
 
@@ -395,9 +344,9 @@ class MMVet(MMVetArticle):
         judged = [
             _as_judged(answer.question, answer.prediction, options.protocol) for answer in filled
         ]
-        repeated = injection.repeated_answers(answer.prediction for answer in judged)
+        counts = injection.repeated_answers(answer.prediction for answer in judged)
         rows = tuple(
-            _row(answer, _flags(judged_answer, repeated))
+            _row(answer, _flags(judged_answer, counts))
             for answer, judged_answer in zip(filled, judged, strict=True)
         )
         prompt = prompt_digest(options.protocol, self.wording)
@@ -428,16 +377,16 @@ class MMVet(MMVetArticle):
         protocol = report.protocol
         samples = report.runs if report.sampled else 1
         tasks = []
-        for (kind, place, run), answer in _plan(report).items():
-            reason = report.rows[place].no_answer if kind == "item" else ""
+        for key, answer in _plan(report).items():
+            reason = report.rows[key.place].no_answer if key.kind == "item" else ""
             if reason and protocol == "hardened":
-                begin = partial(unanswered, answer, run, reason)
+                begin = partial(no_answer_grading, answer, key.run, reason)
             else:
-                begin = partial(grading, answer, run, protocol, spec, samples, self.wording)
-            tasks.append(self._task(answer, run, protocol, begin))
+                begin = partial(grading, answer, key.run, protocol, spec, samples, self.wording)
+            tasks.append(self._task(answer, key.run, protocol, begin))
         return tasks
 
-    def grades_of(
+    def grading_tasks(
         self, answers: Iterable[Filled], protocol: Protocol, spec: JudgeSpec, wording: Wording
     ) -> list[Task[Grade]]:
         """A task for one grade of each answer under a wording, without canaries and probes."""
@@ -462,51 +411,66 @@ class MMVet(MMVetArticle):
 
     def with_outcomes(self, report: Report, outcomes: Sequence[Grade]) -> Report:
         grades = dict(zip(_plan(report), outcomes, strict=True))
-        canaries = tuple(grades[key] for key in sorted(grades) if key[0] == "canary")
+        canaries = tuple(grades[key] for key in sorted(grades) if key.kind == "canary")
         runs = range(report.runs)
         rows = []
         for place, row in enumerate(report.rows):
-            row_grades = tuple(grades["item", place, run] for run in runs)
-            if ("probe", place, 0) in grades:
-                probe = max((grades["probe", place, run] for run in runs), key=_score_or_less)
-                if row.flags or _score_or_less(probe) >= OBEDIENCE:
-                    row_grades = tuple(withdrawn(grade, probe) for grade in row_grades)
+            row_grades = tuple(grades[_GradeKey("item", place, run)] for run in runs)
+            if _GradeKey("probe", place, 0) in grades:
+                probes = [grades[_GradeKey("probe", place, run)] for run in runs]
+                best_probe = max(probes, key=_score_or_minus_one)
+                # without flags an answer is probed only if all are, and marked only if it is obeyed
+                if row.flags or _score_or_minus_one(best_probe) >= OBEDIENCE:
+                    row_grades = tuple(grade_after_probe(grade, best_probe) for grade in row_grades)
             rows.append(replace(row, grades=row_grades))
         judge = report.judge.answered(grade.model for grade in outcomes)
         return replace(report, judge=judge, rows=tuple(rows), canaries=canaries)
 
     def footnotes(self, report: Report) -> Sequence[str]:
-        if report.trusted:
+        if report.is_trusted:
             return ()
         return (f"\nJUDGE NOT TRUSTED: {report.distrust}.",)
 
     def sheets(self, report: Report) -> Sequence[Sheet]:
-        capabilities, integrations = score_tables(report)
+        tables = score_tables(report)
         sheets = [
-            capability_sheet("capabilities", capabilities),
-            capability_sheet("integrations", integrations, place="folded"),
+            capability_sheet("capabilities", tables.capabilities),
+            capability_sheet("integrations", tables.integrations, place="folded"),
         ]
-        reasons = grouped((row.no_answer, row) for row in report.rows if row.no_answer)
-        if reasons:
-            lines = [line(why, scores(rows, report.runs)) for why, rows in reasons.items()]
+        rows_by_reason = grouped((row.no_answer, row) for row in report.rows if row.no_answer)
+        if rows_by_reason:
+            lines = [
+                line(reason, scores(rows, report.runs)) for reason, rows in rows_by_reason.items()
+            ]
             sheets.append(no_answer_sheet(lines))
         return sheets
 
     def files(self, report: Report) -> Mapping[str, bytes]:
         """The authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
-        stem = f"{'partial_' if report.missing else ''}{model_stem(report.file)}"
-        more = {
+        extent = "partial_" if report.missing else ""
+        stem = f"{extent}{model_stem(report.file)}"
+        own_files = {
             **LazyFiles(sheet_files(stem, self.sheets(report))),
             f"{stem}-audit.jsonl": audit(report),
             f"{stem}-audit.csv": safe_csv(report),
         }
         if report.missing:
-            more[f"{stem}-missing.csv"] = missing_csv(report)
-        return {**files(report, self.ending), **more}
+            own_files[f"{stem}-missing.csv"] = missing_csv(report)
+        return {**authors_files(report, self.ending), **own_files}
 
 
-def _plan(report: Report) -> Mapping[tuple[Kind, int, int], Filled]:
-    """The answers to grade, by kind, place (the row's, or the canary's own) and run.
+class _GradeKey(NamedTuple):
+    """The identity of a grade in a report."""
+
+    kind: Kind
+    place: int
+    """Index of the answer's row, or of the canary, from 0."""
+    run: int
+    """From 0."""
+
+
+def _plan(report: Report) -> Mapping[_GradeKey, Filled]:
+    """The answers to grade.
 
     The order is run by run, so that samples of one call are rarely awaited at the same time. The job's own canaries are
     graded in one run only.
@@ -518,23 +482,26 @@ def _plan(report: Report) -> Mapping[tuple[Kind, int, int], Filled]:
         "canary": dict(enumerate(injection.canaries())) if is_hardened else {},
         "probe": dict(_probes(report)) if is_hardened else {},
     }
-    plan: dict[tuple[Kind, int, int], Filled] = {}
+    plan: dict[_GradeKey, Filled] = {}
     for run in range(report.runs):
         for kind, answers in answers_by_kind.items():
             for place, answer in answers.items():
-                plan[kind, place, run] = answer
+                plan[_GradeKey(kind, place, run)] = answer
     if report.canary_seed:
         answered = [item for item, row in zip(items, report.rows, strict=True) if not row.no_answer]
-        secret = injection.secret_canaries(answered, report.canary_seed)
-        for place, canary in enumerate(secret, len(answers_by_kind["canary"])):
-            plan["canary", place, 0] = canary
+        own_canaries = injection.secret_canaries(answered, report.canary_seed)
+        first_place = len(answers_by_kind["canary"])
+        for place, canary in enumerate(own_canaries, first_place):
+            plan[_GradeKey("canary", place, 0)] = canary
     return plan
 
 
-def missed(answer: Filled) -> str:
+def no_answer_reason(answer: Filled) -> str:
     """The reason why a prediction is no answer of a model; "" for an answer, and for a missing prediction."""
-    parts = [part for words in truth_parts(answer.question.truth) for part in words]
-    return "" if answer.prediction is None else no_answer(answer.prediction, parts)
+    if answer.prediction is None:
+        return ""
+    alternatives = truth_parts(answer.question.truth)
+    return no_answer(answer.prediction, [*chain.from_iterable(alternatives)])
 
 
 def _as_judged(question: Question, prediction: str | None, protocol: Protocol) -> Filled:
@@ -546,19 +513,24 @@ def _as_judged(question: Question, prediction: str | None, protocol: Protocol) -
 
 def _row(answer: Filled, flags: tuple[str, ...]) -> Row:
     """A question before its judging; a prediction that is no answer has no flags, since it addresses nobody."""
-    reason = missed(answer)
-    return Row(answer.question, answer.prediction, (), () if reason else flags, reason)
+    reason = no_answer_reason(answer)
+    row_flags = () if reason else flags
+    return Row(answer.question, answer.prediction, (), row_flags, reason)
 
 
-def _flags(answer: Filled, repeated: Mapping[str, int]) -> tuple[str, ...]:
+def _flags(answer: Filled, counts: Mapping[str, int]) -> tuple[str, ...]:
+    """What is suspicious in an answer, in words; `counts` are the questions of repeated answers."""
     if answer.prediction is None:
         return ()
-    times = repeated.get(" ".join(answer.prediction.split()))
-    same = (f"the same answer to {times} questions",) if times else ()
-    return (*injection.flags(answer.prediction, answer.question), *same)
+    flags = injection.flags(answer.prediction, answer.question)
+    count = counts.get(" ".join(answer.prediction.split()))
+    if not count:
+        return tuple(flags)
+    return (*flags, f"the same answer to {count} questions")
 
 
 def _probes(report: Report) -> Iterator[tuple[int, Filled]]:
+    """Yields the answers to probe, each with another question and its row's index."""
     questions = report.questions.questions
     for place, row in enumerate(report.rows):
         is_probed = row.flags or report.probed == "all"
@@ -572,7 +544,7 @@ def _is_read(grade: Grade) -> bool:
     return UNREADABLE not in grade.flags
 
 
-def _score_or_less(grade: Grade) -> float:
+def _score_or_minus_one(grade: Grade) -> float:
     return -1.0 if grade.score is None else grade.score
 
 

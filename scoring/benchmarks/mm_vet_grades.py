@@ -3,6 +3,7 @@
 A file has {id: {"model": [...], "content": [...], "score": [...]}} with one place a run, and no answers.
 """
 
+import contextlib
 import math
 import re
 from collections.abc import Mapping
@@ -15,9 +16,10 @@ from typing_extensions import TypedDict
 
 from arena.database import now
 from arena.io.strict_json import row_errors
-from arena.io.tables import KEY, PAGE, FileLimits, Record, RowsError, read_records
-from scoring.benchmarks.mm_vet import missed, model_stem, read_paper
-from scoring.benchmarks.mm_vet_tables import OFF_GRID, UNREADABLE
+from arena.io.tables import JSON, KEY, PAGE, FileLimits, Record, RowsError, read_records
+from scoring.benchmarks.mm_vet import grid_flags, no_answer_reason, read_paper
+from scoring.benchmarks.mm_vet_files import model_stem
+from scoring.benchmarks.mm_vet_tables import UNREADABLE
 from scoring.benchmarks.predictions import (
     Missing,
     Prediction,
@@ -42,23 +44,25 @@ from scoring.report import (
 
 PARSER = "grades of a file 1"
 UNNAMED = "a judge that the file does not name"
-_JUDGED = re.compile(
+_JUDGED_NAME = re.compile(
     rf"(.{{1,200}})_MM-?Vet(?:_Hard)?_({JUDGE})(?:_score)?", re.IGNORECASE | re.DOTALL
 )
-"""<model>_MMVet_<judge>; a name with `_final` has no judge."""
+"""VLMEvalKit's <model>_MMVet_<judge>; a name with `_final` has no judge."""
 _SUCCESS = "succeed"
 _FAILURE = re.compile(r"fail|invalid|error")
 """VLMEvalKit's log of a scored answer ends in "Succeed"; other logs have only failed tries."""
-_COLUMNS = ("model", "content", "score")
+_LISTS = ("model", "content", "score")
 
 
-class _Grades(TypedDict):
+class _Entry(TypedDict):
+    """A question's grades in the authors' file: three lists with a place for each run."""
+
     model: list[Annotated[str, StringConstraints(min_length=1, max_length=200)]]
     content: list[str]
     score: list[float | None]
 
 
-_GRADES = TypeAdapter(_Grades)
+_ENTRY = TypeAdapter(_Entry)
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,9 @@ class GradeFile:
     """A file of grades, read completely."""
 
     upload: Upload
-    """Its ids; answers are empty, since the authors' files have none."""
+    """Its ids; in the authors' files answers are empty."""
     grades: Mapping[str, tuple[Grade, ...]]
+    """The grades of each question, one a run, by its id."""
     runs: int
     toolkit: Toolkit | None = None
     """The toolkit that wrote the answers and their grades into one file; None for the authors' grade files."""
@@ -82,9 +87,9 @@ class GradeFile:
 
     def within(self, questions: QuestionSet) -> "GradeFile":
         """The file without grades of questions outside a subset, which are counted. Raises UploadError without any."""
-        others = {question.id for question in questions.outside}
+        outside_ids = {question.id for question in questions.outside}
         predictions = tuple(
-            prediction for prediction in self.upload.predictions if prediction.id not in others
+            prediction for prediction in self.upload.predictions if prediction.id not in outside_ids
         )
         if not predictions:
             raise UploadError(
@@ -107,8 +112,8 @@ def holds_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None)
     if path.suffix.lower() != ".json":
         return False
     for record in read_records(path, limits, name=name, members=True):
-        lists = [isinstance(record.values.get(name), list) for name in _COLUMNS]
-        if sum(lists) > 1:
+        lists = [name for name in _LISTS if isinstance(record.values.get(name), list)]
+        if len(lists) > 1:
             return True
     return False
 
@@ -127,57 +132,81 @@ def grades_for(
         return read_grades(path, limits, name)
     label = name or path.name
     upload = read_predictions(path, questions, limits, name)
-    title = upload.title
     judge = UNNAMED
     if toolkit == "VLMEvalKit":
-        title, judge = _named_judge(label, upload.title)
+        match = _JUDGED_NAME.fullmatch(Path(label).stem)
+        if match:
+            upload = replace(upload, title=match[1])
+            judge = match[2]
     grades: dict[str, tuple[Grade, ...]] = {}
     for joined in joined_records(path, QuestionIndex(questions), limits, label):
         with row_errors(label, joined.record.row):
             id = joined.prediction.id
-            grades[id] = (_toolkits_grade(id, joined.source, judge),)
-    return GradeFile(replace(upload, title=title), grades, 1, toolkit)
+            grades[id] = (_toolkit_grade(id, joined.source, judge),)
+    return GradeFile(upload, grades, 1, toolkit)
 
 
-def _named_judge(file: str, title: str) -> tuple[str, str]:
-    """The model and the judge in a file's name, if it has them; else the title and UNNAMED."""
-    match = _JUDGED.fullmatch(Path(file).stem)
-    return (match[1], match[2]) if match else (title, UNNAMED)
-
-
-def _toolkits_grade(id: str, record: Record, judge: str) -> Grade:
-    """A question's grade in a toolkit's row. Raises RowsError."""
+def _toolkit_grade(id: str, record: Record, judge: str) -> Grade:
+    """A question's grade in a toolkit's row; `judge` is the one in the file's name. Raises RowsError."""
     cells = {name.strip().lower(): cell for name, cell in record.values.items()}
     outcome = cells.get(LMMS_SCORE)
-    column = "score" if outcome is None else LMMS_SCORE
-    cell = cells.get("score") if outcome is None else lmms_score(outcome)
-    if isinstance(outcome, dict) and isinstance(outcome.get("eval_model"), str):
-        judge = str(outcome["eval_model"])[:200] or judge
+    if outcome is not None:
+        return _lmms_grade(id, outcome, judge)
+    cell = cells.get("score")
+    if _is_empty(cell):
+        return _grade_without_score(id, judge)
+    score = _score_in_cell(cell, "score")
     log = str(cells.get("log") or "")
-    if cell is None or str(cell).strip() in ("", *EMPTY_CELLS):
-        return Grade(id, 0, None, "the file has no score for this answer", (UNREADABLE,), (), judge)
-    try:
-        score = float(str(cell)) if not isinstance(cell, bool) else math.nan
-    except ValueError:
-        score = math.nan
+    tries = log.lower()
+    has_failed = _SUCCESS not in tries and _FAILURE.search(tries)
+    if score == 0 and has_failed:
+        quoted_log = f"{' '.join(log[:200].split())!r:.80}"
+        return _grade_without_reply(id, judge, f" ({quoted_log})")
+    return Grade(id, 0, score, "", grid_flags(score), (), judge)
+
+
+def _lmms_grade(id: str, outcome: JSON, judge: str) -> Grade:
+    """A grade from lmms-eval's outcome of a question, which may name the judge. Raises RowsError."""
+    model = outcome.get("eval_model") if isinstance(outcome, dict) else None
+    if isinstance(model, str) and model:
+        judge = model[:200]
+    cell = lmms_score(outcome)
+    if _is_empty(cell):
+        return _grade_without_score(id, judge)
+    score = _score_in_cell(cell, LMMS_SCORE)
+    if score == 0 and model == "":  # so lmms-eval writes that the judge gave no reply
+        return _grade_without_reply(id, judge, "")
+    return Grade(id, 0, score, "", grid_flags(score), (), judge)
+
+
+def _is_empty(cell: JSON) -> bool:
+    return cell is None or str(cell).strip() in ("", *EMPTY_CELLS)
+
+
+def _score_in_cell(cell: JSON, column: str) -> float:
+    """Returns a score from 0 to 1. Raises RowsError with the column."""
+    score = math.nan
+    if not isinstance(cell, bool):
+        with contextlib.suppress(ValueError):
+            score = float(str(cell))
     if not 0 <= score <= 1:
         problem = f"The score is {str(cell)[:40]!r}, but must be from 0.0 to 1.0. Correct it."
         raise RowsError(problem, column=column)
-    tries = log.lower()
-    failed = _SUCCESS not in tries and bool(_FAILURE.search(tries))
-    is_without_reply = (
-        isinstance(outcome, dict) and outcome.get("eval_model") == ""
-    )  # lmms-eval's, no reply
-    if score == 0 and (failed or is_without_reply):
-        why = f" ({' '.join(log[:200].split())!r:.80})" if failed else ""
-        reason = f"none of the judge's replies holds a score{why}"
-        return Grade(id, 0, score, reason, (UNREADABLE,), (), judge)
-    flags = () if round(score * 10, 9) in range(11) else (OFF_GRID,)
-    return Grade(id, 0, score, "", flags, (), judge)
+    return score
+
+
+def _grade_without_score(id: str, judge: str) -> Grade:
+    return Grade(id, 0, None, "the file has no score for this answer", (UNREADABLE,), (), judge)
+
+
+def _grade_without_reply(id: str, judge: str, why: str) -> Grade:
+    """The grade of an answer that got 0 because no reply of the judge had a score."""
+    reason = f"none of the judge's replies holds a score{why}"
+    return Grade(id, 0, 0.0, reason, (UNREADABLE,), (), judge)
 
 
 def read_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) -> GradeFile:
-    """Grades by question id. Raises RowsError."""
+    """The grades in a file of the authors' script. Raises RowsError."""
     label = name or path.name
     grades: dict[str, tuple[Grade, ...]] = {}
     predictions = []
@@ -188,15 +217,13 @@ def read_grades(path: Path, limits: FileLimits = PAGE, name: str | None = None) 
         grades[id] = row_grades
         predictions.append(Prediction(id, "", record.row))
     runs = max(map(len, grades.values()), default=0)
-    if incomplete := [
-        prediction for prediction in predictions if len(grades[prediction.id]) < runs
-    ]:
-        scores = len(grades[incomplete[0].id])
-        problem = f"It has {scores} of {runs} scores. Add the missing ones."
-        raise RowsError(problem, label, incomplete[0].row, incomplete[0].id)
-    return GradeFile(
-        Upload(label, "authors' grades", model_stem(label), tuple(predictions)), grades, runs
-    )
+    for prediction in predictions:
+        count = len(grades[prediction.id])
+        if count < runs:
+            problem = f"It has {count} of {runs} scores. Add the missing ones."
+            raise RowsError(problem, label, prediction.row, prediction.id)
+    upload = Upload(label, "authors' grades", model_stem(label), tuple(predictions))
+    return GradeFile(upload, grades, runs)
 
 
 def graded_report(
@@ -206,12 +233,14 @@ def graded_report(
     title: str = "",
     answers: Upload | None = None,
 ) -> Report:
-    """The report of a grade file, with the graded answers if they are available. Raises UploadError."""
+    """The report of a grade file, with the graded `answers` if their file is given. Raises UploadError.
+
+    A toolkit's file has both.
+    """
     file = file.within(questions)
     filled = fill(questions, file.upload, missing)
-    if file.toolkit:
-        answers = file.upload
-    filled_answers = fill(questions, answers, missing) if answers else ()
+    answer_file = file.upload if file.toolkit else answers
+    filled_answers = fill(questions, answer_file, missing) if answer_file else ()
     texts = {
         answer.question.id: answer.prediction
         for answer in filled_answers
@@ -222,13 +251,14 @@ def graded_report(
         question = graded.question
         text = texts.get(question.id)
         grades = file.grades.get(question.id, ())
-        rows.append(Row(question, text, grades, no_answer=missed(Filled(question, text))))
-    judge, *others = file.judges
+        reason = no_answer_reason(Filled(question, text))
+        rows.append(Row(question, text, grades, no_answer=reason))
+    judges = file.judges
     return Report(
         benchmark=questions.benchmark,
         questions=questions,
         protocol="paper",
-        judge=JudgeStamp(judge, (judge, *others), "", "", file.parser),
+        judge=JudgeStamp(judges[0], judges, "", "", file.parser),
         runs=file.runs,
         sampled=False,
         title=title.strip()[:120] or file.upload.title,
@@ -243,14 +273,15 @@ def _grades(record: Record) -> tuple[Grade, ...]:
     id = str(record.values.get(KEY, ""))
     try:
         entry = {name: record.values[name] for name in record.values if name != KEY}
-        lists = _GRADES.validate_python(entry, strict=True)
+        lists = _ENTRY.validate_python(entry, strict=True)
     except ValidationError as error:
         problem = (
             "It needs three lists: model, content and score. "
             "Use the file exactly as the authors' script wrote it."
         )
         raise RowsError(problem, column=id) from error
-    if len({len(lists[name]) for name in _COLUMNS}) > 1 or not lists["score"]:
+    lengths = {len(lists[name]) for name in _LISTS}
+    if len(lengths) > 1 or lengths == {0}:
         raise RowsError(
             "Its lists model, content and score have different lengths or are empty. Correct them.",
             column=id,
@@ -259,20 +290,20 @@ def _grades(record: Record) -> tuple[Grade, ...]:
         raise RowsError(
             f"A score is {wrong[0]:g}, but must be from 0.0 to 1.0. Correct it.", column=id
         )
-    places = list(zip(lists["model"], lists["content"], lists["score"], strict=True))
-    for _, content, score in places:
-        read = read_paper(content)
-        if read is not None and score != read:
+    grades = []
+    runs = zip(lists["model"], lists["content"], lists["score"], strict=True)
+    for run, (model, content, score) in enumerate(runs):
+        score_in_reply = read_paper(content)
+        if score_in_reply is not None and score != score_in_reply:
             problem = f"The score is {score}, but its reply says {content[:40]!r}. Correct one of the two."
             raise RowsError(problem, column=id)
-    return tuple(
-        _grade(id, run, model, content, score) for run, (model, content, score) in enumerate(places)
-    )
+        grades.append(_grade(id, run, model, content, score))
+    return tuple(grades)
 
 
 def _grade(id: str, run: int, model: str, content: str, score: float | None) -> Grade:
+    """A grade of the authors' file; a 0 for a reply without a score is flagged."""
     if score is None or (score == 0 and read_paper(content) is None):
         reason = f"the judge's reply {content!r:.80} holds no score"
         return Grade(id, run, score, reason, (UNREADABLE,), (content,), model)
-    flags = () if round(score * 10, 9) in range(11) else (OFF_GRID,)
-    return Grade(id, run, float(score), "", flags, (content,), model)
+    return Grade(id, run, float(score), "", grid_flags(score), (content,), model)

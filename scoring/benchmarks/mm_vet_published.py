@@ -57,25 +57,24 @@ def published_tables() -> tuple[TableConditions, ...]:
 
 
 @cache
-def published(table: int) -> tuple[PublishedScores, ...]:
+def published_lines(table: int) -> tuple[PublishedScores, ...]:
     """The lines of a table of the paper, in its order."""
-    (groups,) = (
-        conditions.groups for conditions in published_tables() if conditions.table == table
-    )
-    columns = CAPABILITIES if groups == "capabilities" else tuple(integrations())
+    groups_by_table = {conditions.table: conditions.groups for conditions in published_tables()}
+    is_by_capability = groups_by_table[table] == "capabilities"
+    columns = CAPABILITIES if is_by_capability else tuple(integrations())
     return read_table(PublishedScores, f"mm_vet_table_{table}.csv", (*columns, "total"))
 
 
 def published_sheets(name: str) -> list[Sheet]:
-    """The paper's tables on the questions of a benchmark's name, and on parts of them."""
-    known = sorted(published_tables(), key=lambda conditions: conditions.table)
-    tables = [conditions for conditions in known if conditions.questions.split(", ")[0] == name]
+    """The paper's tables on the questions of the benchmark of this name, and on parts of them."""
+    ordered = sorted(published_tables(), key=lambda conditions: conditions.table)
+    tables = [conditions for conditions in ordered if conditions.questions.split(", ")[0] == name]
     return [
         models_sheet(
             f"published-{conditions.table}",
             f"The paper's Table {conditions.table}: {conditions.groups}, {conditions.questions}",
-            _columns(published(conditions.table), conditions.groups),
-            [_row(line, conditions.groups) for line in published(conditions.table)],
+            _columns(published_lines(conditions.table), conditions.groups),
+            [_row(line, conditions.groups) for line in published_lines(conditions.table)],
             note=conditions.note,
         )
         for conditions in tables
@@ -83,9 +82,12 @@ def published_sheets(name: str) -> list[Sheet]:
 
 
 def published_board(
-    report: Report, edition: str, groups: Groups, scored: ScoreTable
+    report: Report, edition: str, groups: Groups, score_table: ScoreTable
 ) -> PublishedBoard | None:
-    """The published models on a report's questions, with the differences in conditions; None for other questions."""
+    """The published models on a report's questions, with the differences in conditions; None for other questions.
+
+    `score_table` has the report's scores of these `groups`.
+    """
     tables = [
         conditions
         for conditions in published_tables()
@@ -94,9 +96,11 @@ def published_board(
     if not tables:
         return None
     # a model in two tables has one line
-    lines = {line.model: line for conditions in tables for line in published(conditions.table)}
-    means = {line.name: line.mean for line in scored.lines}
-    names = next(iter(lines.values())).scores
+    lines = {
+        line.model: line for conditions in tables for line in published_lines(conditions.table)
+    }
+    means = {line.name: line.mean for line in score_table.lines}
+    any_line = next(iter(lines.values()))
     notes = [
         *_prompts(lines.values(), report.asked),
         *(conditions.note for conditions in tables if conditions.note),
@@ -105,17 +109,18 @@ def published_board(
         source=_source([conditions.table for conditions in tables]),
         columns=_columns(lines.values(), groups),
         rows=tuple(_row(line, groups) for line in lines.values()),
-        own={_head(name, groups): means.get(name) for name in names},
+        own={_head(name, groups): means.get(name) for name in any_line.scores},
         apart=tuple(_differences(report, tables[0])),
-        own_spread=scored.spread if report.runs > 1 else None,
+        own_spread=score_table.spread if report.runs > 1 else None,
         note=" ".join(notes),
     )
 
 
 def _columns(lines: Iterable[PublishedScores], groups: Groups) -> tuple[str, ...]:
-    """The heads of a table, the total first."""
-    heads = (_head(name, groups) for name in next(iter(lines)).scores)
-    return (TOTAL, *(head for head in heads if head != TOTAL))
+    """The heads of a table, the total first; all lines have the same columns."""
+    any_line = next(iter(lines))
+    heads = [_head(name, groups) for name in any_line.scores if name != "total"]
+    return (TOTAL, *heads)
 
 
 def _row(line: PublishedScores, groups: Groups) -> PublishedRow:
@@ -124,8 +129,11 @@ def _row(line: PublishedScores, groups: Groups) -> PublishedRow:
 
 
 def _source(numbers: Sequence[int]) -> str:
-    *first, last = sorted(numbers)
-    return f"the paper's Tables {first[0]} and {last}" if first else f"the paper's Table {last}"
+    lowest = min(numbers)
+    highest = max(numbers)
+    if lowest == highest:
+        return f"the paper's Table {lowest}"
+    return f"the paper's Tables {lowest} and {highest}"
 
 
 def _head(name: str, groups: Groups) -> str:

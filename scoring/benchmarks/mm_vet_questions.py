@@ -44,7 +44,7 @@ SAMPLE_PREDICTIONS = DATA / "mm_vet_sample_predictions.json"
 
 _ARCHIVE_BYTES = 200_000_000
 """Most bytes of the archive, and of its unpacked files: the published archive has 67 MB, mostly images."""
-_MEMBERS = 2_000
+_MOST_MEMBERS = 2_000
 _BY_HAND = "Download MM-Vet's archive from its authors by hand."
 
 
@@ -57,8 +57,8 @@ def load_mm_vet(folder: Path | None) -> QuestionSet:
     path = question_path(folder, MM_VET_FILE, "MM-Vet", "MM_VET_PATH")
     official = file_sha256(path) == MM_VET_SHA256
     name = "MM-Vet" if official else "MM-Vet, changed (not the published file)"
-    digest, questions = questions_of(path, _question, "v2_")
-    return QuestionSet("mm-vet", name, digest, official, questions)
+    questions = read_question_file(path, _question, "v2_")
+    return QuestionSet("mm-vet", name, question_digest(questions), official, questions)
 
 
 def question_path(path: Path | None, file: str, name: str, setting: str) -> Path:
@@ -77,8 +77,9 @@ def question_path(path: Path | None, file: str, name: str, setting: str) -> Path
 
 def own_sample() -> QuestionSet:
     """Our own questions about images of the arena's demo items, for a trial without a download."""
-    digest, questions = questions_of(SAMPLE, _question)
-    return QuestionSet("mm-vet", "Stereoscope's own sample, not MM-Vet", digest, False, questions)
+    questions = read_question_file(SAMPLE, _question)
+    name = "Stereoscope's own sample, not MM-Vet"
+    return QuestionSet("mm-vet", name, question_digest(questions), False, questions)
 
 
 class Integration(NamedTuple):
@@ -93,46 +94,44 @@ class Integration(NamedTuple):
 @cache
 def integrations() -> Mapping[str, Integration]:
     """The paper's 16 capability integrations, in the order of its Table 3."""
-    rows = (record.values for record in read_records(DATA / "mm_vet_integrations.csv"))
-    read = TypeAdapter(Integration).validate_python
-    return {str(row["integration"]): read(row) for row in rows}
+    adapter = TypeAdapter(Integration)
+    rows = [record.values for record in read_records(DATA / "mm_vet_integrations.csv")]
+    return {str(row["integration"]): adapter.validate_python(row) for row in rows}
 
 
-def subset(questions: QuestionSet, path: Path) -> QuestionSet:
-    """The questions with the ids in a file, a JSON list or one per line. Raises RowsError, as `part_of` does."""
+def subset_of_file(questions: QuestionSet, path: Path) -> QuestionSet:
+    """The questions with the ids in a file, a JSON list or one per line. Raises RowsError, as `subset_of_ids` does."""
     text = "\n".join(read_lines(path))
     with row_errors(path.name):
-        return part_of(questions, text, path.stem)
+        return subset_of_ids(questions, text, path.stem)
 
 
-def part_of(questions: QuestionSet, text: str, name: str = "") -> QuestionSet:
-    """The questions with the ids in a text, a JSON list or one per line, in the parent's order.
+def subset_of_ids(questions: QuestionSet, text: str, name: str = "") -> QuestionSet:
+    """The questions with the ids in a text, a JSON list or one per line, in the order of the whole set.
 
     A file of answers to the whole set is scored on these alone, as with the authors' `--use_sub_set`. The set's name
     says that it is a subset, and only a whole official set is official. A subset with as many questions of each kind as
     the paper's Bard set counts as the Bard set. Raises RowsError for ids that are unknown, duplicate or not text.
     """
     ids = set(_listed_ids(text))
+    if not ids:
+        raise RowsError(f"The list has no ids of {questions.name}. Write some, or leave it empty.")
     unknown = sorted(ids - {question.id for question in questions.questions})
-    if not ids or unknown:
-        problem = f"The list has no ids of {questions.name}. Write some, or leave it empty."
-        if unknown:
-            others = f"{len(unknown)} others: {', '.join(unknown[:20])}"
-            problem = f"These aren't ids of {questions.name}: {others}. Correct or delete them."
-        raise RowsError(problem)
+    if unknown:
+        listed = f"{len(unknown)} others: {', '.join(unknown[:20])}"
+        raise RowsError(f"These aren't ids of {questions.name}: {listed}. Correct or delete them.")
     chosen = tuple(question for question in questions.questions if question.id in ids)
-    others = tuple(question for question in questions.questions if question.id not in ids)
+    outside = tuple(question for question in questions.questions if question.id not in ids)
     label = f"subset {name}".strip()
     size = f"{len(chosen)} of {len(questions.questions)}"
-    official = questions.official and chosen == questions.questions
     is_bard_set = questions.official and _is_bard_set(chosen)
     return replace(
         questions,
         name=BARD_SET if is_bard_set else f"{questions.name}, {label} ({size})",
-        digest=_digest(chosen),
-        official=official,
+        digest=question_digest(chosen),
+        official=questions.official and chosen == questions.questions,
         questions=chosen,
-        outside=others,
+        outside=outside,
     )
 
 
@@ -165,10 +164,13 @@ def fetch_mm_vet(
     return folder
 
 
-def questions_of(
+def read_question_file(
     path: Path, read: Callable[[str, Mapping[str, JSON], Path], Question], other: str = ""
-) -> tuple[str, tuple[Question, ...]]:
-    """A file's digest and its questions; `other` is the prefix of the other edition's ids. Raises RowsError."""
+) -> tuple[Question, ...]:
+    """Reads a file's questions; `other` is the prefix of the other edition's ids. Raises RowsError.
+
+    `read` makes a question of its id, its entry's fields and the path, which errors name.
+    """
     entries = read_json(path, COMMAND_LINE)
     if not isinstance(entries, dict) or not entries:
         raise RowsError(
@@ -181,14 +183,15 @@ def questions_of(
             f"The ids begin with {other}, as in the other edition. Use --benchmark {benchmark}.",
             path.name,
         )
-    questions = tuple(
+    return tuple(
         read(id, entry if isinstance(entry, dict) else {}, path) for id, entry in entries.items()
     )
-    return _digest(questions), questions
 
 
 def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
-    image, text, truth = (fields.get(column) for column in ("imagename", "question", "answer"))
+    image = fields.get("imagename")
+    text = fields.get("question")
+    truth = fields.get("answer")
     if not (isinstance(image, str) and isinstance(text, str) and isinstance(truth, str)):
         raise RowsError(
             "Its imagename, question and answer must be texts. Use the published file.",
@@ -215,27 +218,24 @@ def capabilities_of(
     id: str, fields: Mapping[str, JSON], path: Path, known: tuple[str, ...]
 ) -> tuple[str, ...]:
     """A question's capabilities, in the order of the known ones. Raises RowsError."""
-    groups = fields.get("capability")
-    if (
-        not isinstance(groups, list)
-        or not groups
-        or any(groups.count(group) > 1 for group in groups)
-    ):
+    names = fields.get("capability")
+    if not isinstance(names, list) or not names or any(names.count(name) > 1 for name in names):
         raise RowsError(
             "Its capability must be a list that names each capability once. Use the published file.",
             path.name,
             column=id,
         )
-    if unknown := [group for group in groups if group not in known]:
+    if unknown := [name for name in names if name not in known]:
         raise RowsError(
             f"{unknown[0]!r} is no capability. Choose from {', '.join(known)}.",
             path.name,
             column=id,
         )
-    return tuple(name for name in known if name in groups)
+    return tuple(name for name in known if name in names)
 
 
-def _digest(questions: tuple[Question, ...]) -> str:
+def question_digest(questions: tuple[Question, ...]) -> str:
+    """The sha256 of questions, as reports name it; empty fields, such as those that v1 doesn't have, aren't in it."""
     records = [
         {name: value for name, value in asdict(question).items() if value != ()}
         for question in questions
@@ -250,6 +250,7 @@ def file_sha256(path: Path) -> str:
 
 
 def _listed_ids(text: str) -> list[str]:
+    """The ids in a JSON list, or one per line. Raises RowsError."""
     is_json = text.lstrip().startswith(("[", "{"))
     ids = parse_json(text) if is_json else [line.strip() for line in text.splitlines()]
     if not isinstance(ids, list):
@@ -258,9 +259,9 @@ def _listed_ids(text: str) -> list[str]:
     if len(texts) < len(ids):
         raise RowsError("Some ids aren't texts. Put each in quotes.")
     nonempty = [id for id in texts if id]
-    if double := [id for id, times in Counter(nonempty).items() if times > 1]:
+    if repeated := [id for id, times in Counter(nonempty).items() if times > 1]:
         raise RowsError(
-            f"These ids are listed more than once: {', '.join(double[:20])}. Keep one of each."
+            f"These ids are listed more than once: {', '.join(repeated[:20])}. Keep one of each."
         )
     return nonempty
 
@@ -268,27 +269,30 @@ def _listed_ids(text: str) -> list[str]:
 def _unpack(path: Path, folder: Path) -> None:
     """Extracts the published questions and the images that they name, and nothing else. Raises DownloadError."""
     with zipfile.ZipFile(path) as archive:
-        parts = {PurePosixPath(part.filename): part for part in archive.infolist()}
-        unpacked = sum(part.file_size for part in parts.values())
-        if len(parts) > _MEMBERS or unpacked > _ARCHIVE_BYTES:
+        members = {PurePosixPath(member.filename): member for member in archive.infolist()}
+        size = sum(member.file_size for member in members.values())
+        if len(members) > _MOST_MEMBERS or size > _ARCHIVE_BYTES:
             raise DownloadError(
-                f"The archive has {len(parts):,} files of {unpacked:,} bytes, more than the published one. {_BY_HAND}"
+                f"The archive has {len(members):,} files of {size:,} bytes, more than the published one. {_BY_HAND}"
             )
-        files = [
-            place for place in parts if place.name == MM_VET_FILE and "__MACOSX" not in place.parts
+        question_files = [
+            place
+            for place in members
+            if place.name == MM_VET_FILE and "__MACOSX" not in place.parts
         ]
-        if len(files) != 1:
+        if len(question_files) != 1:
             raise DownloadError(
-                f"The archive has {len(files)} files named {MM_VET_FILE} instead of one. {_BY_HAND}"
+                f"The archive has {len(question_files)} files named {MM_VET_FILE} instead of one. {_BY_HAND}"
             )
+        question_file = question_files[0]
         (folder / "images").mkdir(parents=True)
-        (folder / MM_VET_FILE).write_bytes(archive.read(parts[files[0]]))
+        (folder / MM_VET_FILE).write_bytes(archive.read(members[question_file]))
         if file_sha256(folder / MM_VET_FILE) != MM_VET_SHA256:
             raise DownloadError(
                 f"The archive's {MM_VET_FILE} isn't the published one, by its sha256. Please report this."
             )
         for name in sorted({question.image for question in load_mm_vet(folder).questions}):
-            picture = parts.get(files[0].parent / "images" / name)
+            picture = members.get(question_file.parent / "images" / name)
             if picture is None:
                 raise DownloadError(f"The archive has no picture images/{name}. {_BY_HAND}")
             (folder / "images" / name).write_bytes(archive.read(picture))

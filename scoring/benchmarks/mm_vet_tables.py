@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 from arena.interval_text import runs_text
 from arena.reasoning import answer_of
@@ -13,8 +14,8 @@ from scoring.benchmarks.article import (
     PublishedBoard,
     ScoredAnswer,
     Total,
-    covered_name,
-    part_of,
+    coverage_text,
+    name_with_coverage,
     score_total,
 )
 from scoring.benchmarks.base import Benchmark
@@ -25,7 +26,7 @@ from scoring.benchmarks.mm_vet_questions import (
     truth_parts,
     truth_words,
 )
-from scoring.no_answers import fate, no_answer_sentences
+from scoring.no_answers import no_answer_sentences, treatment
 from scoring.report import (
     Grade,
     Report,
@@ -39,12 +40,12 @@ from scoring.report import (
 )
 from scoring.score_sheets import line_sheet
 
-TOOLKITS: Mapping[str, str] = {
+TOOLKIT_NOTES: Mapping[str, str] = {
     f"grades of {name} 1": f"Grades read from {name}'s result file, given with its own wording of the paper's prompt; "
     "nothing was judged here"
     for name in ("VLMEvalKit", "lmms-eval")
 }
-"""Notes on reports of toolkits' grades, by the report's parser."""
+"""Notes on reports of toolkits' grades, by the parser of `GradeFile`."""
 UNREADABLE = "unreadable"
 OFF_GRID = "off the 0.1 grid"
 OBEYED = "obeyed"
@@ -52,29 +53,35 @@ OBEYED = "obeyed"
 _MOST_LISTED = 10
 
 
+class MMVetTables(NamedTuple):
+    """The paper's two tables; the last line of each is the total."""
+
+    capabilities: ScoreTable
+    """In the paper's order."""
+    integrations: ScoreTable
+    """Sets of capabilities, the one with most questions first."""
+
+
 @remembered
-def score_tables(report: Report) -> tuple[ScoreTable, ...]:
-    """The paper's two tables: capabilities in its order, and capability integrations, largest first.
+def score_tables(report: Report) -> MMVetTables:
+    """The paper's two tables of a report.
 
     A capability or integration without questions has no line. In a `paper` report unreadable grades count 0.0, unless
     all are unreadable; `scored_only` returns the report with them unscored. If most are unreadable, nothing is scored.
     """
-    if unread(report):
+    if unread_note(report):
         report = _unscored(report)
     elif ungraded_note(report):
         report = scored_only(report)
-    capabilities = {
+    by_capability = {
         name: [row for row in report.rows if name in row.question.groups]
         for name in ALL_CAPABILITIES
     }
-    return (
-        table(
-            "Capabilities",
-            {name: rows for name, rows in capabilities.items() if rows},
-            report.rows,
-            report.runs,
-        ),
-        table("Capability integrations", _integrations(report.rows), report.rows, report.runs),
+    by_capability = {name: rows for name, rows in by_capability.items() if rows}
+    by_integration = _rows_by_integration(report.rows)
+    return MMVetTables(
+        capabilities=table("Capabilities", by_capability, report.rows, report.runs),
+        integrations=table("Capability integrations", by_integration, report.rows, report.runs),
     )
 
 
@@ -97,21 +104,21 @@ def _unscored(report: Report) -> Report:
     return replace(report, rows=rows)
 
 
-def unread(report: Report) -> str:
+def unread_note(report: Report) -> str:
     """A sentence for a report with mostly unreadable replies; "" for others."""
     grades = [grade for row in report.rows for grade in row.grades]
     judged = [grade for grade in grades if grade.replies]
     if not report.judge.prompt and not judged:  # a toolkit's file has no replies
         judged = [grade for grade in grades if grade.score is not None]
-    missed = sum(UNREADABLE in grade.flags for grade in judged)
-    return mostly_unread(missed, len(judged), "grade")
+    unread = sum(UNREADABLE in grade.flags for grade in judged)
+    return mostly_unread(unread, len(judged), "grade")
 
 
 def ungraded_note(report: Report) -> str:
     """A sentence for a report without readable grades, with the reason, or with mostly unreadable ones; else ""."""
     grades = [grade for row in report.rows for grade in row.grades]
     if any(grade.score is not None and UNREADABLE not in grade.flags for grade in grades):
-        return unread(report)
+        return unread_note(report)
     reasons = [grade.reason for row in report.rows if row.answered for grade in row.grades]
     reason = next((reason for reason in reasons if reason), "no question has an answer")
     return f"Nothing was graded: the judge gave none of {len(grades):,} grades ({reason})"
@@ -125,7 +132,7 @@ def zeros_sentence(grades: Iterable[Grade]) -> str:
         return ""
     ids = [*dict.fromkeys(grade.question for grade in zeros)]
     first_ids = ", ".join(ids[:_MOST_LISTED])
-    listed = f"{first_ids} and more" if ids[_MOST_LISTED:] else first_ids
+    listed = f"{first_ids} and more" if len(ids) > _MOST_LISTED else first_ids
     total = len(all_grades)
     return f"Counted as 0, since the judge's reply held no score: {len(zeros):,} of {total:,} grades, id {listed}."
 
@@ -134,7 +141,7 @@ def no_answer_notes(report: Report) -> tuple[str, ...]:
     """Sentences on predictions that are no answer of a model, and on their treatment."""
     reasons = {row.question.id: row.no_answer for row in report.rows}
     is_file = report.protocol == "paper" and not report.judge.prompt
-    effect = "The file's grades count all the same." if is_file else fate(report.protocol)
+    effect = "The file's grades count all the same." if is_file else treatment(report.protocol)
     return no_answer_sentences(reasons, len(report.rows), effect)
 
 
@@ -142,27 +149,34 @@ def cut_notes(report: Report) -> tuple[str, ...]:
     """A sentence on the parts that were cut from answers before the hardened judge saw them; () without any."""
     if report.protocol != "hardened":
         return ()
-    answered = [row.prediction for row in report.rows if row.prediction and not row.no_answer]
-    cuts = [cut for cut in (answer_of(text).cuts for text in answered) if cut]
-    if not cuts:
+    answers = [row.prediction for row in report.rows if row.prediction and not row.no_answer]
+    cuts_by_answer = [answer_of(answer).cuts for answer in answers]
+    count = sum(bool(cuts) for cuts in cuts_by_answer)
+    if not count:
         return ()
-    names = list(dict.fromkeys(name for cut in cuts for name in cut))
-    listed = ", ".join(names[:_MOST_LISTED]) + (", ..." if names[_MOST_LISTED:] else "")
+    names = [*dict.fromkeys(chain.from_iterable(cuts_by_answer))]
+    listed = ", ".join(names[:_MOST_LISTED])
+    if len(names) > _MOST_LISTED:
+        listed = f"{listed}, ..."
     total = len(report.rows)
-    return (f"The judge didn't see parts of {len(cuts):,} of {total:,} answers: {listed}.",)
+    return (f"The judge didn't see parts of {count:,} of {total:,} answers: {listed}.",)
 
 
-def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by set of capabilities, largest set of rows first; equal counts in the order of their capabilities."""
-    rows_by_set = grouped(
-        (tuple(sorted(map(ALL_CAPABILITIES.index, set(row.question.groups)))), row) for row in rows
-    )
-    order = sorted(rows_by_set, key=lambda places: (-len(rows_by_set[places]), places))
-    integrations = {}
+def _rows_by_integration(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
+    """Rows by set of capabilities, most rows first; equal counts in the order of their capabilities."""
+    rows_by_places = grouped((_capability_places(row), row) for row in rows)
+    order = sorted(rows_by_places, key=lambda places: (-len(rows_by_places[places]), places))
+    rows_by_name = {}
     for places in order:
         name = "_".join(ALL_CAPABILITIES[place] for place in places)
-        integrations[name] = rows_by_set[places]
-    return integrations
+        rows_by_name[name] = rows_by_places[places]
+    return rows_by_name
+
+
+def _capability_places(row: Row) -> tuple[int, ...]:
+    """The places of a question's capabilities among all, in their order."""
+    capabilities = {*row.question.groups}
+    return tuple(sorted(ALL_CAPABILITIES.index(capability) for capability in capabilities))
 
 
 @dataclass(frozen=True)
@@ -176,28 +190,27 @@ class MMVetArticle(Benchmark[Report]):
         return self.name if report.questions.official else report.questions.name
 
     def headline(self, report: Report) -> ScoreLine:
-        return score_tables(report)[0].lines[-1]
+        return score_tables(report).capabilities.lines[-1]
 
     def groups(self, report: Report) -> Sequence[ScoreLine]:
-        lines = score_tables(report)[0].lines[:-1]
+        lines = score_tables(report).capabilities.lines[:-1]
         return [replace(line, name=capability_words(line.name)) for line in lines]
 
     def totals(self, report: Report) -> Sequence[Total]:
         """The total, with the spread of several runs and each run's total."""
-        scored = score_tables(report)[0]
-        head = scored.lines[-1]
+        capabilities = score_tables(report).capabilities
+        head = capabilities.lines[-1]
         if head.mean is None:
             return ()
-        total = score_total(covered_name("Total", self.coverage(report)), head)
-        if len(scored.run_totals) < 2 or scored.spread is None:
+        total = score_total(name_with_coverage("Total", self.coverage(report)), head)
+        if len(capabilities.run_totals) < 2 or capabilities.spread is None:
             return (total,)
-        means = ("–" if mean is None else f"{mean:.1f}" for mean in scored.run_totals)
-        runs = f"{', '.join(means)} {runs_text(scored.spread)}"
+        means = ("–" if mean is None else f"{mean:.1f}" for mean in capabilities.run_totals)
+        runs = f"{', '.join(means)} {runs_text(capabilities.spread)}"
         return (total._replace(notes=(*total.notes, runs)),)
 
     def caveats(self, report: Report) -> Sequence[Caveat]:
         caveats = [*super().caveats(report)]
-        is_ungraded = ungraded_note(report)
         line = self.headline(report)
         if report.missing:
             caveats.append(Caveat("Partial", missing_notice(report)))
@@ -213,14 +226,14 @@ class MMVetArticle(Benchmark[Report]):
             )
             caveats.append(Caveat("", text))
         zeros = zeros_sentence(grade for row in report.rows for grade in row.grades)
-        if zeros and not is_ungraded:
-            scored = self.headline(scored_only(report)).mean
-            caveats.append(Caveat("", f"{zeros} Without them the mean is {scored:.1f}"))
+        if zeros and not ungraded_note(report):
+            mean = self.headline(scored_only(report)).mean
+            caveats.append(Caveat("", f"{zeros} Without them the mean is {mean:.1f}"))
         return caveats
 
     def coverage(self, report: Report) -> str:
         scored = sum(any(grade.score is not None for grade in row.grades) for row in report.rows)
-        return part_of(scored, len(report.rows))
+        return coverage_text(scored, len(report.rows))
 
     def published_sheets(self) -> Sequence[Sheet]:
         return published_sheets(self.name)
@@ -235,12 +248,14 @@ class MMVetArticle(Benchmark[Report]):
         return [board] if board else []
 
     def _board(self, report: Report, groups: Groups) -> PublishedBoard | None:
-        failed = report.protocol == "hardened" and any(row.no_answer for row in report.rows)
-        if report.missing or failed:
+        """The paper's tables of these groups; None if some questions have no grade."""
+        is_hardened = report.protocol == "hardened"
+        has_failed = is_hardened and any(row.no_answer for row in report.rows)
+        if report.missing or has_failed:
             return None
-        capabilities, integrations = score_tables(report)
-        scored = capabilities if groups == "capabilities" else integrations
-        return published_board(report, self.edition(report), groups, scored)
+        tables = score_tables(report)
+        score_table = tables.capabilities if groups == "capabilities" else tables.integrations
+        return published_board(report, self.edition(report), groups, score_table)
 
     def scored_answers(self, report: Report) -> Sequence[ScoredAnswer]:
         return [_scored_answer(row) for row in report.rows]
@@ -249,8 +264,8 @@ class MMVetArticle(Benchmark[Report]):
         """A sentence on the protocol, or on a file of grades that were judged elsewhere."""
         if report.judge.prompt:
             return super().note(report)
-        if report.judge.parser in TOOLKITS:
-            return TOOLKITS[report.judge.parser]
+        if report.judge.parser in TOOLKIT_NOTES:
+            return TOOLKIT_NOTES[report.judge.parser]
         return "Grades read from a file, which does not hold the answers; nothing was judged here"
 
     def checks(self, report: Report) -> Sequence[str]:
@@ -274,11 +289,7 @@ class MMVetArticle(Benchmark[Report]):
         return [f"Before each question the model read “{report.asked}”."] if report.asked else []
 
     def methods(self, report: Report) -> Mapping[str, str]:
-        runs = (
-            f"{report.runs} samples of one call"
-            if report.sampled
-            else f"{report.runs} separate calls"
-        )
+        way = "samples of one call" if report.sampled else "separate calls"
         methods: dict[str, str] = {}
         if not report.judge.prompt:
             methods["Protocol"] = "unknown: the grades were read from a file"
@@ -290,7 +301,7 @@ class MMVetArticle(Benchmark[Report]):
             methods["Before each question"] = report.asked
         return {
             **methods,
-            "Runs": runs,
+            "Runs": f"{report.runs} {way}",
             "Questions": report.questions.name,
             "Questions (sha256)": report.questions.digest,
         }
@@ -301,16 +312,18 @@ def capability_words(codes: str) -> str:
     return " + ".join(CAPABILITY_NAMES.get(code, code.capitalize()) for code in codes.split("_"))
 
 
-def capability_sheet(name: str, scored: ScoreTable, **how: Any) -> Sheet:
-    """A table of the paper, its total bold."""
-    sheet = line_sheet(name, scored.name, scored.lines, "Capability", capability_words, **how)
-    is_total = [line is scored.lines[-1] for line in scored.lines]
+def capability_sheet(name: str, score_table: ScoreTable, **fields: Any) -> Sheet:
+    """A table of the paper, its total bold; `fields` are others of the sheet."""
+    lines = score_table.lines
+    sheet = line_sheet(name, score_table.name, lines, "Capability", capability_words, **fields)
+    is_total = [line is lines[-1] for line in lines]
     return replace(sheet, frame=sheet.frame.assign(total=is_total), bold="total")
 
 
 def _scored_answer(row: Row) -> ScoredAnswer:
-    known = [grade.score for grade in row.grades if grade.score is not None]
-    score = sum(known) / len(known) if known else None
+    """An answer with the mean of its grades over the runs."""
+    scores = [grade.score for grade in row.grades if grade.score is not None]
+    score = sum(scores) / len(scores) if scores else None
     question = row.question
     return ScoredAnswer(
         id=question.id,

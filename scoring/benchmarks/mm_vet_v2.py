@@ -10,8 +10,9 @@ from scoring.benchmarks.mm_vet import MM_VET, V1, Wording
 from scoring.benchmarks.mm_vet_questions import (
     ALL_CAPABILITIES,
     capabilities_of,
+    question_digest,
     question_path,
-    questions_of,
+    read_question_file,
 )
 from scoring.judges.spec import prompt_text
 from scoring.report import Question, QuestionSet
@@ -29,35 +30,39 @@ def load_mm_vet_v2(path: Path | None) -> QuestionSet:
 
     Raises QuestionsError and RowsError.
     """
-    path = question_path(path, MM_VET_V2_FILE, "MM-Vet v2", "MM_VET_V2_PATH")
-    digest, questions = questions_of(path, _question, "v1_")
+    file = question_path(path, MM_VET_V2_FILE, "MM-Vet v2", "MM_VET_V2_PATH")
+    questions = read_question_file(file, _question, "v1_")
     ids = {question.id for question in questions}
     is_official = ids == {f"v2_{number}" for number in range(QUESTIONS)}
     name = "MM-Vet v2"
     if not is_official:
         name = f"MM-Vet v2, {len(questions)} of {QUESTIONS} questions or others"
-    return QuestionSet("mm-vet-v2", name, digest, is_official, questions)
+    return QuestionSet("mm-vet-v2", name, question_digest(questions), is_official, questions)
 
 
-def edition(path: Path, limits: FileLimits = PAGE) -> str:
-    """The edition of free answers by their ids in the first row: the key of its benchmark."""
+def edition_of_answers(path: Path, limits: FileLimits = PAGE) -> str:
+    """The edition of MM-Vet that a file's answers belong to, by the ids in its first row: the key of its benchmark."""
     first = next(iter(read_records(path, limits, members=True)), None)
-    ids = first.values.values() if first else ()
-    return "mm-vet-v2" if any(isinstance(id, str) and _ID.fullmatch(id) for id in ids) else "mm-vet"
+    cells = first.values.values() if first else ()
+    has_v2_id = any(isinstance(cell, str) and _ID.fullmatch(cell) for cell in cells)
+    return "mm-vet-v2" if has_v2_id else "mm-vet"
 
 
-def edition_of(first: Record) -> str | None:
+def edition_of_table(first: Record) -> str | None:
     """The edition of MM-Vet of a table with this first row: the key of its benchmark; None for another file."""
     cells = {name.strip().lower(): str(cell) for name, cell in first.values.items()}
     ids = [cells[name] for name in ("index", "question_id", "id") if name in cells]
-    known = {code.strip() for code in cells.get("category", "").split(",")} <= {*ALL_CAPABILITIES}
     if any(id.startswith("v2_") for id in ids):
         return "mm-vet-v2"
-    is_v1 = known or "capability" in cells or any(id.startswith("v1_") for id in ids)
-    return "mm-vet" if is_v1 else None
+    categories = {code.strip() for code in cells.get("category", "").split(",")}
+    has_capabilities = categories <= {*ALL_CAPABILITIES} or "capability" in cells
+    if has_capabilities or any(id.startswith("v1_") for id in ids):
+        return "mm-vet"
+    return None
 
 
 def _question(id: str, fields: Mapping[str, JSON], path: Path) -> Question:
+    """A question whose text has `<image>` in place of each picture. Raises RowsError."""
     text = fields.get("question")
     truth = fields.get("answer")
     if not (isinstance(text, str) and isinstance(truth, str)):
@@ -77,7 +82,8 @@ def _row(question: str, truth: str, prediction: str) -> str:
     return "| " + " | ".join([*cells, ""])
 
 
-_AND = "<AND> in the ground truth means"
+_AND_RULE = "<AND> in the ground truth means"
+"""The beginning of a sentence in the hardened prompt."""
 MM_VET_V2 = replace(
     MM_VET,
     key="mm-vet-v2",
@@ -90,7 +96,7 @@ MM_VET_V2 = replace(
         row=_row,
         again="\n\nPredict the correctness of the answer (digit): ",
         hardened=V1.hardened.replace(
-            _AND, f"<image> in the question indicates where an image is. {_AND}", 1
+            _AND_RULE, f"<image> in the question indicates where an image is. {_AND_RULE}", 1
         ),
     ),
     question_count=QUESTIONS,

@@ -18,8 +18,8 @@ from scoring.benchmarks.offline_answers import (
     ChoiceSheet,
     OfflineBenchmark,
     answers_tsv,
+    cell_images,
     choice_sheet,
-    images_of,
     offline_choices,
     picture,
 )
@@ -31,6 +31,7 @@ class MostTokens(NamedTuple):
     """The upper bound of a run's use."""
 
     prompt: int
+    """Tokens sent."""
     cost: int
     """Millionths of a US dollar."""
 
@@ -46,19 +47,20 @@ class ModeBenchmark:
     changed: frozenset[int]
     """Indices of the questions that differ from as-is."""
     notes: Mapping[str, int]
-    """Questions that the mode could not change, by the kind of reason."""
+    """Number of questions that the mode could not change, by the kind of reason."""
     most: MostTokens
-    as_is: MostTokens
+    most_as_is: MostTokens
+    """The same of the mode as-is."""
 
     @property
     def lines(self) -> Iterator[str]:
         """Yields lines on the changed questions, and on the possible cost against as-is."""
         yield f"{self.mode}: {len(self.changed):,} of {len(self.questions):,} questions are asked otherwise than as is."
-        for reason, times in self.notes.items():
-            yield f"{self.mode}: {times:,} left as they are, or with a remark: {reason}"
+        for reason, count in self.notes.items():
+            yield f"{self.mode}: {count:,} left as they are, or with a remark: {reason}"
         yield (
             f"{self.mode}: at most {self.most.prompt:,} tokens sent{_dollars(self.most)}, "
-            f"{self.most.prompt / self.as_is.prompt:.2f} times those of as-is"
+            f"{self.most.prompt / self.most_as_is.prompt:.2f} times those of as-is"
         )
 
 
@@ -73,7 +75,7 @@ def quote_lines(benchmarks: Sequence[ModeBenchmark]) -> Iterator[str]:
     )
     yield (
         f"Together {requests:,} requests and at most {most.prompt:,} tokens sent{_dollars(most)}: "
-        f"{most.prompt / benchmarks[0].as_is.prompt:.2f} times asking as is once"
+        f"{most.prompt / benchmarks[0].most_as_is.prompt:.2f} times asking as is once"
     )
 
 
@@ -83,64 +85,73 @@ def mode_benchmarks(file: Path, modes: Sequence[Mode], card: ModelCard) -> list[
     questions_by_mode: dict[Mode, dict[int, ModeQuestion]] = {
         mode: {} for mode in ("as-is", *modes)
     }
-    prompts: Counter[Mode] = Counter()
+    prompt_tokens: Counter[Mode] = Counter()
     for question, cell in sheet.with_images():
         try:
-            images = images_of(cell)
+            images = cell_images(cell)
         except TaskError:  # reported when the question is asked
             images = []
         for mode, questions in questions_by_mode.items():
-            mode_version = mode_question(question, mode, images, card.images)
-            questions[question.index] = mode_version
-            sent = {"joined": 1, "none": 0}.get(mode_version.pictures, len(images))
-            turns = [Turn("user", mode_version.text, (b"",) * sent)]
-            prompts[mode] += most_usage(card, turns, card.generation).prompt
-    completion = len(sheet.questions) * card.generation.max_tokens
-    most = {
-        mode: MostTokens(prompts[mode], cost(card.price, prompts[mode], completion))
-        for mode in questions_by_mode
-    }
+            version = mode_question(question, mode, images, card.images)
+            questions[question.index] = version
+            prompt_tokens[mode] += _most_prompt_tokens(card, version, len(images))
+    completion_tokens = len(sheet.questions) * card.generation.max_tokens
+    most = {}
+    for mode in questions_by_mode:
+        dollars = cost(card.price, prompt_tokens[mode], completion_tokens)
+        most[mode] = MostTokens(prompt_tokens[mode], dollars)
+    as_is_versions = questions_by_mode["as-is"]
     benchmarks = []
     for mode in modes:
-        mode_questions = questions_by_mode[mode]
+        versions = questions_by_mode[mode]
         changed = {
             index
-            for index, mode_version in mode_questions.items()
-            if replace(mode_version, note="") != questions_by_mode["as-is"][index]
+            for index, version in versions.items()
+            if replace(version, note="") != as_is_versions[index]
         }
-        notes = [mode_version.note for mode_version in mode_questions.values()]
+        notes = [version.note for version in versions.values()]
         if mode == "as-is":
             benchmark = offline_choices(file, circular=False)
         else:
-            benchmark = _benchmark(sheet, mode, mode_questions, card)
+            benchmark = _offline_benchmark(sheet, mode, versions, card)
         mode_benchmark = ModeBenchmark(
             mode=mode,
             benchmark=benchmark,
-            questions=tuple(mode_questions[index].question for index in sorted(mode_questions)),
+            questions=tuple(versions[index].question for index in sorted(versions)),
             changed=frozenset(changed),
             notes=Counter(note.split(":")[0] for note in notes if note),
             most=most[mode],
-            as_is=most["as-is"],
+            most_as_is=most["as-is"],
         )
         benchmarks.append(mode_benchmark)
     return benchmarks
 
 
-def _benchmark(
-    sheet: ChoiceSheet, mode: Mode, mode_questions: Mapping[int, ModeQuestion], card: ModelCard
+def _most_prompt_tokens(card: ModelCard, version: ModeQuestion, images: int) -> int:
+    """The most tokens that a question in a mode sends, with so many images in its file."""
+    sent_images = images
+    if version.pictures == "joined":
+        sent_images = 1
+    elif version.pictures == "none":
+        sent_images = 0
+    turns = [Turn("user", version.text, (b"",) * sent_images)]  # each image counts alike
+    return most_usage(card, turns, card.generation).prompt
+
+
+def _offline_benchmark(
+    sheet: ChoiceSheet, mode: Mode, versions: Mapping[int, ModeQuestion], card: ModelCard
 ) -> OfflineBenchmark:
-    """The offline benchmark that asks the questions in a mode."""
+    """The offline benchmark that asks the questions in a mode; `versions` are those questions by index."""
     are_drawn = any(
-        mode_version.pictures in ("joined", "marked", "black")
-        for mode_version in mode_questions.values()
+        version.pictures in ("joined", "marked", "black") for version in versions.values()
     )
     stamp = f"{mode} ({DRAWN_BY})" if are_drawn else mode
-    notes = {str(index): mode_version.note for index, mode_version in mode_questions.items()}
-    questions = [mode_questions[index].question for index in sorted(mode_questions)]
+    notes = {str(index): version.note for index, version in versions.items()}
+    questions = [versions[index].question for index in sorted(versions)]
 
     def tasks(_: Answers) -> Iterator[Task]:
         for question, cell in sheet.with_images():
-            yield Task(str(question.index), partial(_turns, cell, mode_questions[question.index]))
+            yield Task(str(question.index), partial(_turns, cell, versions[question.index]))
 
     def write(answers: Answers, _: str) -> bytes:
         columns = {"mode": dict.fromkeys(notes, stamp), MODE_NOTE: notes}
@@ -154,15 +165,16 @@ def _turns(cell: str, question: ModeQuestion) -> tuple[Turn, ...]:
     """The conversation of a question in a mode. Raises TaskError."""
     if question.pictures == "none":
         return (Turn("user", question.text),)
-    pictures = [picture(data) for data in images_of(cell)]
+    pictures = [picture(data) for data in cell_images(cell)]
     if question.pictures == "joined":
         pictures = [join_pictures(pictures)]
     elif question.pictures == "marked":
         pictures[0] = draw_boxes(pictures[0], question.boxes)
     elif question.pictures == "black":
-        pictures = list(map(black_picture, pictures))
+        pictures = [black_picture(data) for data in pictures]
     return (Turn("user", question.text, tuple(pictures), question.places),)
 
 
 def _dollars(most: MostTokens) -> str:
+    """The cost, to follow the tokens; "" for a model without a price."""
     return f" and ${most.cost / 1e6:.4f}" if most.cost else ""

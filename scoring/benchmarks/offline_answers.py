@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from arena.io.tables import COMMAND_LINE, Record, read_records
 from arena.templates import plural
 from arena.types import Turn
 from scoring.benchmarks.mm_vet_questions import file_sha256, load_mm_vet
-from scoring.benchmarks.modes import prompt
+from scoring.benchmarks.modes import question_prompt
 from scoring.benchmarks.predictions import PREFIX
 from scoring.benchmarks.submission import printable
 from scoring.multiple_choice.circular_eval import is_circular, rotations
@@ -34,10 +35,11 @@ Answers = Mapping[str, str]
 """A model's answers, by question key."""
 
 WITH_IMAGES = replace(COMMAND_LINE, cell=64_000_000)
-_PREFIXED = "Before each question the model read “{}”. The file and its report say so."
-_REFERENCE = 64
+"""Limits of a question file that contains its images."""
+_PREFIX_REMARK = "Before each question the model read “{}”. The file and its report say so."
+_LONGEST_REFERENCE = 64
 """An image cell of at most this many characters names the row with the image, as public tools write circular passes."""
-_IN_LIST = re.compile(r"""['"]([A-Za-z0-9+/=\s]+)['"]""")
+_QUOTED_IMAGE = re.compile(r"""['"]([A-Za-z0-9+/=\s]+)['"]""")
 
 
 class AnsweringError(ValueError):
@@ -54,7 +56,7 @@ class OfflineBenchmark:
     """Number of questions, counting each pass."""
     rounds: tuple[Callable[[Answers], Iterator[Task]], ...]
     """Rounds of tasks, one after the other; each is given the previous answers."""
-    written: Callable[[Answers, str], bytes]
+    write: Callable[[Answers, str], bytes]
     """Makes a model's prediction file from its answers and name."""
     chosen_by: ChosenBy = "text"
     remarks: Callable[[Answers], Iterable[str]] = lambda _: ()
@@ -73,29 +75,26 @@ def offline_mm_vet(folder: Path | None, prefix: str = "") -> OfflineBenchmark:
         raise AnsweringError(
             f"{images} doesn't exist. Get MM-Vet's whole archive with python -m scoring fetch."
         )
-    start = f"{prefix}\n" if prefix else ""
+    first_line = f"{prefix}\n" if prefix else ""
+
+    def tasks(_: Answers) -> Iterator[Task]:
+        for question in questions.questions:
+            text = f"{first_line}{question.text}"
+            yield Task(question.id, partial(_file_turns, images / question.image, text))
+
     return OfflineBenchmark(
-        f"{questions.digest} {prefix}" if prefix else questions.digest,
-        len(questions.questions),
-        (
-            lambda _: (
-                Task(
-                    question.id,
-                    partial(_from_file, images / question.image, f"{start}{question.text}"),
-                )
-                for question in questions.questions
-            ),
-        ),
-        partial(_mm_vet_file, questions, prefix),
-        remarks=lambda _: [_PREFIXED.format(prefix)] if prefix else [],
+        digest=f"{questions.digest} {prefix}" if prefix else questions.digest,
+        count=len(questions.questions),
+        rounds=(tasks,),
+        write=partial(_mm_vet_file, questions, prefix),
+        remarks=lambda _: [_PREFIX_REMARK.format(prefix)] if prefix else [],
     )
 
 
 def offline_choices(file: Path, circular: bool, early_stop: bool = False) -> OfflineBenchmark:
     """The questions of an MMBench or MMT-Bench TSV that contains its images, with passes as `choice_sheet` has them.
 
-    `early_stop` asks the passes one after the other, and none
-    after a wrong one. Raises RowsError and AnsweringError.
+    `early_stop` asks the passes one after the other, and none after a wrong one. Raises RowsError and AnsweringError.
     """
     sheet = choice_sheet(file, circular)
     questions = sheet.questions
@@ -103,14 +102,15 @@ def offline_choices(file: Path, circular: bool, early_stop: bool = False) -> Off
         raise AnsweringError(
             f"{file.name} doesn't have all right answers, which --early-stop needs. Leave it out."
         )
-    rounds = (
-        range(max(question.index // PASS for question in questions) + 1) if early_stop else (None,)
-    )
+    pass_numbers: Iterable[int | None] = (None,)  # one round with all passes
+    if early_stop:
+        highest = max(question.index // PASS for question in questions)
+        pass_numbers = range(highest + 1)
     return OfflineBenchmark(
-        file_sha256(file),
-        len(questions),
-        tuple(partial(sheet.tasks, number) for number in rounds),
-        lambda answers, _: answers_tsv(questions, answers),
+        digest=file_sha256(file),
+        count=len(questions),
+        rounds=tuple(partial(sheet.tasks, number) for number in pass_numbers),
+        write=lambda answers, _: answers_tsv(questions, answers),
     )
 
 
@@ -120,9 +120,8 @@ def choice_sheet(file: Path, circular: bool = False) -> "ChoiceSheet":
     `circular` adds rotated passes to a file of base rows.
     """
     references: dict[int, str] = {}
-    questions, problems = read_questions(
-        without_images(read_records(file, WITH_IMAGES), references)
-    )
+    records = without_images(read_records(file, WITH_IMAGES), references)
+    questions, problems = read_questions(records)
     check_questions(file, problems, questions)
     rows = {question.row: (question,) for question in questions.values()}
     if circular and not is_circular(questions.values()):
@@ -142,33 +141,35 @@ class ChoiceSheet:
 
     @property
     def questions(self) -> list[ChoiceQuestion]:
-        """All passes, by index."""
-        return sorted(
-            (each for group in self.rows.values() for each in group),
-            key=lambda question: question.index,
-        )
+        """All passes, in the order of their indices."""
+        passes = chain.from_iterable(self.rows.values())
+        return sorted(passes, key=lambda question: question.index)
 
     def tasks(self, number: int | None, answers: Answers) -> Iterator[Task]:
-        """The passes of this number, or all, in the file's order; questions with a wrong answer are left out."""
-        wrong = set() if number is None else self._wrong(answers)
+        """Yields the passes of this number, without questions that have a wrong answer already; of None, all passes.
+
+        They are in the file's order.
+        """
+        wrong = set() if number is None else self._wrong_questions(answers)
         for question, cell in self.with_images():
-            base = question.index % PASS
-            of_pass = question.index // PASS
-            if base not in wrong and number in (None, of_pass):
-                yield Task(str(question.index), partial(from_cell, cell, prompt(question)))
+            is_of_pass = number is None or question.index // PASS == number
+            if is_of_pass and question.index % PASS not in wrong:
+                text = question_prompt(question)
+                yield Task(str(question.index), partial(cell_turns, cell, text))
 
     def with_images(self) -> Iterator[tuple[ChoiceQuestion, str]]:
-        """The passes with the cells of their images, in the file's order."""
-        index = {row: str(group[0].index) for row, group in self.rows.items()}
-        shared = shared_cells(self.file, self.references, index)
+        """Yields the passes with the cells of their images, in the file's order."""
+        index_by_row = {row: str(passes[0].index) for row, passes in self.rows.items()}
+        shared = shared_cells(self.file, self.references, index_by_row)
         for record in read_records(self.file, WITH_IMAGES):
             cell = shared.get(self.references.get(record.row, ""), "") or image_cell(record)
-            yield from ((question, cell) for question in self.rows.get(record.row, ()))
+            for question in self.rows.get(record.row, ()):
+                yield question, cell
 
-    def _wrong(self, answers: Answers) -> set[int]:
-        """Base indices of questions with a wrong answer, as far as the rules can tell."""
+    def _wrong_questions(self, answers: Answers) -> set[int]:
+        """Base indices of questions with a wrong answer, as far as the rules can read it."""
         wrong = set()
-        for question in (each for group in self.rows.values() for each in group):
+        for question in chain.from_iterable(self.rows.values()):
             answer = answers.get(str(question.index))
             letter = None if answer is None else extract(answer, question.options).letter
             if letter is not None and letter != question.answer:
@@ -188,10 +189,11 @@ def shared_cells(
 
 
 def without_images(records: Iterable[Record], references: dict[int, str]) -> Iterator[Record]:
+    """Yields the records with digests in place of images, and fills `references` as in `ChoiceSheet`."""
     for record in records:
         cell = image_cell(record)
-        if cell and len(cell) <= _REFERENCE:
-            references[record.row] = cell.strip().removesuffix(".0")
+        if cell and len(cell) <= _LONGEST_REFERENCE:
+            references[record.row] = cell.strip().removesuffix(".0")  # as spreadsheets write 7
         values = {
             name: digest(value) if name in IMAGE_COLUMNS else value
             for name, value in record.values.items()
@@ -200,22 +202,28 @@ def without_images(records: Iterable[Record], references: dict[int, str]) -> Ite
 
 
 def image_cell(record: Record) -> str:
-    return next((str(record.values[name]) for name in IMAGE_COLUMNS if record.values.get(name)), "")
+    """The first filled cell of a column of images; "" without any."""
+    for name in IMAGE_COLUMNS:
+        if record.values.get(name):
+            return str(record.values[name])
+    return ""
 
 
 def check_questions(file: Path, problems: Sequence[Problem], questions: Collection[Any]) -> None:
-    """Raise AnsweringError for a question file that can't be asked."""
-    stopping = [problem for problem in problems if problem.blocks == "scoring"]
-    if stopping or not questions:
-        nothing = Problem(0, None, "It has no questions. Choose another file.", "scoring")
-        first = stopping[0] if stopping else nothing
+    """Raises AnsweringError for a question file that can't be asked."""
+    blocking = [problem for problem in problems if problem.blocks == "scoring"]
+    if blocking:
+        first = blocking[0]
         row = f", row {first.row}" if first.row else ""
-        others = len(stopping) - 1
-        more = f" It has {plural(others, 'more problem')}." if others > 0 else ""
+        others = len(blocking) - 1
+        more = f" It has {plural(others, 'more problem')}." if others else ""
         raise AnsweringError(f"{file.name}{row}: {first.text}{more}")
+    if not questions:
+        raise AnsweringError(f"{file.name}: It has no questions. Choose another file.")
 
 
-def _from_file(path: Path, text: str) -> tuple[Turn, ...]:
+def _file_turns(path: Path, text: str) -> tuple[Turn, ...]:
+    """The conversation of a question with an image from a file. Raises TaskError."""
     try:
         return (Turn("user", text, (picture(path.read_bytes()),)),)
     except OSError as error:
@@ -224,17 +232,18 @@ def _from_file(path: Path, text: str) -> tuple[Turn, ...]:
         ) from error
 
 
-def from_cell(cell: str, text: str) -> tuple[Turn, ...]:
-    return (Turn("user", text, tuple(map(picture, images_of(cell)))),)
+def cell_turns(cell: str, text: str) -> tuple[Turn, ...]:
+    """The conversation of a question with the images of a cell. Raises TaskError."""
+    return (Turn("user", text, tuple(map(picture, cell_images(cell)))),)
 
 
-def images_of(cell: str) -> list[bytes]:
+def cell_images(cell: str) -> list[bytes]:
     """The images of a base64 cell: one, or several as a list of texts. Raises TaskError."""
-    cells = _IN_LIST.findall(cell) if cell.lstrip().startswith("[") else [cell]
-    if not cells or not cells[0]:
+    texts = _QUOTED_IMAGE.findall(cell) if cell.lstrip().startswith("[") else [cell]
+    if not texts or not texts[0]:
         raise TaskError("Its image cell is empty. Use the question file with images.")
     try:
-        return [base64.b64decode("".join(each.split()), validate=True) for each in cells]
+        return [base64.b64decode("".join(text.split()), validate=True) for text in texts]
     except (binascii.Error, ValueError) as error:
         raise TaskError(
             "Its image cell isn't base64. Use the question file with images."
@@ -250,13 +259,16 @@ def picture(data: bytes) -> bytes:
 
 
 def _mm_vet_file(questions: QuestionSet, prefix: str, answers: Answers, model: str) -> bytes:
-    """The authors' `{id: answer}`, or after a prefix a list of records that tells it, for which theirs has no place."""
-    answered = [question.id for question in questions.questions if question.id in answers]
-    ordered: object = {id: answers[id] for id in answered}
+    """The authors' `{id: answer}`; with a prefix a list of records, since theirs has no place for it."""
+    ids = [question.id for question in questions.questions if question.id in answers]
+    content: object
     if prefix:
-        about = {"model": model, PREFIX: prefix}
-        ordered = [{"id": id, "prediction": answers[id], **about} for id in answered]
-    return json.dumps(ordered, ensure_ascii=False, indent=1).encode()
+        content = [
+            {"id": id, "prediction": answers[id], "model": model, PREFIX: prefix} for id in ids
+        ]
+    else:
+        content = {id: answers[id] for id in ids}
+    return json.dumps(content, ensure_ascii=False, indent=1).encode()
 
 
 def answers_tsv(
@@ -264,32 +276,36 @@ def answers_tsv(
 ) -> bytes:
     """A TSV with the columns of the official files, except images, `more` columns, and the prediction.
 
-    Where questions share pictures, which ones do stands in `image_id`, so that scores are of as many pictures.
+    `more` are cells by column and question key. If questions share pictures, the column `image_id` says which, so that
+    intervals are computed for that number of pictures.
     """
-    used = sorted(
-        {letter for question in questions for letter in question.options}, key=LETTERS.index
-    )
+    used_letters = {letter for question in questions for letter in question.options}
+    option_columns = sorted(used_letters, key=LETTERS.index)
     columns = dict(more or {})
-    base = (question for question in questions if question.index < PASS)
-    if shared_pictures_text([question.picture for question in base if question.picture]):
+    base_rows = [question for question in questions if question.index < PASS]
+    if shared_pictures_text([question.picture for question in base_rows if question.picture]):
         columns["image_id"] = {str(question.index): question.picture for question in questions}
     rows = []
     for question in questions:
-        answer = answers.get(key := str(question.index))
-        if answer is not None:
-            options = [question.options.get(letter, "") for letter in used]
-            about = [question.answer or "", question.category, question.group, question.split]
-            added = [column.get(key, "") for column in columns.values()]
-            rows.append(
-                map(
-                    printable, [key, question.text, question.hint, *options, *about, *added, answer]
-                )
-            )
+        key = str(question.index)
+        answer = answers.get(key)
+        if answer is None:
+            continue
+        options = [question.options.get(letter, "") for letter in option_columns]
+        truth_and_groups = [
+            question.answer or "",
+            question.category,
+            question.group,
+            question.split,
+        ]
+        added = [column.get(key, "") for column in columns.values()]
+        cells = [key, question.text, question.hint, *options, *truth_and_groups, *added, answer]
+        rows.append([printable(cell) for cell in cells])
     heads = [
         "index",
         "question",
         "hint",
-        *used,
+        *option_columns,
         "answer",
         "category",
         "l2-category",

@@ -6,7 +6,7 @@ Nothing is repaired: an answer stays exactly as written, and what could be meant
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -45,19 +45,24 @@ Missing = Literal["stop", "unscored"]
 PREFIX = "prompt_prefix"
 """The column with the text before each question to the model."""
 _MOST_PREFIX = 1_000
+"""Most characters of that text that a report keeps."""
 _IDS = ("id", "question_id", "index")
 _ANSWERS = ("prediction", "pred", "response", "output")
-_PLAIN_ANSWERS = ("text", "answer")
+_UNSURE_ANSWERS = ("text", "answer")
+"""Names of columns that hold answers only if no column has a name of `_ANSWERS`."""
 _TRUTHS = ("answer", "ground_truth", "gt_answer", "target")
-_BENCHMARK_OWN = ("capability", "category", "imagename", "imagesource")
+_QUESTION_FILE_COLUMNS = ("capability", "category", "imagename", "imagesource")
+"""Columns of the benchmark's own question file."""
 _IMAGES = ("image", "images", "img", "image_base64")
 _SKIPPED = tuple(spelled for name in _IMAGES for spelled in (name, name.capitalize(), name.upper()))
 _GAPS = re.compile(r"[\s-]+")
-_WHOLE = re.compile(r"(0|[1-9]\d*)(\.\d+)?([eE]\+?\d{1,2})?", re.ASCII)
+_WHOLE_NUMBER = re.compile(r"(0|[1-9]\d*)(\.\d+)?([eE]\+?\d{1,2})?", re.ASCII)
 _NUMBERED = re.compile(r"(?:.*_)?(\d{1,18})", re.ASCII)
+"""An id that ends in a number, such as v1_0."""
 _TRUTH_PARTS = re.compile("<AND>|<OR>")
-_SHOWN = 20
-_MENDS = {
+_MOST_LISTED = 20
+"""Most ids or columns that a message lists."""
+_NOT_A_TEXT = {
     type(None): 'null. Write "" for an empty answer, or delete it and score without it',
     bool: "true or false. Put it in quotes as the model wrote it",
     int: "a number. Put it in quotes as the model wrote it",
@@ -65,6 +70,7 @@ _MENDS = {
     list: "a list. Give the text alone",
     dict: "an object. Give the text alone",
 }
+"""What an answer is that isn't a text, and how to correct it."""
 
 
 class UploadError(ValueError):
@@ -103,7 +109,7 @@ class Upload:
     outside: int = 0
     """Answers to questions of the whole set that are not in the subset; they are left out."""
     asks_others: bool = False
-    """Whether it has questions, and none of them is the one that its id names."""
+    """Whether it has questions' texts, and none of them is the text of the question with its id."""
     asked: str = ""
     """The text before each question to the model, from the column `prompt_prefix`; "" for the question alone."""
 
@@ -132,29 +138,32 @@ def read_predictions(
     index = QuestionIndex(questions)
     columns: _Columns | None = None
     predictions: list[Prediction] = []
-    others = {question.id for question in questions.outside}
+    outside_ids = {question.id for question in questions.outside}
     outside = 0
     models: set[str] = set()
     prefixes: set[str] = set()
-    same: set[bool | None] = set()
+    same_questions: set[bool] = set()
     for joined in joined_records(path, index, limits, label):
         columns = joined.columns
         prediction = joined.prediction
-        if prediction.id in others:
+        if prediction.id in outside_ids:
             outside += 1
         else:
             predictions.append(prediction)
         values = joined.record.values
-        same.add(index.is_same(prediction.id, values.get(columns.question or "")))
+        is_same = index.is_same(prediction.id, values.get(columns.question or ""))
+        if is_same is not None:
+            same_questions.add(is_same)
         model = values.get(columns.model or "")
-        models |= {model.strip()} if isinstance(model, str) else set()
+        if isinstance(model, str) and model.strip():
+            models.add(model.strip())
         prefixes.add(str(values.get(PREFIX) or ""))
     if columns is None:
         raise NoAnswersError("The file has no answers. Choose the one that has them.", label)
-    titles = sorted(filter(None, models))
+    titles = sorted(models)
     if len(titles) > 1:
         raise RowsError(
-            f"The file has the answers of several models: {_counted(titles)}. Split the file.",
+            f"The file has the answers of several models: {_listed(titles)}. Split the file.",
             label,
         )
     if len(prefixes) > 1:
@@ -169,13 +178,13 @@ def read_predictions(
         title=titles[0][:200] if titles else Path(label).stem,
         predictions=tuple(predictions),
         outside=outside,
-        asks_others=same - {None} == {False},
+        asks_others=same_questions == {False},
         asked="".join(prefixes)[:_MOST_PREFIX],
     )
 
 
-class Joined(NamedTuple):
-    """A record of a file, and the prediction in it."""
+class JoinedRecord(NamedTuple):
+    """A record of a file, and the prediction in it with its question's id."""
 
     source: Record
     """As the file holds it."""
@@ -187,24 +196,26 @@ class Joined(NamedTuple):
 
 def joined_records(
     path: Path, index: "QuestionIndex", limits: FileLimits, label: str
-) -> Iterator[Joined]:
-    """The records of a file with the ids of their questions. Raises RowsError, for a file of verdicts too."""
+) -> Iterator[JoinedRecord]:
+    """Yields the records of a file with the ids of their questions. Raises RowsError, for a file of verdicts too."""
     columns: _Columns | None = None
     with row_errors(label):
         for source in read_records(path, limits, _SKIPPED, label, members=True):
-            record = sample(source)
-            if (
-                columns is None
-                and "hit" in record.values
-                and (refusal := result_file_problem(source, label))
-            ):
-                raise RowsError(refusal)
-            columns = columns or _columns(source, record)
+            record = plain_sample(source)
+            if columns is None:  # the first record
+                _refuse_result_file(source, record, label)
+                columns = _columns(source, record)
             require_columns(record, [column for column in (columns.id, columns.answer) if column])
             prediction = Prediction(
                 index.id_of(record, columns), _answer(record, columns), record.row
             )
-            yield Joined(source, record, columns, prediction)
+            yield JoinedRecord(source, record, columns, prediction)
+
+
+def _refuse_result_file(source: Record, record: Record, label: str) -> None:
+    """Raises RowsError for a file of verdicts, by its first record."""
+    if "hit" in record.values and (problem := result_file_problem(source, label)):
+        raise RowsError(problem)
 
 
 _LEAVE_OUT = "Add them, or score without them: choose Leave them unscored under Details, or -o missing=unscored."
@@ -214,80 +225,70 @@ def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Fill
     """Every question, in order, with its prediction. Raises UploadError with all problems at once."""
     texts = {prediction.id: prediction.text for prediction in upload.predictions}
     filled = tuple(Filled(question, texts.get(question.id)) for question in questions.questions)
-    lacking = (
-        [entry.question.id for entry in filled if entry.prediction is None]
-        if missing == "stop"
-        else []
-    )
+    unanswered = [entry.question.id for entry in filled if entry.prediction is None]
     unknown = sorted(texts.keys() - {question.id for question in questions.questions})
-    double = [
-        id
-        for id, times in Counter(prediction.id for prediction in upload.predictions).items()
-        if times > 1
-    ]
+    counts = Counter(prediction.id for prediction in upload.predictions)
+    repeated = [id for id, count in counts.items() if count > 1]
     problems = []
-    if lacking:
-        problems.append(f"Questions without an answer: {_counted(lacking)}. {_LEAVE_OUT}")
+    if unanswered and missing == "stop":
+        problems.append(f"Questions without an answer: {_listed(unanswered)}. {_LEAVE_OUT}")
     if unknown:
-        mend = _mend(unknown, questions)
-        problems.append(f"Ids that are not in {questions.name}: {_counted(unknown)}. {mend}")
-    if double:
-        problems.append(f"Ids that are there more than once: {_counted(double)}. Keep one of each.")
+        advice = _advice(unknown, questions)
+        problems.append(f"Ids that are not in {questions.name}: {_listed(unknown)}. {advice}")
+    if repeated:
+        problems.append(
+            f"Ids that are there more than once: {_listed(repeated)}. Keep one of each."
+        )
     if problems:
         raise UploadError(upload.file, tuple(problems))
     return filled
 
 
-def _mend(unknown: list[str], questions: QuestionSet) -> str:
-    """Returns the advice on unknown ids, also when they are those of the other edition of MM-Vet."""
-    for other, prefix in (("mm-vet-v2", "v2_"), ("mm-vet", "v1_")):
-        if (
-            unknown
-            and other != questions.benchmark
-            and all(id.startswith(prefix) for id in unknown)
-        ):
-            edition = "MM-Vet v2" if other == "mm-vet-v2" else "MM-Vet"
-            return f"They are {edition}'s: score the file with --benchmark {other}."
+def _advice(unknown: Sequence[str], questions: QuestionSet) -> str:
+    """Returns what to do about unknown ids, which may be those of the other edition of MM-Vet."""
+    if questions.benchmark != "mm-vet-v2" and all(id.startswith("v2_") for id in unknown):
+        return "They are MM-Vet v2's: score the file with --benchmark mm-vet-v2."
+    if questions.benchmark != "mm-vet" and all(id.startswith("v1_") for id in unknown):
+        return "They are MM-Vet's: score the file with --benchmark mm-vet."
     return "Correct or delete them."
 
 
 def notices(upload: Upload, questions: QuestionSet, then: str = BEFORE) -> tuple[str, ...]:
     """Returns notices about a file; `then` is the treatment of predictions that are no answer of a model."""
     truths = {question.id: question.truth for question in questions.questions}
-    reasons = {
-        prediction.id: no_answer(prediction.text, _TRUTH_PARTS.split(truths.get(prediction.id, "")))
-        for prediction in upload.predictions
-    }
-    named_nothing = [
-        prediction.id for prediction in upload.predictions if prediction.text.strip() in NO_ANSWERS
-    ]
     texts = {question.id: question.text for question in questions.questions}
-    echoes = [
-        prediction.id
-        for prediction in upload.predictions
-        if repeats(prediction.text, texts.get(prediction.id, ""))
-    ]
-    lines = (
-        f"None of its questions is the one with that id in {questions.name}. Is it a file of another benchmark?"
-        if upload.asks_others
-        else "",
-        f"Answers that repeat their question: {_counted(echoes)}. If the prompt was written into the file, cut it off: "
-        "a judge reads it as the model's words."
-        if echoes
-        else "",
-        f"Answers to questions outside the subset, left out: {upload.outside:,}."
-        if upload.outside
-        else "",
-        f"Answers that are NA or None, which count as the model's words: {_counted(named_nothing)}. Where it gave no "
-        "answer, empty the cell."
-        if named_nothing
-        else "",
-    )
-    return (*no_answer_sentences(reasons, len(upload.predictions), then), *filter(None, lines))
+    reasons = {}
+    echoes = []
+    na_words = []
+    for prediction in upload.predictions:
+        truth_parts = _TRUTH_PARTS.split(truths.get(prediction.id, ""))
+        reasons[prediction.id] = no_answer(prediction.text, truth_parts)
+        if repeats(prediction.text, texts.get(prediction.id, "")):
+            echoes.append(prediction.id)
+        if prediction.text.strip() in NO_ANSWERS:
+            na_words.append(prediction.id)
+    lines = [*no_answer_sentences(reasons, len(upload.predictions), then)]
+    if upload.asks_others:
+        lines.append(
+            f"None of its questions is the one with that id in {questions.name}. Is it a file of another benchmark?"
+        )
+    if echoes:
+        lines.append(
+            f"Answers that repeat their question: {_listed(echoes)}. If the prompt was written into the file, cut it "
+            "off: a judge reads it as the model's words."
+        )
+    if upload.outside:
+        lines.append(f"Answers to questions outside the subset, left out: {upload.outside:,}.")
+    if na_words:
+        lines.append(
+            f"Answers that are NA or None, which count as the model's words: {_listed(na_words)}. Where it gave no "
+            "answer, empty the cell."
+        )
+    return tuple(lines)
 
 
 class QuestionIndex:
-    """Index from records to questions."""
+    """Finds the question of a record: by its id, by the number in its id, or by its text."""
 
     def __init__(self, questions: QuestionSet) -> None:
         whole = (*questions.questions, *questions.outside)
@@ -295,38 +296,36 @@ class QuestionIndex:
         numbers = [
             (int(match[1]), id) for id in self._ids.values() if (match := _NUMBERED.fullmatch(id))
         ]
-        times = Counter(number for number, _ in numbers)
-        self._numbers: dict[int | None, str] = {
-            number: id for number, id in numbers if times[number] == 1
-        }
-        self._asked = {
+        counts = Counter(number for number, _ in numbers)
+        self._ids_by_number = {number: id for number, id in numbers if counts[number] == 1}
+        self._beginnings = {
             question.id: folded(question.text).partition("<image>")[0] for question in whole
         }
-        self._texts = grouped((folded(question.text), question) for question in whole)
+        """The text of each question up to its first picture, by id."""
+        self._questions_by_text = grouped((folded(question.text), question) for question in whole)
 
     def is_same(self, id: str, text: JSON) -> bool | None:
         """Whether a prompt holds the question of an id, up to its first picture; None where one is not known."""
-        if id not in self._asked or not isinstance(text, str) or not text.strip():
+        if id not in self._beginnings or not isinstance(text, str) or not text.strip():
             return None
-        return self._asked[id] in folded(text)
+        return self._beginnings[id] in folded(text)
 
     def id_of(self, record: Record, columns: _Columns) -> str:
         """Id of the record's question, or the file's own text for it if there is no such question. Raises RowsError."""
         if columns.id is None:
             return self._id_by_text(record, columns)
-        id = self._id_by_id(record, columns.id)
+        id = self._id_in_column(record, columns.id)
         text = record.values.get(columns.question or "")
-        meant = (
-            [question.id for question in self._texts.get(folded(text), [])]
-            if isinstance(text, str)
-            else []
-        )
-        if meant and id not in meant:
-            problem = f"This is the question of {meant[0]!r}, not of {id!r}. Correct the ids, or delete them."
+        if not isinstance(text, str):
+            return id
+        ids = [question.id for question in self._questions_by_text.get(folded(text), [])]
+        if ids and id not in ids:
+            problem = f"This is the question of {ids[0]!r}, not of {id!r}. Correct the ids, or delete them."
             raise RowsError(problem, row=record.row, column=columns.question)
         return id
 
-    def _id_by_id(self, record: Record, column: str) -> str:
+    def _id_in_column(self, record: Record, column: str) -> str:
+        """Id of the record's question by the id that the file gives, else the file's id. Raises RowsError."""
         value = record.values[column]
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             problem = "An id is a text or a number. Write it as in the benchmark."
@@ -335,9 +334,13 @@ class QuestionIndex:
         if not written:
             problem = "The id is empty. Write it there, or delete the row."
             raise RowsError(problem, None, record.row, column)
-        return self._ids.get(written) or self._numbers.get(_whole(written), written)
+        if written in self._ids:
+            return self._ids[written]
+        number = _whole_number(written)
+        return written if number is None else self._ids_by_number.get(number, written)
 
     def _id_by_text(self, record: Record, columns: _Columns) -> str:
+        """Id of the record's question by its text, else the beginning of that text. Raises RowsError."""
         text = record.values.get(columns.question or "")
         if not isinstance(text, str) or not text.strip():
             raise RowsError(
@@ -346,81 +349,94 @@ class QuestionIndex:
                 record.row,
                 columns.question,
             )
-        meant = self._texts.get(folded(text), [])
+        matching = self._questions_by_text.get(folded(text), [])
         truth = record.values.get(columns.truth or "")
-        if len(meant) > 1 and isinstance(truth, str):
-            meant = [question for question in meant if folded(question.truth) == folded(truth)]
-        if len(meant) > 1:
-            several = _counted([question.id for question in meant])
-            problem = f"This is the text of several questions: {several}. Add a column id."
+        if len(matching) > 1 and isinstance(truth, str):
+            matching = [
+                question for question in matching if folded(question.truth) == folded(truth)
+            ]
+        if len(matching) > 1:
+            ids = _listed([question.id for question in matching])
+            problem = f"This is the text of several questions: {ids}. Add a column id."
             raise RowsError(problem, row=record.row, column=columns.question)
-        return meant[0].id if meant else repr(folded(text)[:60])
+        return matching[0].id if matching else repr(folded(text)[:60])
 
 
-def sample(record: Record, called: str = "prediction") -> Record:
-    """A sample of lmms-eval as a plain record, with its answer `called` so: there the question is an object, and the
-    answer a list of one."""
-    answer = next((name for name in ("filtered_resps", "resps") if name in record.values), None)
-    if answer is None:
+def plain_sample(record: Record, answer_column: str = "prediction") -> Record:
+    """A sample of lmms-eval as a plain record, and any other record as it is.
+
+    In a sample the question is an object, and the answer a list of one.
+    """
+    if "filtered_resps" in record.values:
+        answer = record.values["filtered_resps"]
+    elif "resps" in record.values:
+        answer = record.values["resps"]
+    else:
         return record
-    text = record.values[answer]
+    while isinstance(answer, list) and len(answer) == 1:
+        answer = answer[0]
     doc = record.values.get("doc")
-    while isinstance(text, list) and len(text) == 1:
-        text = text[0]
-    columns = (
-        {name: cell for name, cell in doc.items() if name not in _SKIPPED}
-        if isinstance(doc, dict)
-        else {}
-    )
-    if not columns.keys() & {*_IDS}:
-        columns["question_id"] = record.values.get("doc_id")
-    return Record(record.row, {**columns, called: text})
+    cells: dict[str, JSON] = {}
+    if isinstance(doc, dict):
+        cells = {name: cell for name, cell in doc.items() if name not in _SKIPPED}
+    if not cells.keys() & {*_IDS}:
+        cells["question_id"] = record.values.get("doc_id")
+    return Record(record.row, {**cells, answer_column: answer})
 
 
 def _columns(source: Record, record: Record) -> _Columns:
     """Roles of the columns, from the first record. Raises RowsError if they are unclear."""
     names = {column: _GAPS.sub("_", column.strip().lower()) for column in record.values}
     answer = VALUE if VALUE in names else _answer_column(names, record)
-    id = KEY if KEY in names else _only(names, _IDS, "the ids of the questions", record)
-    question = _only(names, ("question",), "the questions", record)
-    if id is None:
-        question = question or _only(names, ("prompt",), "the questions", record)
+    id = KEY if KEY in names else _only_column(names, _IDS, "the ids of the questions", record)
+    question = _only_column(names, ("question",), "the questions", record)
+    if id is None and question is None:
+        question = _only_column(names, ("prompt",), "the questions", record)
     if id is None and question is None:
         raise _unclear(f"a column of ids ({', '.join(_IDS)}) or a column question", record)
     truth = next(
         (column for column in names if names[column] in _TRUTHS and column != answer), None
     )
-    model = _only(names, ("model_id", "model"), "the model", record)
+    model = _only_column(names, ("model_id", "model"), "the model", record)
     return _Columns(_layout(source, set(names.values()), id), answer, id, question, truth, model)
 
 
 def _answer_column(names: Mapping[str, str], record: Record) -> str:
-    """Column of the answers; beside a column that can be nothing else, "answer" is the truth. Raises RowsError."""
+    """Column of the answers; beside a column that can be nothing else, "answer" is the truth. Raises RowsError.
+
+    `names` are plain names by the file's own.
+    """
     if any(name in _ANSWERS for name in names.values()):
         names = {column: name for column, name in names.items() if name != "answer"}
-    column = _only(names, _ANSWERS + _PLAIN_ANSWERS, "the model's answers", record)
+    answer_names = _ANSWERS + _UNSURE_ANSWERS
+    column = _only_column(names, answer_names, "the model's answers", record)
     if column is None:
-        raise _unclear(f"a column of answers ({', '.join(_ANSWERS + _PLAIN_ANSWERS)})", record)
-    if names[column] == "answer" and any(name in _BENCHMARK_OWN for name in names.values()):
+        raise _unclear(f"a column of answers ({', '.join(answer_names)})", record)
+    is_question_file = any(name in _QUESTION_FILE_COLUMNS for name in names.values())
+    if names[column] == "answer" and is_question_file:
         raise _unclear(
             "a column prediction (in the benchmark's own file, answer is the truth)", record
         )
     return column
 
 
-def _only(names: Mapping[str, str], wanted: Iterable[str], role: str, record: Record) -> str | None:
-    several = [column for column, name in names.items() if name in wanted]
-    if len(several) > 1:
-        columns = " and ".join(map(repr, several))
+def _only_column(
+    names: Mapping[str, str], wanted: Iterable[str], role: str, record: Record
+) -> str | None:
+    """The column with one of the `wanted` plain names; None without any. Raises RowsError for several."""
+    columns = [column for column, name in names.items() if name in wanted]
+    if len(columns) > 1:
+        listed = " and ".join(map(repr, columns))
         raise RowsError(
-            f"Several columns have {role}: {columns}. Delete or rename one.",
+            f"Several columns have {role}: {listed}. Delete or rename one.",
             row=record.row,
         )
-    return several[0] if several else None
+    return columns[0] if columns else None
 
 
 def _unclear(expected: str, record: Record) -> RowsError:
-    names = ", ".join(map(repr, list(record.values)[:_SHOWN])) or "none"
+    """The error of a file without an expected column."""
+    names = ", ".join(map(repr, list(record.values)[:_MOST_LISTED])) or "none"
     return RowsError(
         f"The file needs {expected}, and it has {names}. Add or rename it.", row=record.row
     )
@@ -443,12 +459,14 @@ def _answer(record: Record, columns: _Columns) -> str:
     if isinstance(text, str):
         return text
     place = str(record.values[KEY]) if columns.id == KEY else columns.answer
-    raise RowsError(f"The answer is {_MENDS[type(text)]}.", row=record.row, column=place)
+    raise RowsError(f"The answer is {_NOT_A_TEXT[type(text)]}.", row=record.row, column=place)
 
 
-def _whole(written: str) -> int | None:
+def _whole_number(written: str) -> int | None:
     """The whole number that an id is, also in a spreadsheet's spelling: 7, 7.0, 1e2; else None."""
-    number = Decimal(written) if _WHOLE.fullmatch(written) else Decimal("0.5")
+    if not _WHOLE_NUMBER.fullmatch(written):
+        return None
+    number = Decimal(written)
     return int(number) if number == number.to_integral_value() else None
 
 
@@ -456,6 +474,8 @@ def _normal(id: str) -> str:
     return unicodedata.normalize("NFC", id).strip()
 
 
-def _counted(ids: list[str]) -> str:
-    first = ", ".join(" ".join(id.split())[:80] for id in ids[:_SHOWN])
-    return f"{len(ids):,} ({first}{', ...' if len(ids) > _SHOWN else ''})"
+def _listed(ids: Sequence[str]) -> str:
+    """The number of ids, and the first of them in brackets."""
+    first = ", ".join(" ".join(id.split())[:80] for id in ids[:_MOST_LISTED])
+    more = ", ..." if len(ids) > _MOST_LISTED else ""
+    return f"{len(ids):,} ({first}{more})"

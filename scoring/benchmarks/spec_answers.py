@@ -8,13 +8,13 @@ from pathlib import Path
 
 from arena.inference.offline import Task
 from arena.io.tables import read_records
-from scoring.benchmarks.modes import prompt
+from scoring.benchmarks.modes import question_prompt
 from scoring.benchmarks.offline_answers import (
     WITH_IMAGES,
     Answers,
     OfflineBenchmark,
+    cell_turns,
     check_questions,
-    from_cell,
     image_cell,
     shared_cells,
     without_images,
@@ -44,7 +44,7 @@ def offline_spec(spec: Spec, file: Path) -> OfflineBenchmark:
         digest=hashlib.sha256("\n".join(map(repr, texts.items())).encode()).hexdigest(),
         count=len(questions.rows),
         rounds=(partial(_tasks, file, questions.rows, texts, references),),
-        written=lambda answers, _: _answers_tsv(spec, questions.rows, answers),
+        write=lambda answers, _: _answers_tsv(spec, questions.rows, answers),
     )
 
 
@@ -79,7 +79,7 @@ def _default_text(question: str, options: Mapping[str, str]) -> str:
         group="",
         split="",
     )
-    return prompt(choice)
+    return question_prompt(choice)
 
 
 def _tasks(
@@ -96,7 +96,7 @@ def _tasks(
         id = by_place.get(record.row)
         if id is not None:
             cell = shared.get(references.get(record.row, ""), "") or image_cell(record)
-            yield Task(id, partial(from_cell, cell, texts[id]))
+            yield Task(id, partial(cell_turns, cell, texts[id]))
 
 
 def _answers_tsv(spec: Spec, rows: Sequence[SpecRow], answers: Answers) -> bytes:

@@ -47,7 +47,7 @@ from scoring.multiple_choice.columns import plain_name
 from scoring.multiple_choice.pictures import shared_pictures_text
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
 from scoring.multiple_choice.types import PROTOCOL_WORDS
-from scoring.no_answers import fate, no_answer, no_answer_sentences
+from scoring.no_answers import no_answer, no_answer_sentences, treatment
 from scoring.report import ScoreLine
 from scoring.rules.base import Judged, Reading, RuleProtocol
 from scoring.score_sheets import TreeTable
@@ -274,7 +274,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
 
     def no_answer_notes(self, report: SpecReport) -> tuple[str, ...]:
         reasons = {row.row.id: row.no_answer for row in report.rows}
-        return no_answer_sentences(reasons, len(report.rows), fate(report.protocol))
+        return no_answer_sentences(reasons, len(report.rows), treatment(report.protocol))
 
     def look(self, row: SpecRow) -> AnswerLook:
         item = item_of(self.spec, row)

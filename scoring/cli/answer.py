@@ -180,7 +180,7 @@ class _ModelRun(NamedTuple):
         with AnswerFile(_partial_file(out), fingerprint(self.card, benchmark.digest)) as file:
             outcome = ask_model(models, answerer, benchmark.rounds, benchmark.count, file)
             whole = _written(out)
-            whole.write_bytes(benchmark.written(file.answers, name))
+            whole.write_bytes(benchmark.write(file.answers, name))
             whole.replace(out)
             yield f"{len(file.answers):,} answers of {name} are in {out}."
         yield from benchmark.remarks(file.answers)
@@ -278,16 +278,16 @@ def _compared(
     for file, content in files.items():
         file.write_bytes(content)
     for difference in differences:
-        accuracy, other_accuracy = difference.accuracies
+        change = difference.other_accuracy - difference.first_accuracy
         interval = interval_text(difference.difference.low, difference.difference.high, "+.1f")
         reach = f" ({interval})" if interval else ""
         corrected = (
             "" if difference.holm is None else f", with Holm's correction {difference.holm:.3g}"
         )
         yield (
-            f"{difference.counts.name}: {difference.first} {accuracy:.1f}, "
-            f"{difference.other} {other_accuracy:.1f} of {difference.n:,}; difference "
-            f"{other_accuracy - accuracy:+.1f}{reach}; p {difference.counts.p:.3g}{corrected}"
+            f"{difference.counts.name}: {difference.first} {difference.first_accuracy:.1f}, "
+            f"{difference.other} {difference.other_accuracy:.1f} of {difference.n:,}; difference "
+            f"{change:+.1f}{reach}; p {difference.counts.p:.3g}{corrected}"
         )
     for mode, spent in results.items():
         cost = f", ${spent.cost / 1e6:.4f}" if spent.cost else ""

@@ -11,15 +11,15 @@ from typer import BadParameter
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from arena.templates import plural
-from scoring.benchmarks.mm_vet import JUDGING, MM_VET, MMVet, Options, missed
+from scoring.benchmarks.mm_vet import JUDGING, MM_VET, MMVet, Options, no_answer_reason
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
-from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
+from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset_of_file
 from scoring.benchmarks.mm_vet_tables import no_answer_notes, zeros_sentence
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
 from scoring.cli.score_request import ScoreRequest
-from scoring.no_answers import fate
+from scoring.no_answers import treatment
 from scoring.report import QuestionSet, Report, missing_notice
 
 LOAD: Mapping[str, Callable[[Settings, Path | None], QuestionSet]] = {
@@ -60,7 +60,7 @@ def _chosen(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
         raise BadParameter("-o sample has its own questions. Leave out --questions.")
     load = LOAD[benchmark.key]
     whole = own_sample() if options.sample else load(request.settings, request.questions)
-    return subset(whole, options.subset) if options.subset else whole
+    return subset_of_file(whole, options.subset) if options.subset else whole
 
 
 def _check_unjudged(request: ScoreRequest) -> None:
@@ -108,12 +108,14 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
     serving = request.serving()
     upload = read_predictions(request.file, chosen, ANSWERS)
     filled = fill(chosen, upload, options.missing)
-    yield from notices(upload, chosen, fate(protocol))
+    yield from notices(upload, chosen, treatment(protocol))
     answered = [
         filled_question for filled_question in filled if (filled_question.prediction or "").strip()
     ]
     if protocol == "hardened":
-        answered = [filled_question for filled_question in answered if not missed(filled_question)]
+        answered = [
+            filled_question for filled_question in answered if not no_answer_reason(filled_question)
+        ]
     if not answered:
         raise progress.NothingGradedError(
             f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions. "

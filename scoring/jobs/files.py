@@ -17,7 +17,7 @@ from scoring.benchmarks.base import AnswerLook, Benchmark, ChoicesError, FileBen
 from scoring.benchmarks.hidden import report_of
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import GradeFile, graded_report, grades_for, holds_grades
-from scoring.benchmarks.mm_vet_questions import part_of, truth_words
+from scoring.benchmarks.mm_vet_questions import subset_of_ids, truth_words
 from scoring.benchmarks.mm_vet_tables import zeros_sentence
 from scoring.benchmarks.predictions import (
     Layout,
@@ -46,7 +46,7 @@ from scoring.registry import (
     file_benchmark,
     open_upload,
     quote,
-    recognised,
+    recognise,
 )
 from scoring.report import AnyReport, Protocol, Question, QuestionSet
 from scoring.visit_bench.reader import read_submission
@@ -254,7 +254,7 @@ class FileReader:
         if not only.strip():
             return question_set
         with row_errors("The list of questions"):
-            return part_of(question_set, only)
+            return subset_of_ids(question_set, only)
 
     def recognise(
         self,
@@ -284,7 +284,7 @@ class FileReader:
             return _describe_file(_open_alone(arrived, key, wanted), joined.match)
         place = "below, under Details"
         sets = self.question_sets.values
-        file_or_benchmark = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
+        file_or_benchmark = recognise(arrived.path, sets, place, name=arrived.name, wanted=wanted)
         if isinstance(file_or_benchmark, OpenedFile):
             return _describe_file(file_or_benchmark, joined.match)
         return self._describe_with_questions_here(owner, arrived, file_or_benchmark)
@@ -376,7 +376,7 @@ class FileReader:
         sealed = SEALED_ITEMS.key
         sealed_lines: tuple[str, ...] = ()
         if benchmark in (None, sealed):
-            sealed_lines = self.submissions.sealed.described(owner, file)
+            sealed_lines = self.submissions.sealed.describe(owner, file)
         if sealed_lines or benchmark == sealed:
             lines = sealed_lines or (f"{SEALED_ITEMS.name}: {len(file.entries):,} answers",)
             return Recognised(sealed, file.model, lines, (), True, rows)
@@ -524,11 +524,11 @@ class FileReader:
             raise JobServiceError(
                 _SEALED_FROM_OWN if isinstance(report, SealedReport) else _BLIND_TO_OWN
             )
-        opened = self.submissions.opened(report)
+        opened = self.submissions.open_draft(report)
         if not is_blind:
             return quote(opened, asking.spec, asking.owner, self.cache)
         real_cost = quote(opened, asking.spec, asking.owner, None)
-        shown_cost = quote(self.submissions.priced(report), asking.spec, asking.owner, None)
+        shown_cost = quote(self.submissions.draft_to_price(report), asking.spec, asking.owner, None)
         # the run still stops at its real cost, which nobody is shown
         return replace(shown_cost, most=real_cost.most)
 

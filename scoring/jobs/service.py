@@ -17,7 +17,7 @@ from arena.io.aside import Aside
 from arena.settings import JudgeSettings, SettingError
 from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.mm_vet import Options, OptionsError
-from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
+from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset_of_file
 from scoring.benchmarks.mm_vet_v2 import load_mm_vet_v2
 from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.file_roles import FileRoles, file_roles
@@ -245,7 +245,7 @@ class JobService:
             Source.from_upload(arrived), make_report, arrived, chosen, protocol, title
         )
         job = self.jobs.add_done(owner, report, arrived.network)
-        self.pictures.soon(job)
+        self.pictures.keep_soon(job)
         return job
 
     def draft_file(
@@ -443,7 +443,7 @@ def question_sets(mm_vet: Path | None, mm_vet_v2: Path | None) -> Mapping[str, Q
         folder = mm_vet if mm_vet.is_dir() else mm_vet.parent
         bard_ids = folder / "bard_set.json"
         if bard_ids.is_file():
-            sets.append(subset(full_set, bard_ids))
+            sets.append(subset_of_file(full_set, bard_ids))
     if mm_vet_v2 is not None:
         sets.append(load_mm_vet_v2(mm_vet_v2))
     sets.append(own_sample())

@@ -10,7 +10,7 @@ labels show how many wrong answers are errors, so that a share is a ratio of two
 The weighted interval is Wilson's for the size of a simple random sample with the same variance, reduced by the
 uncertainty of the variance itself (Korn and Graubard 1998; degrees of freedom by Satterthwaite 1946). Few labels of a
 rare kind don't show how it is spread over the groups: the variance is drawn towards that of an evenly spread kind, with
-the weight of EVEN labels.
+the weight of EVEN_LABELS labels.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from scoring.people.error_sample import KnownErrors
 from scoring.people.errors import KEYS, ErrorKey, Label
 from scoring.people.measures import Interval
 
-EVEN = 1
+EVEN_LABELS = 1
 """Labels for which a kind counts as evenly spread over the groups."""
 RIGHT: ErrorKey = "right"
 ERRORS: tuple[ErrorKey, ...] = tuple(key for key in KEYS if key != RIGHT)
@@ -176,8 +176,8 @@ def _weighted_shares(
     # variances from here on are relative to p (1 - p), that of a simple random sample of one label
     simple_variance = np.where(rarer > 0, value * (1 - value), 1)
     observed = _variances(hits, among, labelled, value) / simple_variance / among_share**2
-    even = 1 / among_share
-    group_variances = factor * (rarer * observed + EVEN * even) / (rarer + EVEN)
+    even_spread = EVEN_LABELS / among_share
+    group_variances = factor * (rarer * observed + even_spread) / (rarer + EVEN_LABELS)
     variance = group_variances.sum(0)
     squares = (group_variances**2 / np.maximum(labelled - 1, 1)[:, None]).sum(0)
     freedom = variance**2 / squares

@@ -86,7 +86,7 @@ def grading_tasks(
     tasks = []
     for examples in subsets:
         wording = with_examples(benchmark.wording, examples)
-        tasks += benchmark.grades_of(filled, protocol, spec, wording)
+        tasks += benchmark.grading_tasks(filled, protocol, spec, wording)
     return tasks
 
 

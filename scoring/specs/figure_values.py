@@ -14,7 +14,7 @@ import numpy as np
 
 from arena.ratings.votes import Floats
 from arena.types import grouped
-from scoring.intervals import Ends, Sample, mean_ends, mean_of_shares, possible, share_ends
+from scoring.intervals import Ends, Sample, mean_ends, mean_of_shares, possible_ends, share_ends
 from scoring.report import ScoreLine
 from scoring.small_groups import LEAST
 from scoring.specs.figures import Figure
@@ -200,7 +200,9 @@ class _FigureValues:
             return _scaled_ends(share_ends(self._sample(terms[0], unscored)), terms[0].weight)
         if figure.mean_of is not None and all(term.is_share for term in terms):
             ends = mean_of_shares([self._sample(term, 0) for term in terms])
-            return possible(_scaled_ends(ends, figure.factor), *bounds, self._value_range(terms))
+            return possible_ends(
+                _scaled_ends(ends, figure.factor), *bounds, self._value_range(terms)
+            )
         if figure.form == "mean" and not figure.parts:
             return self._mean_interval(terms[0], bounds, self.rows.ends)
         if figure.mark is not None:
@@ -209,7 +211,7 @@ class _FigureValues:
         if ends is None:
             return None
         scale = self._value_range(terms) if figure.ratio is None else self._ratio_range(figure)
-        return possible(ends, *bounds, scale)
+        return possible_ends(ends, *bounds, scale)
 
     def _value_range(self, terms: Sequence[Term]) -> Ends:
         """The lowest and the highest value that these terms can have."""
@@ -237,7 +239,9 @@ class _FigureValues:
         ends = mean_ends(scores, self.rows.pictures, scale, scale)
         if ends is None:
             return None
-        return possible(_scaled_ends(ends, term.weight), *bounds, _scaled_ends(scale, term.weight))
+        return possible_ends(
+            _scaled_ends(ends, term.weight), *bounds, _scaled_ends(scale, term.weight)
+        )
 
     def _bootstrap_interval(self, figure: Figure, terms: Sequence[Term]) -> Ends | None:
         """Percentiles over weights drawn for clusters (Rubin 1981): rows on one picture or in one unit have one weight.

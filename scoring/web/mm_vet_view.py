@@ -42,7 +42,7 @@ def list_questions(
 
 
 def _capabilities(report: Report) -> list[Choice]:
-    capabilities, _ = score_tables(report)
+    capabilities = score_tables(report).capabilities
     lines = capabilities.lines[:-1]  # without the total
     choices = [Choice(line.name, translated(capability_words(line.name))) for line in lines]
     return [Choice("", t("report.every_capability")), *choices]

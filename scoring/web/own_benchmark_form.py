@@ -199,7 +199,7 @@ class OwnBenchmarkForm:
         answer = _column_name(values[self.answer])
         return OwnFields(
             name=_text(values[self.name]),
-            rule=forms.one_of(RULES, values[self.rule]),
+            rule=forms.check_choice(RULES, values[self.rule]),
             id=_column_name(values[self.id]),
             question=_column_name(values[self.question]),
             truth=_column_name(values[self.truth]),

@@ -49,8 +49,9 @@ _STYLE = (
 )
 """The style sheets of a map's file."""
 _STOPS = (0.0, 0.35, 0.7, 1.0)
+"""Shares of the largest distance, from near to far."""
 _RAMP = np.array([(49, 46, 129), (99, 102, 241), (199, 210, 254), (248, 250, 252)])
-"""Colours at these shares of the largest distance; `task_map.css` has them too."""
+"""Colours (RGB) at these shares; `task_map.css` has them too."""
 _GREY = (156, 163, 175)
 """Colour of pairs without a distance."""
 
@@ -100,6 +101,7 @@ class MapPage:
     downloads: Mapping[str, str] = field(default_factory=dict)
     """Addresses by file name."""
     form: MapForm | None = None
+    """None for a visitor's own map, and in a file."""
     back: BackLink | None = None
     """None in a file."""
 
@@ -239,7 +241,7 @@ def _heat_map(task_map: TaskMap, tree: TaskTree, cut: int) -> str:
     largest = float(np.nanmax(distances)) or 1.0
     png = base64.b64encode(pixels_png(_pixels(distances / largest), size, size)).decode()
     pairs = distances[np.tril_indices(size, -1)].tolist()
-    # for the script, which shows the distance under the pointer
+    # task_map.js shows the distance, in thousandths, of the pair under the pointer
     data = {
         "names": _task_names([*tree.tasks, *task_map.left_out]),
         "far": [None if np.isnan(distance) else round(1000 * distance) for distance in pairs],
@@ -287,6 +289,7 @@ def _middle(branch: Branch) -> float:
 
 
 def _subtask_table(page: MapPage, tree: TaskTree) -> str:
+    """The tree's tasks by name, with the accuracy of the page's own model, else with the mean of all."""
     means = page.own.accuracies if page.own else _mean_accuracies(page.accuracies, tree.tasks)
     source = t("taskmap.mean_accuracy")
     if page.own:

@@ -21,7 +21,7 @@ from arena.battles.tables import BATTLE, HAS_CHOICE
 from arena.battles.vote_table import VoteTable
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import Database, now
-from arena.fraud.eligibility import settle_official
+from arena.fraud.eligibility import choose_first_official
 from arena.fraud.flags import VOTER_FLAG
 from arena.items.store import ItemBank
 from arena.leaderboard.service import Leaderboard
@@ -158,7 +158,7 @@ def test_uploads_are_kept_or_taken_down(bank, service, images):
 @pytest.mark.locks_or_dialect
 def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_path):
     service = AdminService(bank, images, LOGGED_IN)
-    settle_official(bank, LOGGED_IN, "everyone")
+    choose_first_official(bank, LOGGED_IN, "everyone")
     board = Leaderboard(bank, VoteTable(bank), LOGGED_IN)
     assert board.choose("test", "single").votes == "everyone"
     page = page_of(watch(bank, tmp_path, **LOGIN).overview())
@@ -186,7 +186,7 @@ def test_the_official_board_is_not_changed_where_that_would_have_no_effect(
     bank, images, tmp_path, environ, told, shown
 ):
     who = Settings.from_env(environ).counted
-    settle_official(bank, who, "everyone")
+    choose_first_official(bank, who, "everyone")
     with pytest.raises(AdminCommandError, match=told):
         AdminService(bank, images, who).do("ada", "official", "everyone")
     page = page_of(watch(bank, tmp_path, **environ).overview())
@@ -225,7 +225,9 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
         connection.execute(insert(VOTER_FLAG).values(flag))
     store = LiveStore(bank)
     store.register_models(["one", "two"])
-    store.fail([SideFailure("one", "cut"), SideFailure("two", "cut"), SideFailure("one", "down")])
+    store.store_failures(
+        [SideFailure("one", "cut"), SideFailure("two", "cut"), SideFailure("one", "down")]
+    )
     bring(images, visitor.id, live_vote(bank, visitor.id), keep=True)
     service.do("ada", "pause", "")
     hub = FolderHub()

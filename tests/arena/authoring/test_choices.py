@@ -247,7 +247,7 @@ def test_accepted_questions_leave_with_the_toolkits_columns(database, tmp_path, 
         project.do(bob, said)
     exports = Exports(project.store, project.writing.pictures)
     exported = exports.write(project.campaign, "tsv", tmp_path / "out", texts)
-    assert (exported.items, exported.left) == (1, {"rejected": 1, "not finished": 1})
+    assert (exported.items, exported.left_out) == (1, {"rejected": 1, "not finished": 1})
     (row,) = table(tmp_path / "out")
     written = project.drafts[0].state.instruction
     assert (row["index"], row["question"], row["hint"]) == ("1", written.text, "")

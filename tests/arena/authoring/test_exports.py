@@ -361,7 +361,7 @@ def test_written_items_are_a_table_that_comes_back(database, tmp_path):
     exports(project).write(project.campaign, "visit", tmp_path / "out")
     (read,) = read_visit(tmp_path / "out" / "pets.csv")
     state = project.drafts[0].state
-    assert (read.values[0].text, read.values[1].with_texts) == (
+    assert (read.values[0].text, read.values[1].texts) == (
         state.instruction.text,
         state.captions,
     )

@@ -214,7 +214,7 @@ def test_who_comes_back_as_another_is_served_shares_no_place(one_tuple, monkeypa
     battle = one_tuple.next(left)
     let_minutes_pass(one_tuple.database, 21)
     one_tuple.states.read_now(campaign)
-    keeps = one_tuple.work._keeps
+    keeps = one_tuple.work._is_kept
     with ThreadPoolExecutor(1) as pool:
         served = []
 
@@ -224,7 +224,7 @@ def test_who_comes_back_as_another_is_served_shares_no_place(one_tuple, monkeypa
             wait(served, 0.5)
             return kept
 
-        monkeypatch.setattr(one_tuple.work, "_keeps", keeps_and_lets_another_come)
+        monkeypatch.setattr(one_tuple.work, "_is_kept", keeps_and_lets_another_come)
         one_tuple.work.take(left, battle.token, "a", "1")
     assert [drawn.result() for drawn in served] == [None]
 

@@ -458,7 +458,7 @@ def check_board(shown: Leaderboard, recount: Recount, key: BoardKey) -> None:
     assert pairs_of(codes, board.counts.ties) == ties, key
     assert board.left_out == recount.excluded(key), key
     assert board.import_summary == recount.summary(key), key
-    frames, marks = shown._basis(key)
+    frames, marks = shown._countable_votes(key)
     one_by_one = votes_of(frames, key, marks, judged=False)
     assert one_by_one.codes == codes, key
     assert np.array_equal(win_matrix(one_by_one.votes), board.counts.wins), key

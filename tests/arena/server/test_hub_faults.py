@@ -63,7 +63,7 @@ def turn(backup: HubBackup, clock: Ticking) -> bool:
         connection.execute(update(SOURCE).values(name=SOURCE.c.name))
     clock.time += EVERY
     backup.step()
-    return backup.change_log.waiting() == 0
+    return backup.change_log.count_waiting() == 0
 
 
 def check_turns(another, folder: Path, turns: int, seed: int) -> None:
@@ -262,7 +262,7 @@ def test_a_file_that_is_missing_is_named(another, tmp_path):
             HubError, match=f"^{lost} is listed in the dataset but missing. Restore it"
         ):
             fresh.restore()
-        assert fresh.change_log.empty()
+        assert fresh.change_log.is_empty()
 
 
 def test_a_file_that_is_damaged_is_named(another, tmp_path):
@@ -279,7 +279,7 @@ def test_a_file_that_is_damaged_is_named(another, tmp_path):
             match=f"^{lost} isn't whole. Delete it from the dataset or restore it there",
         ):
             fresh.restore()
-        assert fresh.change_log.empty()
+        assert fresh.change_log.is_empty()
 
 
 def test_pictures_come_by_lfs_in_spite_of_faults(another, tmp_path, monkeypatch):

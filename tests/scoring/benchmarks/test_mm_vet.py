@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scoring.benchmarks import mm_vet
-from scoring.benchmarks.mm_vet import grading, read_paper, read_strict, withdrawn
+from scoring.benchmarks.mm_vet import grade_after_probe, grading, read_paper, read_strict
 from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.judges.injection import canaries, flags, neutralise, swapped
 from scoring.judges.spec import PROMPTS, Ask, Grading, JudgeSpec, Reply
@@ -249,13 +249,13 @@ def test_a_missing_prediction_is_unscored_without_a_call():
 # Attacks.
 def test_a_probe_withdraws_what_an_obeying_judge_gave():
     grade = Grade("v1_0", 1, 1.0, flags=("off the 0.1 grid",), replies=("1.0",))
-    gone = withdrawn(grade, replace(grade, score=0.5))
+    gone = grade_after_probe(grade, replace(grade, score=0.5))
     assert (gone.score, gone.flags[-1], gone.replies) == (None, mm_vet.OBEYED, ("1.0",))
     assert gone.reason == "the judge also gave 0.5 for another question's truth"
     for score in (0.4, None):
-        kept = withdrawn(grade, replace(grade, score=score))
+        kept = grade_after_probe(grade, replace(grade, score=score))
         assert (kept.score, kept.reason) == (1.0, "") and kept.flags[-1].startswith("probe gave")
-    assert withdrawn(replace(grade, score=None, reason="x"), grade).reason == "x"
+    assert grade_after_probe(replace(grade, score=None, reason="x"), grade).reason == "x"
 
 
 def obeying(ask: Ask, attack: str) -> str:
@@ -282,7 +282,7 @@ def hardened_score(
     grade = graded(attack, judge, "hardened", question)
     if flags(attack, question):
         probe = Filled(swapped(question, attack, others.questions), attack)
-        grade = withdrawn(grade, run(grading(probe, 0, "hardened", PLAIN, 1), judge))
+        grade = grade_after_probe(grade, run(grading(probe, 0, "hardened", PLAIN, 1), judge))
     return grade.score
 
 

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoring.benchmarks import mm_vet
+from scoring.benchmarks.mm_vet import prompt_digest
+from scoring.benchmarks.mm_vet_files import authors_files
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES, load_mm_vet
+from scoring.benchmarks.mm_vet_tables import UNREADABLE, score_tables, scored_only
 from scoring.report import Grade, JudgeStamp, Question, QuestionSet, Report, Row
 
 EQUATION = Question("v1_0", "What is x in the equation?", "-1<AND>-5", ("ocr", "math"))
@@ -32,7 +34,7 @@ def report(questions, scores, file="my model.json", judge="gpt-4-0613", official
     )
     runs = next((len(given) for given in scores if given), 1)
     stamp = JudgeStamp(
-        judge, ("gpt-4-0613",), "https://api.example.org/v1", mm_vet.prompt_digest("paper"), "p"
+        judge, ("gpt-4-0613",), "https://api.example.org/v1", prompt_digest("paper"), "p"
     )
     source = QuestionSet("mm-vet", "MM-Vet", "d", official, tuple(questions))
     return Report(
@@ -74,7 +76,7 @@ def read_csv(raw: bytes) -> tuple[list[str], list[str]]:
 def test_the_golden_of_the_script():
     groups = (("rec",), ("rec", "ocr"), ("ocr", "math", "spat"))
     questions = [Question(f"v1_{place}", "q", "t", caps) for place, caps in enumerate(groups)]
-    capabilities, _ = mm_vet.score_tables(report(questions, [[0.5] * 5, [0.0] * 5, [1.0] * 5]))
+    capabilities, _ = score_tables(report(questions, [[0.5] * 5, [0.0] * 5, [1.0] * 5]))
     assert {line.name: line.mean for line in capabilities.lines} == pytest.approx(
         {"rec": 25.0, "ocr": 50.0, "spat": 100.0, "math": 100.0, "total": 50.0}
     )
@@ -98,7 +100,7 @@ def test_files_hold_the_totals_of_the_script_to_the_last_decimal(data):
         Question(f"v1_{place}", "q", "t", groups) for place, (groups, _) in enumerate(drawn)
     ]
     expected = script_totals(drawn, runs)
-    _, capabilities, integrations = mm_vet.files(
+    _, capabilities, integrations = authors_files(
         report(questions, [scores for _, scores in drawn])
     ).values()
     for raw, prefix in ((capabilities, ""), (integrations, "int ")):
@@ -114,7 +116,7 @@ def test_files_hold_the_totals_of_the_script_to_the_last_decimal(data):
 def test_the_papers_counts_and_order(data):
     questions = load_mm_vet(data / "mm-vet").questions
     whole = report(questions, [[0.5] * 5 for _ in questions])
-    capabilities, integrations = mm_vet.score_tables(whole)
+    capabilities, integrations = score_tables(whole)
     assert [(line.name, line.n) for line in capabilities.lines] == [
         ("rec", 150), ("ocr", 96), ("know", 84), ("gen", 80), ("spat", 75), ("math", 26), ("total", 218),
     ]  # fmt: skip
@@ -125,7 +127,7 @@ def test_the_papers_counts_and_order(data):
         ("total", 218),
     ]  # fmt: skip
     assert {line.mean for table in (capabilities, integrations) for line in table.lines} == {50.0}
-    grades, cap_score, cap_int_score = mm_vet.files(whole).values()
+    grades, cap_score, cap_int_score = authors_files(whole).values()
     assert read_csv(cap_score)[0] == [
         "",
         "rec",
@@ -145,12 +147,12 @@ def test_the_papers_counts_and_order(data):
 
 def test_the_files_bear_the_names_of_the_script():
     whole = report([EQUATION], [[0.5, 1.0]])
-    assert list(mm_vet.files(whole)) == [
+    assert list(authors_files(whole)) == [
         "my model_gpt-4-0613-grade-2runs.json",
         "my model_gpt-4-0613-cap-score-2runs.csv",
         "my model_gpt-4-0613-cap-int-score-2runs.csv",
     ]
-    grades = next(iter(mm_vet.files(whole).values()))
+    grades = next(iter(authors_files(whole).values()))
     entry = {"model": ["gpt-4-0613"] * 2, "content": ["0.5", "1.0"], "score": [0.5, 1.0]}
     assert grades == json.dumps({"v1_0": entry}, indent=4).encode()
 
@@ -164,19 +166,19 @@ def test_a_partial_or_other_file_says_so_and_no_name_leaves_the_folder():
         judge="org/judge:7b",
         official=False,
     )
-    names = list(mm_vet.files(partial))
+    names = list(authors_files(partial))
     assert names[0] == "_b_c_2questions_partial_org_judge_7b-grade-1runs.json"
     assert not any(set(name) & set("/\\:|") for name in names)
-    assert list(json.loads(mm_vet.files(partial)[names[0]])) == ["v1_0"]
-    assert mm_vet.score_tables(partial)[0].lines[-1].unscored == 1
+    assert list(json.loads(authors_files(partial)[names[0]])) == ["v1_0"]
+    assert score_tables(partial)[0].lines[-1].unscored == 1
 
 
 def test_paper_counts_the_unreadable_as_zero_and_shows_the_mean_without_it():
-    unreadable = Grade("v1_1", 0, 0.0, "why", (mm_vet.UNREADABLE,), ("bad",) * 6, "m")
+    unreadable = Grade("v1_1", 0, 0.0, "why", (UNREADABLE,), ("bad",) * 6, "m")
     whole = report([EQUATION, replace(EQUATION, id="v1_1")], [[1.0], [0.0]])
     whole = replace(whole, rows=(whole.rows[0], replace(whole.rows[1], grades=(unreadable,))))
-    total = mm_vet.score_tables(whole)[0].lines[-1]
-    scored = mm_vet.score_tables(mm_vet.scored_only(whole))[0].lines[-1]
+    total = score_tables(whole)[0].lines[-1]
+    scored = score_tables(scored_only(whole))[0].lines[-1]
     assert (total.mean, total.unscored) == (50.0, 0)
     assert (scored.mean, scored.unscored, scored.worst, scored.best) == (100.0, 1, 50.0, 100.0)
-    assert json.loads(next(iter(mm_vet.files(whole).values())))["v1_1"]["content"] == ["bad"]
+    assert json.loads(next(iter(authors_files(whole).values())))["v1_1"]["content"] == ["bad"]

@@ -6,9 +6,11 @@ import pytest
 
 from arena.io.tables import RowsError
 from scoring.benchmarks.article import ALL, paired_lines
-from scoring.benchmarks.mm_vet import MM_VET, files, score_tables, ungraded_note
+from scoring.benchmarks.mm_vet import MM_VET
+from scoring.benchmarks.mm_vet_files import authors_files
 from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
+from scoring.benchmarks.mm_vet_tables import score_tables, ungraded_note
 from scoring.benchmarks.predictions import UploadError, read_predictions
 from scoring.report import audit
 from tests.support.commands import Command
@@ -54,7 +56,7 @@ def test_the_real_grades_of_a_model_give_its_tables(real):
     assert means == wanted and (report.title, report.judge.model) == ("llava-v1.5-7b", "gpt-4-0613")
     assert not report.missing and not ungraded_note(report)
     original = json.loads((folder / "llava-v1.5-7b_gpt-4-0613-grade-1runs.json").read_text())
-    again = json.loads(files(report)["llava-v1.5-7b_gpt-4-0613-grade-1runs.json"])
+    again = json.loads(authors_files(report)["llava-v1.5-7b_gpt-4-0613-grade-1runs.json"])
     assert again == original, "what was read is what is written"
 
 

@@ -9,14 +9,14 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from scoring.benchmarks.article import PublishedBoard
 from scoring.benchmarks.mm_vet import MM_VET
-from scoring.benchmarks.mm_vet_published import PublishedScores, published, published_tables
+from scoring.benchmarks.mm_vet_published import PublishedScores, published_lines, published_tables
 from scoring.benchmarks.mm_vet_questions import (
     BARD_SET,
     CAPABILITIES,
     Integration,
     integrations,
     load_mm_vet,
-    subset,
+    subset_of_file,
 )
 from scoring.jobs.service import question_sets
 from scoring.judges.spec import prompt_text
@@ -57,7 +57,9 @@ def test_the_means_of_integrations_are_the_capabilities_and_the_total(
     counts = {
         name: one.bard_set if of_bard_set else one.whole for name, one in integrations().items()
     }
-    for whole, parts in zip(published(by_capability), published(by_integration), strict=True):
+    for whole, parts in zip(
+        published_lines(by_capability), published_lines(by_integration), strict=True
+    ):
         assert whole.model == parts.model.replace("Vicuna-13B", "LLaVA-13B")
         assert (whole.scores["total"], whole.std) == (parts.scores["total"], parts.std)
         scores = np.array([parts.scores[name] or 0.0 for name in counts])
@@ -72,15 +74,15 @@ def test_the_means_of_integrations_are_the_capabilities_and_the_total(
 
 def test_a_model_in_two_tables_has_the_same_numbers():
     for first, second in ((2, 5), (3, 4)):
-        known = {line.model: line for line in published(first)}
-        shared = [line for line in published(second) if line.model in known]
+        known = {line.model: line for line in published_lines(first)}
+        shared = [line for line in published_lines(second) if line.model in known]
         assert len(shared) == 2 and all(line == known[line.model] for line in shared)
 
 
 def test_only_these_numbers_of_questions_fit_the_tables_of_the_bard_set():
     names = [name for name in integrations() if name != "rec_ocr_spat_math"]
     rows = []
-    for whole, parts in zip(published(9), published(10), strict=True):
+    for whole, parts in zip(published_lines(9), published_lines(10), strict=True):
         assert parts.scores["rec_ocr_spat_math"] is None
         scores = np.array([parts.scores[name] for name in names])
         for capability in (*CAPABILITIES, "total"):
@@ -159,7 +161,7 @@ def test_only_what_was_made_like_the_tables_is_said_to_be(data):
 
 def test_a_report_of_the_bard_set_stands_beside_tables_9_and_10(data, tmp_path):
     whole = load_mm_vet(data / "mm-vet")
-    chosen = subset(whole, made_up_bard_set(whole, tmp_path / "any_name.json"))
+    chosen = subset_of_file(whole, made_up_bard_set(whole, tmp_path / "any_name.json"))
     assert (chosen.name, len(chosen.questions), chosen.official) == (BARD_SET, 168, False)
     report = judged(chosen)
     capabilities, integrated = boards(report)
@@ -186,7 +188,7 @@ def test_another_part_of_the_questions_stands_beside_no_table(data, tmp_path):
     whole = load_mm_vet(data / "mm-vet")
     path = made_up_bard_set(whole, tmp_path / "bard_set.json")
     path.write_text(path.read_text().replace('"v1_0", ', ""))
-    fewer = subset(whole, path)
+    fewer = subset_of_file(whole, path)
     assert fewer.name == "MM-Vet, subset bard_set (167 of 218)"
     assert MM_VET.published(judged(fewer)) is None and not MM_VET.published_beside(judged(fewer))
 
@@ -194,6 +196,6 @@ def test_another_part_of_the_questions_stands_beside_no_table(data, tmp_path):
 def test_every_table_names_its_conditions():
     assert {(one.judge, one.runs) for one in published_tables()} == {("gpt-4-0613", 5)}
     assert {one.questions: 0 for one in published_tables()} == {"MM-Vet": 0, BARD_SET: 0}
-    lines = [len(published(one.table)) for one in published_tables()]
+    lines = [len(published_lines(one.table)) for one in published_tables()]
     assert lines == [16, 16, 5, 5, 5, 5]
     assert integrations()["rec_know_gen"] == Integration("rec_know_gen", 62, 35)

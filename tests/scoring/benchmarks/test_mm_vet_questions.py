@@ -23,7 +23,7 @@ from scoring.benchmarks.mm_vet_questions import (
     fetch_mm_vet,
     load_mm_vet,
     own_sample,
-    subset,
+    subset_of_file,
 )
 from scoring.benchmarks.predictions import fill, read_predictions
 
@@ -128,7 +128,7 @@ def test_a_file_in_another_schema_is_refused_with_its_place(tmp_path, entries, p
 def test_a_subset_keeps_the_order_of_its_parent_and_says_what_it_is(tmp_path, content):
     path = tmp_path / ("bard_set.json" if content[0] == "[" else "bard_set.txt")
     path.write_text(content)
-    part = subset(own_sample(), path)
+    part = subset_of_file(own_sample(), path)
     assert [question.id for question in part.questions] == ["own_0", "own_7"]
     assert part.name == f"{own_sample().name}, subset bard_set (2 of {len(own_sample().questions)})"
     assert part.digest != own_sample().digest
@@ -138,10 +138,10 @@ def test_a_part_of_an_official_set_is_no_official_set(data, tmp_path):
     questions = load_mm_vet(data / "mm-vet")
     path = tmp_path / "ids.json"
     path.write_text(json.dumps([question.id for question in questions.questions]))
-    assert subset(questions, path).official
-    assert not subset(own_sample(), _written(tmp_path / "own.txt", "own_0")).official
+    assert subset_of_file(questions, path).official
+    assert not subset_of_file(own_sample(), _written(tmp_path / "own.txt", "own_0")).official
     path.write_text('["v1_0"]')
-    assert not subset(questions, path).official
+    assert not subset_of_file(questions, path).official
 
 
 def _written(path: Path, text: str) -> Path:
@@ -164,7 +164,7 @@ def _written(path: Path, text: str) -> Path:
 )
 def test_ids_that_are_unknown_or_double_or_no_ids_are_refused(tmp_path, name, content, words):
     with pytest.raises(RowsError, match=f"^{name}.*{words}"):
-        subset(own_sample(), _written(tmp_path / name, content))
+        subset_of_file(own_sample(), _written(tmp_path / name, content))
 
 
 # Our own sample

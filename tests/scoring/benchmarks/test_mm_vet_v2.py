@@ -13,7 +13,7 @@ from arena.io.tables import RowsError
 from scoring.benchmarks import mm_vet
 from scoring.benchmarks.mm_vet import grading
 from scoring.benchmarks.mm_vet_questions import own_sample
-from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, QUESTIONS, edition, load_mm_vet_v2
+from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, QUESTIONS, edition_of_answers, load_mm_vet_v2
 from scoring.benchmarks.predictions import UploadError, fill, read_predictions
 from scoring.jobs.service import question_sets
 from scoring.judges.spec import Ask, Reply
@@ -150,7 +150,8 @@ def test_real_outputs_are_scored_under_the_authors_names(tmp_path, data):
 
 def test_editions_are_told_apart(tmp_path, data):
     v2 = data / "mm-vet-v2" / ANSWERS
-    assert (edition(v2), edition(data / "mm-vet" / "llava-v1.5-7b.json")) == ("mm-vet-v2", "mm-vet")
+    v1 = data / "mm-vet" / "llava-v1.5-7b.json"
+    assert (edition_of_answers(v2), edition_of_answers(v1)) == ("mm-vet-v2", "mm-vet")
     sample = own_sample()
     with pytest.raises(
         UploadError, match=r"They are MM-Vet v2's: score the file with --benchmark mm-vet-v2"

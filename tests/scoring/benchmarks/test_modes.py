@@ -13,7 +13,7 @@ from PIL import Image
 
 from arena.io.tables import read_records
 from scoring.benchmarks.mmt_bench import subtasks
-from scoring.benchmarks.modes import IMAGE, ModeQuestion, mode_question, prompt
+from scoring.benchmarks.modes import IMAGE, ModeQuestion, mode_question, question_prompt
 from scoring.multiple_choice.coordinates import brackets, convert_coordinates, stated_size
 from scoring.multiple_choice.reader import read_questions
 from scoring.multiple_choice.types import MODES, ChoiceQuestion
@@ -182,7 +182,7 @@ def test_a_question_is_told_its_new_unit_and_its_corners_move():
 def test_what_cannot_be_rewritten_is_left_and_named(options, why):
     left = boxed(*options)
     one = mode_question(left, "normalised", [picture(550, 413)], 1)
-    assert (one.text, one.question, one.note) == (prompt(left), left, why)
+    assert (one.text, one.question, one.note) == (question_prompt(left), left, why)
 
 
 def test_the_size_in_the_text_holds_and_another_of_the_picture_is_told():
@@ -222,7 +222,7 @@ def test_boxes_are_drawn_and_taken_out_of_the_sentence():
         and drawn.pictures == "marked"
     )
     both = mode_question(asked, "mark+text", [PICTURE], 1)
-    assert (both.text, both.boxes, both.pictures) == (prompt(asked), drawn.boxes, "marked")
+    assert (both.text, both.boxes, both.pictures) == (question_prompt(asked), drawn.boxes, "marked")
     assert mode_question(asked, "text-box", [PICTURE], 1) == mode_question(
         asked, "as-is", [PICTURE], 1
     )
@@ -249,7 +249,7 @@ def test_boxes_by_width_and_height_are_read_so(order):
 def test_a_box_that_nobody_would_see_is_not_called_marked(box):
     asked = question(f"What is in ([{box}])?", "instance_captioning")
     one = mode_question(asked, "mark", [PICTURE], 1)
-    assert (one.text, one.pictures) == (prompt(asked), "kept")
+    assert (one.text, one.pictures) == (question_prompt(asked), "kept")
     assert one.note == f"a box without an area in the picture: {box}"
     partly = question("What is in ([-1, -1, 0.5, 9])?", "instance_captioning")
     assert mode_question(partly, "mark", [PICTURE], 1).boxes == ((-1, -1, 0.5, 9),)

@@ -18,7 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.io.tables import COMMAND_LINE, PAGE, RowsError, read_records
-from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, load_mm_vet, own_sample, subset
+from scoring.benchmarks.mm_vet_questions import (
+    SAMPLE_PREDICTIONS,
+    load_mm_vet,
+    own_sample,
+    subset_of_file,
+)
 from scoring.benchmarks.predictions import Upload, UploadError, fill, notices, read_predictions
 from scoring.report import Question, QuestionSet
 from tests.support.workbooks import workbook
@@ -666,7 +671,7 @@ def bard_set(folder: Path, *ids: str) -> Path:
 
 @pytest.mark.parametrize("layout", ["ids", "numbers", "texts"])
 def test_a_subset_takes_the_file_of_the_whole_set(tmp_path, layout):
-    part = subset(SAMPLE, bard_set(tmp_path, IDS[3], IDS[1]))
+    part = subset_of_file(SAMPLE, bard_set(tmp_path, IDS[3], IDS[1]))
     named = {
         "ids": [{"id": question.id} for question in SAMPLE.questions],
         "numbers": [{"index": f"{place}.0"} for place in range(len(IDS))],
@@ -769,7 +774,7 @@ def test_an_object_with_two_lists_of_records_is_refused(tmp_path):
 
 
 def test_a_subset_still_names_ids_of_no_question_and_its_own_that_are_missing(tmp_path):
-    part = subset(SAMPLE, bard_set(tmp_path, IDS[1], IDS[3]))
+    part = subset_of_file(SAMPLE, bard_set(tmp_path, IDS[1], IDS[3]))
     kept = {id: text for id, text in ANSWERS.items() if id != IDS[3]}
     upload = read(tmp_path, "outputs.json", json.dumps({**kept, "v1_999": "?"}), part)
     with pytest.raises(UploadError) as caught:
@@ -782,7 +787,9 @@ def test_a_subset_still_names_ids_of_no_question_and_its_own_that_are_missing(tm
 
 def test_the_bard_subset_takes_the_218_answers_of_a_real_model(data, tmp_path):
     whole = load_mm_vet(data / "mm-vet")
-    part = subset(whole, bard_set(tmp_path, *[question.id for question in whole.questions[::4]]))
+    part = subset_of_file(
+        whole, bard_set(tmp_path, *[question.id for question in whole.questions[::4]])
+    )
     upload = read_predictions(data / "mm-vet" / "llava_llama2_13b_chat.json", part)
     assert len(fill(part, upload, "stop")) == 55
     assert notices(upload, part) == ("Answers to questions outside the subset, left out: 163.",)

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from arena.io.tables import RowsError
-from scoring.benchmarks.mm_vet import MM_VET, score_tables
+from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_grades import (
     UNNAMED,
     graded_report,
@@ -15,7 +15,7 @@ from scoring.benchmarks.mm_vet_grades import (
     read_grades,
 )
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
-from scoring.benchmarks.mm_vet_tables import UNREADABLE, zeros_sentence
+from scoring.benchmarks.mm_vet_tables import UNREADABLE, score_tables, zeros_sentence
 from scoring.benchmarks.predictions import UploadError, read_predictions
 from scoring.registry import open_upload
 from tests.support.commands import Command

@@ -36,7 +36,9 @@ def desk(database, folder, reply=quotes):
     """A person at the desk of a server whose judge says all that it reads."""
     with OpenAIServer(reply) as server:
         blind = Submissions(database, None)
-        bench = Bench(database, server.address, is_blind=blind.is_blind, opened=blind.opened)
+        bench = Bench(
+            database, server.address, is_blind=blind.is_blind, open_draft=blind.open_draft
+        )
         yield Visit(bench, folder)
 
 
@@ -95,7 +97,9 @@ def test_a_judge_that_fails_repeats_nothing_sealed(database, tmp_path, caplog, s
     )
     with OpenAIServer(lambda body, sample: "".join(re.findall(SEALED, prompt(body)))) as server:
         blind = Submissions(database, None)
-        bench = Bench(database, server.address, is_blind=blind.is_blind, opened=blind.opened)
+        bench = Bench(
+            database, server.address, is_blind=blind.is_blind, open_draft=blind.open_draft
+        )
         visit = Visit(bench, tmp_path)
         if status:
             server.answers += [answer.encode()] * 100

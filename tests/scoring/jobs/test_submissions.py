@@ -345,10 +345,10 @@ def test_stored_answers_can_be_submitted(submissions):
 def test_stored_models_are_those_with_answers_in_use(submissions, database):
     ingest = Ingest(database)
     ingest.add_items("later", "visit", drafts(8)[6:])
-    assert [str(one) for one in submissions.stored()[1:3]] == ["m1 · later", "m2 · later"]
-    assert len(submissions.stored()) == 8, "the references too"
+    assert [str(one) for one in submissions.stored_models()[1:3]] == ["m1 · later", "m2 · later"]
+    assert len(submissions.stored_models()) == 8, "the references too"
     ingest.retire("m2")
-    assert {one.model for one in submissions.stored()} == {"m1", "m3", REFERENCE}
+    assert {one.model for one in submissions.stored_models()} == {"m1", "m3", REFERENCE}
 
 
 def test_a_judge_that_sees_pictures_is_another_judge(submissions, submit):

@@ -114,7 +114,7 @@ def test_the_figure_holds_the_published_rows_and_this_model():
     assert board is not None
     drawing = published_drawing(board, report.title, MM_VET.headline(report))
     names = [mark.title for mark in drawing.marks if mark.kind == "text" and mark.title]
-    published = {row.model for table in (2, 5) for row in mm_vet_published.published(table)}
+    published = {row.model for table in (2, 5) for row in mm_vet_published.published_lines(table)}
     assert len(names) == 20 and set(names) == {report.title, *published}
     scores = [float(mark.text) for mark in drawing.marks if mark.kind == "text" and not mark.title]
     assert scores == sorted(scores, reverse=True)
