@@ -37,7 +37,7 @@ from scoring.benchmarks.mm_vet_tables import (
 from scoring.benchmarks.predictions import Missing
 from scoring.judges import injection
 from scoring.judges.injection import neutralise
-from scoring.judges.replies import LIKELY, ROOM, Scale, quoted, read_score
+from scoring.judges.replies import LIKELY, ROOM, Scale, quote_reply, read_score
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema, prompt_text
 from scoring.no_answers import no_answer, unscored_because
@@ -159,7 +159,8 @@ def grading(
         if score is not None:
             flags = grid_flags(score)
             return Grade(question.id, run, score, "", flags, tuple(replies), model)
-    reason = f"none of the judge's {len(replies)} replies holds a score; the last ended {quoted(replies[-1], finish)}"
+    end = quote_reply(replies[-1], finish)
+    reason = f"none of the judge's {len(replies)} replies holds a score; the last ended {end}"
     score = 0.0 if protocol == "paper" else None
     return Grade(question.id, run, score, reason, (UNREADABLE,), tuple(replies), model)
 

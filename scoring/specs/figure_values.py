@@ -67,7 +67,8 @@ def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> S
     mask = rows.all_rows
     counts = values.count_rows(figure, mask)
     mean = values.value(figure, mask, "")
-    bounds = Ends(mean or 0.0, mean or 0.0)
+    known_value = mean or 0.0  # 0 where nothing is scored
+    bounds = Ends(known_value, known_value)
     if counts.unscored:
         worst = values.value(figure, mask, "worst") or 0.0
         best = values.value(figure, mask, "best") or 0.0
@@ -146,6 +147,7 @@ class _FigureValues:
     figures: Mapping[str, Figure]
 
     def terms(self, figure: Figure, within: Mask, fill: Fill) -> list[Term]:
+        """The parts whose sum is the figure."""
         mask = self._figure_mask(figure, within)
         return [*_TERMS[figure.form](self, figure, mask, fill)]
 
@@ -154,8 +156,10 @@ class _FigureValues:
         return figure.positive is not None or any(map(self.counts_yes_or_no, self._parts(figure)))
 
     def count_rows(self, figure: Figure, within: Mask) -> _RowCounts:
+        """Counts the rows that a figure is over, or its units where it is one of units."""
         if figure.all is not None:
             mask = self._figure_mask(figure, within)
+            # with any fill no row is unread, so that every unit counts
             all_units = self._unit_term(figure, mask, "best").denominators
             scored_units = self._unit_term(figure, mask, "").denominators
             n = int(all_units.sum())
