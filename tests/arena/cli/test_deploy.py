@@ -17,7 +17,7 @@ import pytest
 from huggingface_hub import HfApi, SpaceCard
 
 from arena.cli import deploy
-from arena.server.hub_requests import send_again
+from arena.server.hub_requests import retry_hub_requests
 from arena.settings import Settings
 from tests.support.commands import Done, run
 from tests.support.hub_server import HubServer, Space
@@ -187,7 +187,7 @@ def test_requests_that_fail_are_sent_again(hub, small, kind):
     """Also the commit, which is made once although its answer is lost."""
     write(hub).files |= {"arena/gone.py": b"old", "app.py": b"old"}
     waits = []
-    send_again(waits.append)
+    retry_hub_requests(waits.append)
     hub.faults.asked_wait = "0"
     hub.faults.planned = {
         f" /api/{part}": [kind]
