@@ -81,7 +81,9 @@ def _check_symmetry(
         row, column = divmod(int(np.nanargmax(gaps)), len(tasks))
         one_way = distances[row, column]
         other_way = distances[column, row]
-        problem = f"The distance is {one_way:g} one way and {other_way:g} the other. Make them equal."
+        problem = (
+            f"The distance is {one_way:g} one way and {other_way:g} the other. Make them equal."
+        )
         raise RowsError(problem, label, rows[row], column=tasks[column])
 
 

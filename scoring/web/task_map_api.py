@@ -179,7 +179,7 @@ def _back_to_map() -> tuple[str, str]:
 
 
 def _joined(paper: str, reports: tuple[PooledReport, ...]) -> Accuracies:
-    published = () if paper == "0" else paper_accuracies(slipped=paper == "32").models
+    published = () if paper == "0" else paper_accuracies(with_shifted=paper == "32").models
     return Accuracies((*(report.accuracies for report in reports), *published), tuple(subtasks()))
 
 

@@ -16,7 +16,7 @@ from arena.templates import macros, script
 from arena.web import layout
 from scoring.benchmarks.mmt_bench import MMTBenchScores, meta_task_words, subtasks
 from scoring.task_map.files import FILES, map_files, read_distances
-from scoring.task_map.groups import domain_of, group_scores, predicted
+from scoring.task_map.groups import domain_of, group_scores, predict_order
 from scoring.task_map.orders import performance_map, tau_curve
 from scoring.task_map.published import (
     clusters,
@@ -305,7 +305,7 @@ def _curve(accuracies: Accuracies, task_map: TaskMap) -> str:
 
 
 def _nearest(page: MapPage, task_map: TaskMap) -> str:
-    prediction = predicted(task_map, page.task, page.accuracies)
+    prediction = predict_order(task_map, page.task, page.accuracies)
     names = _names([task for task, _ in prediction.nearest])
     near = [(name, distance) for name, (_, distance) in zip(names, prediction.nearest, strict=True)]
     mine = next((place for place in prediction.places if place[0] is page.own), None)
